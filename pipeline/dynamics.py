@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -54,7 +53,15 @@ def run_dynamics(request: Request) -> None:
         tasks += [dynamics_task(settings, family, request.splits[0]) for family in families]
     run_tasks("dynamics", tasks, one_by_one=True)
     for task in tasks:
-        say_files(write_results(task))
+        record, tables = record_of(task.path) or {}, dict[str, dict[str, Any]]()
+        for key, values in read_npz(task.path).items():
+            name, _, column = key.partition(".")
+            tables.setdefault(name, {})[column] = values
+        texts = {f"{name}.csv": csv_text(pd.DataFrame(table)) for name, table in tables.items()}
+        content = {key: value for key, value in record.items() if key not in ("key", "arrays")}
+        texts["dynamics.json"] = json_text(rounded(content))
+        folder = task.settings.paths.results / "dynamics" / record["benchmark"] / record["family"]
+        say_files([write_text(folder / name, text) for name, text in texts.items()])
 
 
 def dynamics_task(settings: Settings, family: str, split: int) -> Task:
@@ -71,20 +78,6 @@ def dynamics_task(settings: Settings, family: str, split: int) -> Task:
         partial(studied, settings, family, split),
         {"family": family, "options": used, "code": code},
     )
-
-
-def write_results(task: Task) -> list[Path]:
-    """Write the text of a finished study; return its files."""
-    record, arrays = record_of(task.path) or {}, read_npz(task.path)
-    folder = task.settings.paths.results / "dynamics" / record["benchmark"] / record["family"]
-    content = {key: value for key, value in record.items() if key not in ("key", "arrays")}
-    tables: dict[str, dict[str, Any]] = {}
-    for key, values in arrays.items():
-        name, _, column = key.partition(".")
-        tables.setdefault(name, {})[column] = values
-    texts = {f"{name}.csv": csv_text(pd.DataFrame(table)) for name, table in tables.items()}
-    texts["dynamics.json"] = json_text(rounded(content))
-    return [write_text(folder / name, text) for name, text in texts.items()]
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ It ends with the benchmark's scores as text, results/scores/<benchmark>.csv (pip
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
@@ -16,13 +16,7 @@ from functools import partial
 from omegaconf import DictConfig
 
 from pipeline.fit import fit_task
-from pipeline.harness.artifacts import (
-    CorruptFile,
-    read_json,
-    sha256_of,
-    sha256_of_json,
-    write_json,
-)
+from pipeline.harness.artifacts import CorruptFile, read_json, sha256_of, sha256_of_json, write_json
 from pipeline.harness.cache import Record, Save, record_of
 from pipeline.harness.code import code_digest, targets_in
 from pipeline.harness.command import UnitsFailed, command
@@ -42,18 +36,35 @@ def main(config: DictConfig) -> None:
 def run_evaluate(units: Sequence[Unit]) -> None:
     """Evaluate every fitted unit that is not up to date, and write the scores of the benchmarks.
 
-    Raises:
-        UnitsFailed: units without a current fit, or that failed, after all others are done.
+    UnitsFailed names those without a current fit or that failed, after all others are done.
     """
     require_logits(unit.settings for unit in units)
-    ready = [unit for unit in units if fit_task(unit).is_current()]
-    failures = _unfitted(units, ready)
+    ready, failures = [unit for unit in units if fit_task(unit).is_current()], []
+    if count := len(units) - len(ready):
+        first = next(unit for unit in units if unit not in ready)
+        failures.append(
+            f"{first}{f' and {count - 1} more' if count > 1 else ''}: not fitted with these "
+            "settings and this code; run python -m pipeline.fit with the same arguments first"
+        )
     try:
         run_tasks("evaluate", [evaluate_task(unit) for unit in ready])
     except UnitsFailed as error:
         failures.append(str(error))
-    for current in _current(ready):
-        _write_scores(current)
+    by_benchmark: dict[str, dict[str, Unit]] = {}
+    for unit in ready:
+        by_benchmark.setdefault(unit.benchmark, {})[unit.calibrator] = unit
+    for of_calibrators in by_benchmark.values():
+        all_splits = [
+            replace(unit, split=split)
+            for unit in of_calibrators.values()
+            for split in range(unit.settings.splits.count)
+        ]
+        # Old scores may still be those of an old fit.
+        current = [
+            u for u in all_splits if fit_task(u).is_current() and evaluate_task(u).is_current()
+        ]
+        if current:
+            _write_scores(current)
     if failures:
         raise UnitsFailed("; ".join(failures))
 
@@ -101,44 +112,8 @@ def _write_scores(units: Sequence[Unit]) -> None:
 
     written = write_scores(units)
     say_files(written)
-    write_json(
-        stamp,
-        {
-            "key": key,
-            "files": {str(path.relative_to(results)): sha256_of(path) for path in written},
-        },
-    )
-
-
-def _current(units: Sequence[Unit]) -> Iterator[list[Unit]]:
-    """Per benchmark the current units of the requested calibrators, on all splits."""
-    for benchmark in dict.fromkeys(unit.benchmark for unit in units):
-        pairs = {unit.calibrator: unit for unit in units if unit.benchmark == benchmark}
-        all_splits = [
-            replace(unit, split=split)
-            for unit in pairs.values()
-            for split in range(unit.settings.splits.count)
-        ]
-        if current := [unit for unit in all_splits if _is_current(unit)]:
-            yield current
-
-
-def _is_current(unit: Unit) -> bool:
-    """Whether the unit is up to date. Old scores may still be those of an old fit."""
-    return fit_task(unit).is_current() and evaluate_task(unit).is_current()
-
-
-def _unfitted(units: Sequence[Unit], ready: Sequence[Unit]) -> list[str]:
-    """One line about the units that are not `ready` to be evaluated; empty if all are."""
-    if len(ready) == len(units):
-        return []
-    first = next(unit for unit in units if unit not in ready)
-    count = len(units) - len(ready)
-    more = f" and {count - 1} more" if count > 1 else ""
-    return [
-        f"{first}{more}: not fitted with these settings and this code; run "
-        "python -m pipeline.fit with the same arguments first"
-    ]
+    sums = {str(path.relative_to(results)): sha256_of(path) for path in written}
+    write_json(stamp, {"key": key, "files": sums})
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ suite=cifar is results/cifar.html, the same as text results/cifar.md.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -22,13 +22,7 @@ from pipeline.harness.command import UsageError, command
 from pipeline.harness.progress import say, say_files
 from pipeline.harness.settings import Settings
 from pipeline.harness.units import Request
-from pipeline.reporting.comparison import (
-    SUMMARY_HEADING,
-    paper_cells,
-    printed_values,
-    summary_lines,
-    write_comparison,
-)
+from pipeline.reporting import comparison
 from pipeline.reporting.figures import drawings_of, study_drawings
 from pipeline.reporting.leaderboard import leaderboard_figure, leaderboard_of
 from pipeline.reporting.names import ordered
@@ -36,7 +30,7 @@ from pipeline.reporting.page import STUDY_CAPTIONS
 from pipeline.reporting.sections import provenance_of, section_of
 from pipeline.reporting.style import draw_all
 from pipeline.reporting.tables import Look, TableSpec
-from pipeline.reporting.write import Part, print_parts, write_page
+from pipeline.reporting.write import print_sections, write_page, write_section
 from pipeline.scoring.files import DEFAULT_EVALUATION, columns_of, score_files, write_all_scores
 from pipeline.scoring.scores import wanted_scores
 
@@ -61,47 +55,46 @@ def run_report(request: Request) -> None:
     settings = request.benchmark_settings()
     results, evaluation = settings[0].paths.results, settings[0].evaluation.name
     scores = wanted_scores(request.units(), _command(request))
-    methods = ordered(request.calibrators)
-    parts: list[Part] = []
+    methods, sections = ordered(request.calibrators), []
     written: list[Path] = []
     drawings: dict[str, Any] = {}
     for benchmark in settings:
-        of_benchmark = scores[benchmark.benchmark.name]
+        name, title = benchmark.benchmark.name, benchmark.benchmark.title
         stem = score_files(benchmark).stem
-        study = study_drawings(
-            results / "dynamics" / of_benchmark.benchmark, benchmark.benchmark.title
-        )
-        images = (results / "figures" / f"{name}.png" for name in study)
-        section = section_of(
-            of_benchmark,
-            methods,
-            table_specs(benchmark, stem),
-            columns_of(benchmark),
-            dict(zip(STUDY_CAPTIONS, images)),
-        )
-        parts.append(Part.of(section, of_benchmark))
-        written += parts[-1].write(results / "tables", f"{stem}_")
+        study = study_drawings(results / "dynamics" / name, title)
+        images = dict(zip(STUDY_CAPTIONS, (results / "figures" / f"{name}.png" for name in study)))
+        specs, columns = table_specs(benchmark, stem), columns_of(benchmark)
+        section = section_of(scores[name], methods, specs, columns, images)
+        sections.append(section)
+        written += write_section(section, results / "tables", f"{stem}_")
         drawings |= {**drawings_of(section, f"_{stem}"), **study}
     is_part = list(request.benchmarks) != list(settings[0].suite.benchmarks)
     end = "" if evaluation == DEFAULT_EVALUATION else f"-{evaluation}"
-    leaderboard = leaderboard_of({p.section.spec.name: p.section.decisions for p in parts})
+    leaderboard = leaderboard_of({s.spec.name: s.decisions for s in sections})
     if leaderboard and not is_part:
         written += leaderboard.write(results / "tables", f"leaderboard{end}")
         drawings[f"leaderboard{end}"] = partial(leaderboard_figure, leaderboard)
     written += [*draw_all(drawings, results / "figures"), *write_all_scores(results)]
-    files, comparison = write_paper_comparison(settings, results)
+    summary: list[Sequence[str]] = []
+    if any(benchmark.benchmark.paper_key for benchmark in settings):
+        # Of the benchmarks of all suites, so the report of one suite keeps the others.
+        cells = comparison.paper_cells(results, settings[0].splits.count)
+        written += comparison.write_comparison(cells, results / "tables")
+        summary = [comparison.SUMMARY_HEADING, *comparison.summary_lines(cells)]
     heads = TITLE, INTRODUCTION.format(suite=request.suite)
     made = provenance_of(f"Suite {request.suite}.", list(scores.values()), methods)
     some = request.benchmarks if len(request.benchmarks) < 4 else ["selection"]
     stem = "-".join(["report", *some]) if is_part else request.suite
-    written += [
-        *files,
-        *write_page(results, stem + end, heads, parts, made, leaderboard, comparison),
-    ]
+    written += write_page(results, stem + end, heads, sections, made, leaderboard, summary)
     if not (is_part or end):
-        written.append(write_metrics(parts, results / "metrics.json"))
-    print_parts(parts)
-    for title, default, preset in comparison[1:]:
+        means: dict[str, Any] = {}  # for `dvc metrics`
+        for section in sections:
+            for (method, key), row in section.decisions.rows.items():
+                of_methods = means.setdefault(section.spec.name, {})
+                of_methods.setdefault(method, {})[key] = row.mean
+        written.append(write_json(results / "metrics.json", means))
+    print_sections(sections)
+    for title, default, preset in summary[1:]:
         say(f"{title}: {default}" + (f"; preset=paper: {preset}" if preset else ""))
     say_files(written)
 
@@ -119,41 +112,16 @@ def _command(request: Request) -> str:
 def table_specs(settings: Settings, stem: str) -> list[TableSpec]:
     """The tables of one benchmark: the main table, and Table 1 if the paper prints it there."""
     benchmark, look = settings.benchmark, cast(Look, settings.tables)
-    title, columns, printed = benchmark.title, columns_of(settings), printed_values()
-    table = printed[printed["table"] == benchmark.paper_key]
-    if look == "paper" and not table.empty:
-        columns = tuple(dict.fromkeys(table["metric"]))
-    specs = [TableSpec(stem, title, columns, look=look)]
-    short = printed[printed["table"] == f"{benchmark.paper_key}_table1"]
-    if not short.empty:
-        keys = tuple(dict.fromkeys(short["metric"]))
-        specs.append(TableSpec(f"{stem}_table1", f"{title} (Table 1)", keys, look=look))
+    title, columns, printed = benchmark.title, columns_of(settings), comparison.printed_values()
+    whole, short = (
+        tuple(dict.fromkeys(printed[printed["table"] == f"{benchmark.paper_key}{end}"]["metric"]))
+        for end in ("", comparison.TABLE_ONE_SUFFIX)
+    )
+    specs = [TableSpec(stem, title, (look == "paper" and whole) or columns, look=look)]
+    if short:
+        name, title = f"{stem}{comparison.TABLE_ONE_SUFFIX}", f"{title} (Table 1)"
+        specs.append(TableSpec(name, title, short, look=look))
     return specs
-
-
-def write_metrics(parts: Iterable[Part], path: Path) -> Path:
-    """All means as {benchmark: {method: {metric: mean}}}, for `dvc metrics`."""
-    content: dict[str, dict[str, dict[str, float]]] = {}
-    for part in parts:
-        methods = content.setdefault(part.section.spec.name, {})
-        for (method, key), row in part.section.decisions.rows.items():
-            methods.setdefault(method, {})[key] = row.mean
-    return write_json(path, content)
-
-
-def write_paper_comparison(
-    settings: Sequence[Settings], results: Path
-) -> tuple[list[Path], list[Sequence[str]]]:
-    """The files that compare all scores of the folder with the paper, and the summary's lines.
-
-    The heading is the first line. There is nothing if no benchmark of the suite is the paper's. The
-    comparison has the benchmarks of all suites, so the report of one suite keeps the others.
-    """
-    if not any(benchmark.benchmark.paper_key for benchmark in settings):
-        return [], []
-    cells = paper_cells(results, settings[0].splits.count)
-    files = write_comparison(cells, results / "tables")
-    return files, [SUMMARY_HEADING, *summary_lines(cells)]
 
 
 if __name__ == "__main__":

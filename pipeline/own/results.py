@@ -21,7 +21,7 @@ from pipeline.reporting.names import method_name
 from pipeline.reporting.sections import provenance_of, section_of
 from pipeline.reporting.style import draw_all
 from pipeline.reporting.tables import TableSpec
-from pipeline.reporting.write import Part, print_parts, write_page
+from pipeline.reporting.write import print_sections, write_page, write_section
 from pipeline.scoring.files import Scores, score_files
 from pipeline.scoring.points import find_logits
 
@@ -63,17 +63,16 @@ def write_results(
     if record is not None:
         write_decisions(record, folder, figures)
         section = replace(section, priced=decisions_table(record))
-    part = Part.of(section, scores)
-    part.write(folder)
+    write_section(section, folder)
     if figures:
         from pipeline.reporting.figures import drawings_of
 
         draw_all(drawings_of(section), folder)
     read = [Path(file).name for file in (source["path"], source["test"]) if file is not None]
     heads = title, INTRODUCTION.format(files=" and ".join(read))
-    write_page(folder, "report", heads, [part], provenance_of(as_typed(MADE), [scores], methods))
+    write_page(folder, "report", heads, [section], provenance_of(as_typed(MADE), [scores], methods))
     write_json(folder / "metrics.json", nested(section.decisions.frame()))
-    print_parts([part], wide)
+    print_sections([section], wide)
 
 
 def _aims(units: Sequence[Unit]) -> list[str]:

@@ -9,9 +9,8 @@ are counted: our defaults, and the one rule for all tables of `preset=paper`.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -50,63 +49,20 @@ RULE = (
 COLUMNS = ("Method", "Metric", "Printed", "Ours", "Difference", "z", "")
 LEFT = "Printed cells that preset=paper leaves more than 3 s.e. apart, and what is known of them:"
 LEFT_COLUMNS = ("Table", *COLUMNS[:-1], "Reason")
-UNEXPLAINED = "unexplained"
-
 Line = Sequence[str]
 
 
 def paper_cells(results: Path, splits: int) -> pd.DataFrame:
-    """Every printed cell with each of our results over `splits` splits that can belong to it."""
-    benchmarks = paper_benchmarks()
-    config = composed(["preset=paper"])
-    rule = {
-        "benchmark": list(config.suite.benchmarks),
-        "variant": list(config.suite.calibrators),
-        "configuration": [_configuration(config.evaluation.name)],
-    }
-    return compare(our_results(results, benchmarks, splits), printed_values(benchmarks), rule)
+    """Every printed cell with each of our results over `splits` splits that can belong to it.
 
-
-def paper_benchmarks() -> dict[str, DictConfig]:
-    """The benchmarks of conf/ with a `paper_key` by name, those named like their key first."""
-    contents = {
-        path.stem: DictConfig(OmegaConf.load(path))
-        for path in sorted((CONF / "benchmark").glob("*.yaml"))
-    }
-    printed = {name: content for name, content in contents.items() if content.get("paper_key")}
-    return dict(sorted(printed.items(), key=lambda item: item[0] != item[1].paper_key))
-
-
-def _configuration(evaluation: str) -> str:
-    return "" if evaluation == DEFAULT_EVALUATION else f"evaluation={evaluation}"
-
-
-def printed_values(benchmarks: Mapping[str, DictConfig] | None = None) -> pd.DataFrame:
-    """The paper's cells, unscaled: table, method, metric, power_of_ten, printed, printed_two_se.
-
-    Further columns: the `title` of the table for people, and the `paper_key` of its benchmarks.
+    Those are the benchmarks of conf/ with a `paper_key`, and all called `<paper key>_<what>`, with
+    all methods, variants and evaluations that were scored. `candidate` numbers the pairs of
+    benchmark and evaluation, defaults first: those named like their key come before others.
     """
-    cells = pd.read_csv(PRINTED_VALUES).rename(columns={"benchmark": "table"})
-    scale = 10.0 ** cells["power_of_ten"]
-    # Rounded far below the printed digits: 0.939, not 0.9390000000000001.
-    cells["printed"] = (cells["printed_mean"] / scale).round(12)
-    cells["printed_two_se"] = (cells["printed_two_se"] / scale).round(12)
-    cells["paper_key"] = cells["table"].str.removesuffix(TABLE_ONE_SUFFIX)
-    titles: dict[str, str] = {}
-    for benchmark in (benchmarks or {}).values():
-        titles.setdefault(benchmark.paper_key, benchmark.title)
-    title = cells["paper_key"].map(lambda key: titles.get(key, key))
-    cells["title"] = title.where(cells["table"] == cells["paper_key"], title + " (Table 1)")
-    return cells.drop(columns="printed_mean")
-
-
-def our_results(results: Path, benchmarks: Mapping[str, DictConfig], splits: int) -> pd.DataFrame:
-    """The means of all results over `splits` splits that can belong to a printed table.
-
-    Besides the benchmarks of conf/ these are those called `<paper key>_<what>`
-    (`benchmark.name=cifar10_repvgg_a2 ...`), with all methods, variants and evaluations that were
-    scored. `candidate` numbers the pairs of benchmark and evaluation, defaults first.
-    """
+    files = sorted((CONF / "benchmark").glob("*.yaml"))
+    contents = [(path.stem, DictConfig(OmegaConf.load(path))) for path in files]
+    ours = [(name, own) for name, own in contents if own.get("paper_key")]
+    benchmarks = dict(sorted(ours, key=lambda item: item[0] != item[1].paper_key))
     names, ordered = list(benchmarks), []
     for path in sorted((results / "scores").glob("*.json")):
         facts = read_json(path)
@@ -120,8 +76,8 @@ def our_results(results: Path, benchmarks: Mapping[str, DictConfig], splits: int
             place = names.index(name) if name in names else len(names)
             ordered.append((evaluation != DEFAULT_EVALUATION, evaluation, place, name, alike[0]))
     tables = []
-    for candidate, (_, evaluation, _, name, key) in enumerate(sorted(ordered)):
-        scores = Scores.read(ScoreFiles(results, name, evaluation))
+    for candidate, (is_other, evaluation, _, name, key) in enumerate(sorted(ordered)):
+        scores = Scores.read(ScoreFiles.below(results, name, evaluation))
         assert scores is not None  # its facts were read above
         rows = scores.own_rows().rename(columns={"calibrator": "variant", "value": "ours"})
         rows = rows[rows["ours"].notna()]
@@ -129,8 +85,29 @@ def our_results(results: Path, benchmarks: Mapping[str, DictConfig], splits: int
         spread = rows[~is_mean].groupby(by)["ours"].agg(two_standard_errors)
         table = rows[is_mean][[*by, "ours"]].join(spread.rename("ours_two_se"), on=by)
         shared = {"candidate": candidate, "paper_key": key, "benchmark": name}
-        tables.append(table.assign(**shared, configuration=_configuration(evaluation)))
-    return pd.concat(tables, ignore_index=True)
+        configuration = f"evaluation={evaluation}" if is_other else ""
+        tables.append(table.assign(**shared, configuration=configuration))
+    config = composed(["preset=paper"])
+    rule = {
+        "benchmark": list(config.suite.benchmarks),
+        "variant": list(config.suite.calibrators),
+        "configuration": [f"evaluation={config.evaluation.name}"],
+    }
+    return compare(pd.concat(tables, ignore_index=True), printed_values(benchmarks), rule)
+
+
+def printed_values(benchmarks: Mapping[str, DictConfig] | None = None) -> pd.DataFrame:
+    """The paper's cells, unscaled, with `title` and `paper_key` of their table's benchmarks."""
+    cells = pd.read_csv(PRINTED_VALUES).rename(columns={"benchmark": "table"})
+    scale = 10.0 ** cells["power_of_ten"]
+    # Rounded far below the printed digits: 0.939, not 0.9390000000000001.
+    cells["printed"] = (cells["printed_mean"] / scale).round(12)
+    cells["printed_two_se"] = (cells["printed_two_se"] / scale).round(12)
+    cells["paper_key"] = cells["table"].str.removesuffix(TABLE_ONE_SUFFIX)
+    ours = reversed(list((benchmarks or {}).values()))  # the first benchmark of a key names it
+    title = cells["paper_key"].replace({own.paper_key: own.title for own in ours})
+    cells["title"] = title.where(cells["table"] == cells["paper_key"], title + " (Table 1)")
+    return cells.drop(columns="printed_mean")
 
 
 def compare(
@@ -146,15 +123,14 @@ def compare(
     ours["variant_order"] = ours.groupby(["candidate", "method", "metric"]).cumcount()
     cells = printed.reset_index(names="place").merge(ours, on=["paper_key", "method", "metric"])
     cells["table_order"] = cells.groupby("table")["place"].transform("min")
-    cells = cells.sort_values(
-        ["table_order", "candidate", "variant_order", "place"], ignore_index=True
-    )
+    order = ["table_order", "candidate", "variant_order", "place"]
+    cells = cells.sort_values(order, ignore_index=True)
     first = ours.groupby("paper_key")["candidate"].min()
     is_first = cells["candidate"] == cells["paper_key"].map(first)
     cells["default"] = is_first & (cells["variant"] == cells["method"])
     cells["preset"] = cells[list(rule)].isin(rule).all(axis=1)
     cells["difference"] = cells["ours"] - cells["printed"]
-    # A single split has no spread (NaN) and counts as exact: z is 0 or infinite without any spread.
+    # A single split has no spread (NaN) and counts as exact.
     joint = np.hypot(cells["ours_two_se"].fillna(0) / 2, cells["printed_two_se"].fillna(0) / 2)
     cells["z"] = (cells["difference"] / joint).where(cells["difference"] != 0, 0.0)
     cells["outside"] = cells["z"].abs() > LIMIT
@@ -196,50 +172,48 @@ def summary_lines(cells: pd.DataFrame) -> list[Line]:
 
 
 def left_lines(cells: pd.DataFrame) -> list[Line]:
-    """The LEFT_COLUMNS of the cells that preset=paper leaves outside.
-
-    The reasons are tested ones, conjectures and oddities (NOTES); the method `*` is for all methods
-    of a table's column.
-    """
+    """The LEFT_COLUMNS of the cells that preset=paper leaves outside, with reasons out of NOTES."""
     notes = pd.read_csv(NOTES).set_index(["table", "method", "metric"])["note"].to_dict()
     lines: list[Line] = []
     for title, rows in cells[cells["preset"]].groupby("title", sort=False):
         for line, row in zip(cell_lines(rows), rows.to_dict("records"), strict=True):
             if row["outside"]:
-                of_column = notes.get((row["table"], "*", row["metric"]), UNEXPLAINED)
-                reason = notes.get((row["table"], row["method"], row["metric"]), of_column)
+                methods = (row["method"], "*")
+                reasons = (notes.get((row["table"], method, row["metric"])) for method in methods)
+                reason = next(filter(None, reasons), "unexplained")
                 lines.append((str(title), *line[:-1], reason))
     return lines
 
 
 def cell_lines(cells: pd.DataFrame) -> list[Line]:
-    """The COLUMNS of each cell of one printed table, scaled and rounded."""
-    digits = {str(key): _digits(rows, str(key)) for key, rows in cells.groupby("metric")}
-    return [_cell_line(row, digits[row["metric"]]) for row in cells.to_dict("records")]
-
-
-def _digits(cells: pd.DataFrame, key: str) -> int:
-    """Decimal places of a column: as many as our spreads need, at least those that are printed."""
-    scale = 10.0 ** metric(key).power
-    digits = decimals(*(list(cells[name] * scale) for name in ("ours", "ours_two_se")))
-    # The paper's trailing zeros aside.
-    printed = [f"{value:.4f}".rstrip("0").partition(".")[2] for value in cells["printed"] * scale]
-    return max(digits, *map(len, printed))
-
-
-def _cell_line(row: Mapping[Hashable, Any], digits: int) -> Line:
-    column, z = metric(row["metric"]), row["z"]
-    scale = 10.0**column.power
-    signs = ["+" if value > 0 else "" for value in (row["difference"], z)]
-    pairs = [
-        " ± ".join(number(row[part] * scale, digits) for part in (name, f"{name}_two_se"))
-        for name in ("printed", "ours")
-    ]
-    return (
-        method_name(row["variant"]),
-        f"{column.text} {column.scale}",
-        *pairs,
-        signs[0] + number(row["difference"] * scale, digits),
-        signs[1] + number(z, 1),
-        "" if abs(z) <= LIMIT else "▲" if z > 0 else "▼",
-    )
+    """The COLUMNS of each cell of one printed table, in at least the digits that are printed."""
+    digits: dict[str, int] = {}
+    for key, rows in cells.groupby("metric"):
+        scale = 10.0 ** metric(str(key)).power
+        needed = decimals(list(rows["ours"] * scale), list(rows["ours_two_se"] * scale))
+        # The paper's trailing zeros aside.
+        printed = [
+            f"{value:.4f}".rstrip("0").partition(".")[2] for value in rows["printed"] * scale
+        ]
+        digits[str(key)] = max(needed, *map(len, printed))
+    lines: list[Line] = []
+    for row in cells.to_dict("records"):
+        column, z, places = metric(row["metric"]), row["z"], digits[row["metric"]]
+        scale = 10.0**column.power
+        pairs = [
+            " ± ".join(number(row[part] * scale, places) for part in (name, f"{name}_two_se"))
+            for name in ("printed", "ours")
+        ]
+        difference = number(row["difference"] * scale, places)
+        signs = ["+" if value > 0 else "" for value in (row["difference"], z)]
+        lines.append(
+            (
+                method_name(row["variant"]),
+                f"{column.text} {column.scale}",
+                *pairs,
+                signs[0] + difference,
+                signs[1] + number(z, 1),
+                "" if abs(z) <= LIMIT else "▲" if z > 0 else "▼",
+            )
+        )
+    return lines

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -51,8 +50,7 @@ PANEL_TITLES = {
 }
 STANDARD = ("u_cwe", "u_topk")
 """The classes of utilities whose worst one has a figure; own utilities have one, too."""
-WIDEST = 34
-"""Characters of a line above a panel, beyond which it runs into its neighbour's."""
+WIDEST = 34  # characters of a line above a panel, beyond which it runs into its neighbour's
 STUDY_COLORS = {"aligned": "#0072B2", "misaligned": "#D55E00"}
 STUDY_WIDTH = 1.8
 STUDY_BAND: Any = {"alpha": 0.28, "lw": 0}
@@ -75,78 +73,62 @@ def drawings_of(section: Section, end: str = "") -> Drawings:
 def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
     """One panel per utility family, one curve per method, the noise floor as a grey band.
 
-    Curves are those of sections.all_curves; the faint band around each is the
-    Dvoretzky-Kiefer-Wolfowitz band of M sampled utilities at 95 % confidence.
+    The faint band around a curve is the Dvoretzky-Kiefer-Wolfowitz band of M sampled utilities.
     """
     first = panels[0]
-    splits = f"mean over {first.splits} splits" if first.splits > 1 else "one split"
-    batches = f" and over batches of {first.batch:,} points" if first.batch else ""
-    users = f"{first.count} sampled utilities per panel"
+    band, looks = (
+        dkw_band(first.count, CONFIDENCE),
+        {method: look(method) for method in first.errors},
+    )
     with titled_figure(8.0, 4.2, title) as figure:
         axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axis, curves in zip(axes, panels, strict=True):
-            _draw_panel(axis, curves)
+            floor, levels = curves.floor or (), curves.levels
+            if curves.floor is not None:
+                axis.fill_betweenx(levels, *curves.floor, color=FLOOR_FILL, linewidth=0, zorder=1)
+            for edge in floor:
+                axis.plot(edge, levels, color=FLOOR_EDGE, linewidth=0.5, zorder=1.1)
+            for method, errors in curves.errors.items():
+                style = looks[method]
+                draw_curve(axis, errors, levels, band, marker=style.marker, **style.line)
+            axis.set_title(PANEL_TITLES[curves.family])
+            error_axes(axis, [*curves.errors.values(), *floor])
         axes[0].set_ylabel("Share of utilities with error ≤ $e$")
+        handles: list[Line2D | Patch] = [
+            Line2D([], [], marker=style.marker, ms=4, label=plain(method_name(m)), **style.line)
+            for m, style in looks.items()
+        ]
+        if first.floor is not None:
+            label = f"Noise floor of {plain(method_name(first.floor_of))}, 5–95%"
+            handles.append(Patch(facecolor=FLOOR_FILL, edgecolor=FLOOR_EDGE, lw=0.5, label=label))
+        label, color = f"95% DKW band (±{100 * band:.1f} points)", list(looks.values())[-1].color
+        handles.append(Patch(facecolor=color, alpha=2 * BAND, linewidth=0, label=label))
+        splits = f"mean over {first.splits} splits" if first.splits > 1 else "one split"
+        batches = f" and over batches of {first.batch:,} points" if first.batch else ""
+        users = f"{first.count} sampled utilities per panel"
         note = f"{users}, {splits}{batches}; curves further left are better."
-        legend_below(figure, _legend_handles(first), note)
+        legend_below(figure, handles, note)
     return figure
-
-
-def _draw_panel(axis: Axes, curves: Curves) -> None:
-    floor, levels = curves.floor or (), curves.levels
-    if curves.floor is not None:
-        axis.fill_betweenx(levels, *curves.floor, color=FLOOR_FILL, linewidth=0, zorder=1)
-    for edge in floor:
-        axis.plot(edge, levels, color=FLOOR_EDGE, linewidth=0.5, zorder=1.1)
-    band = dkw_band(curves.count, CONFIDENCE)
-    for method, errors in curves.errors.items():
-        style = look(method)
-        draw_curve(axis, errors, levels, band, marker=style.marker, **style.line)
-    axis.set_title(PANEL_TITLES[curves.family])
-    error_axes(axis, [*curves.errors.values(), *floor])
-
-
-def _legend_handles(curves: Curves) -> list[Line2D | Patch]:
-    looks = {method: look(method) for method in curves.errors}
-    handles: list[Line2D | Patch] = [
-        Line2D([], [], marker=style.marker, ms=4, label=plain(method_name(method)), **style.line)
-        for method, style in looks.items()
-    ]
-    if curves.floor is not None:
-        label = f"Noise floor of {plain(method_name(curves.floor_of))}, 5–95%"
-        handles.append(Patch(facecolor=FLOOR_FILL, edgecolor=FLOOR_EDGE, lw=0.5, label=label))
-    label = f"95% DKW band (±{100 * dkw_band(curves.count, CONFIDENCE):.1f} points)"
-    color = list(looks.values())[-1].color
-    return [*handles, Patch(facecolor=color, alpha=2 * BAND, linewidth=0, label=label)]
 
 
 def worst_figure(utilities: Mapping[str, Worst], title: str) -> Figure:
     """A panel per method, in the method's colour."""
-    panels = [(_heading(method, worst), _diagram(worst)) for method, worst in utilities.items()]
+    panels = []
+    for method, worst in utilities.items():
+        ends = interval(worst.low, worst.high)
+        line = f"{worst.name}, {ends}"
+        where = line if len(line) <= WIDEST else f"{fill(worst.name, WIDEST)}\n{ends}"
+        panels.append((f"{method_name(method)}\n{where}", _diagram(worst)))
     with house_style():
         return diagram_figure(panels, title, [look(method).color for method in utilities])
-
-
-def _heading(method: str, worst: Worst) -> str:
-    ends = interval(worst.low, worst.high)
-    line = f"{worst.name}, {ends}"
-    where = line if len(line) <= WIDEST else f"{fill(worst.name, WIDEST)}\n{ends}"
-    return f"{method_name(method)}\n{where}"
 
 
 def _diagram(worst: Worst) -> UtilityDiagram:
     """The rounded numbers of a record as the diagram they were; None becomes NaN."""
     drawn = {key: np.array(values, dtype=np.float64) for key, values in worst.diagram.items()}
-    return UtilityDiagram(
-        predicted=drawn["at"],
-        difference=drawn["curve"],
-        low=drawn["low"],
-        high=drawn["high"],
-        bins=Bins(*drawn["bins"].T),
-        worst=WorstInterval(worst.error, worst.low, worst.high, int(np.sign(worst.gap))),
-        share=worst.share,
-        gap=worst.gap,
-    )
+    at, curve, low, high, bins = (drawn[k] for k in ("at", "curve", "low", "high", "bins"))
+    ends = WorstInterval(worst.error, worst.low, worst.high, int(np.sign(worst.gap)))
+    return UtilityDiagram(at, curve, low, high, Bins(*bins.T), ends, worst.share, worst.gap)
 
 
 class Study(NamedTuple):
@@ -157,27 +139,19 @@ class Study(NamedTuple):
     snapshots: pd.DataFrame
     record: Mapping[str, Any]
 
-    @classmethod
-    def read(cls, folder: Path) -> Study:
-        """Read the results in a folder, which has the family's name."""
-        history, snapshots = (pd.read_csv(folder / f"{n}.csv") for n in ("history", "snapshots"))
-        return cls(folder.name, history, snapshots, read_json(folder / "dynamics.json"))
-
     @property
     def color(self) -> str:
         """Of its curves."""
         return STUDY_COLORS[self.family]
 
-    @property
-    def filling(self) -> dict[str, Any]:
-        """How its histogram is filled."""
-        hatch = "////" if self.family == "misaligned" else ""
-        return {"facecolor": (self.color, 0.35), "edgecolor": self.color, "hatch": hatch}
-
 
 def study_drawings(folder: Path, title: str) -> Drawings:
     """The figures of the study of one benchmark; none where the dynamics stage did not run it."""
-    studies = [Study.read(path.parent) for path in sorted(folder.glob("*/dynamics.json"))]
+    studies = []
+    for path in sorted(folder.glob("*/dynamics.json")):
+        names = ("history", "snapshots")
+        history, snapshots = (pd.read_csv(path.with_name(f"{name}.csv")) for name in names)
+        studies.append(Study(path.parent.name, history, snapshots, read_json(path)))
     figures = {"history": history_figure, "snapshots": snapshot_figure} if studies else {}
     return {
         f"dynamics_{kind}_{folder.name}": partial(figure, studies, title)
@@ -188,23 +162,36 @@ def study_drawings(folder: Path, title: str) -> Drawings:
 def history_figure(studies: Sequence[Study], title: str) -> Figure:
     """A panel per family: the worst user's UC per iteration, over the spread of all users' errors.
 
-    The other family's worst user is a thin grey line, the noise floor a grey band: where the worst
-    user of a calibrated forecast would be.
+    The other family's worst user is a thin grey line; a grey band is its place if calibrated.
     """
+    handles: list[Line2D | Patch] = []
     with titled_figure(0.4 + 3.8 * len(studies), 3.9, title) as figure:
         axes = figure.subplots(1, len(studies), sharex=True, sharey=True, squeeze=False)[0]
         for axis, study in zip(axes, studies, strict=True):
             for other in studies:
                 if other is not study:
                     axis.plot(other.history["iteration"], other.history["worst"], **OTHER_FAMILY)
-            _draw_history(axis, study)
-            axis.set_title(f"{study.family.capitalize()} users")
+            table, color, name = study.history, study.color, study.family.capitalize()
+            if floor := study.record["worst_noise_floor"]:
+                axis.axhspan(floor["q05"], floor["q95"], color=FLOOR_FILL, lw=0, zorder=0.5)
+                axis.axhline(floor["mean"], color=FLOOR_EDGE, lw=0.8, ls=(0, (4, 2)), zorder=0.6)
+            at = table["iteration"]
+            axis.fill_between(at, table["q05"], table["q95"], color=color, **STUDY_BAND)
+            axis.plot(at, table["worst"], color=color, lw=STUDY_WIDTH, zorder=3)
+            axis.set_title(f"{name} users")
             axis.set_xlabel("Iteration (patches so far)")
+            handles.append(Line2D([], [], color=color, lw=STUDY_WIDTH, label=f"{name}: worst user"))
+            handles.append(Patch(facecolor=color, **STUDY_BAND, label=f"{name}: 5–95% of users"))
         axes[0].set_xlim(0, max(study.history["iteration"].max() for study in studies))
         axes[0].xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes[0].set_ylabel("Utility calibration error")
         axes[0].set_yscale("log")
         plain_log_axis(axes[0].yaxis, axes[0].get_ylim(), 8)
+        if len(studies) > 1:
+            handles.append(Line2D([], [], **OTHER_FAMILY, label="Worst user of the other family"))
+        if any(study.record["worst_noise_floor"] for study in studies):
+            label = "Worst user if calibrated, 5–95% and mean"
+            handles.append(Patch(facecolor=FLOOR_FILL, edgecolor=FLOOR_EDGE, lw=0.8, label=label))
         record = studies[0].record
         note = (
             f"{record['config']['utilities']} users sampled anew in every iteration; "
@@ -212,72 +199,53 @@ def history_figure(studies: Sequence[Study], title: str) -> Figure:
             "Aligned users tolerate hardly any error; misaligned ones each care for one part of "
             "the labels."
         )
-        legend_below(figure, _history_handles(studies), note)
+        legend_below(figure, handles, note)
     return figure
 
 
-def _draw_history(axis: Axes, study: Study) -> None:
-    color, table = study.color, study.history
-    if floor := study.record["worst_noise_floor"]:
-        axis.axhspan(floor["q05"], floor["q95"], color=FLOOR_FILL, lw=0, zorder=0.5)
-        axis.axhline(floor["mean"], color=FLOOR_EDGE, lw=0.8, ls=(0, (4, 2)), zorder=0.6)
-    axis.fill_between(table["iteration"], table["q05"], table["q95"], color=color, **STUDY_BAND)
-    axis.plot(table["iteration"], table["worst"], color=color, lw=STUDY_WIDTH, zorder=3)
-
-
-def _history_handles(studies: Sequence[Study]) -> list[Line2D | Patch]:
-    handles: list[Line2D | Patch] = []
-    for study in studies:
-        color, name = study.color, study.family.capitalize()
-        handles.append(Line2D([], [], color=color, lw=STUDY_WIDTH, label=f"{name}: worst user"))
-        handles.append(Patch(facecolor=color, **STUDY_BAND, label=f"{name}: 5–95% of users"))
-    if len(studies) > 1:
-        handles.append(Line2D([], [], **OTHER_FAMILY, label="Worst user of the other family"))
-    if any(study.record["worst_noise_floor"] for study in studies):
-        label = "Worst user if calibrated, 5–95% and mean"
-        handles.append(Patch(facecolor=FLOOR_FILL, edgecolor=FLOOR_EDGE, lw=0.8, label=label))
-    return handles
-
-
 def snapshot_figure(studies: Sequence[Study], title: str) -> Figure:
-    """Histograms of all users' errors, both families in a panel per selected iteration.
+    """Histograms of all users' errors in selected iterations, on an axis of their own each.
 
-    Each panel has an error axis of its own: errors fall by a factor of twenty while the users
-    differ by a few per cent.
+    Errors fall by a factor of twenty while the users differ by a few per cent.
     """
     numbers = sorted({int(k) for study in studies for k in study.snapshots["iteration"]})
     columns = min(STUDY_COLUMNS, len(numbers))
     rows = -(-len(numbers) // columns)
+    fillings: list[dict[str, Any]] = [
+        {
+            "facecolor": (study.color, 0.35),
+            "edgecolor": study.color,
+            "hatch": "////" if study.family == "misaligned" else "",
+        }
+        for study in studies
+    ]
     with titled_figure(0.4 + 2.7 * columns, 0.9 + 1.9 * rows, title) as figure:
         grid = figure.subplots(rows, columns, squeeze=False)
         for axis, number in zip(grid.flat, numbers, strict=False):
-            _draw_snapshot(axis, studies, number)
+            tables = [study.snapshots for study in studies]
+            errors = [t.loc[t["iteration"] == number, "error"].to_numpy() for t in tables]
+            low, high = np.concatenate(errors).min(), np.concatenate(errors).max()
+            margin = max(0.03 * (high - low), 1e-3 * high, 1e-9)
+            bins = np.linspace(low - margin, high + margin, STUDY_BINS + 1)
+            for study, values, filling in zip(studies, errors, fillings, strict=True):
+                if len(values):
+                    shares = np.histogram(values, bins)[0] / len(values)
+                    axis.stairs(shares, bins, fill=True, lw=0.9, zorder=2, **filling)
+                    axis.axvline(float(np.median(values)), color=study.color, lw=1.4, zorder=3)
+            axis.set_xlim(bins[0], bins[-1])
+            axis.xaxis.set_major_locator(MaxNLocator(4))
+            axis.yaxis.set_major_locator(MaxNLocator(4))
+            axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+            axis.set_title(f"Iteration {number}" if number else "Before patching")
         for axis in list(grid.flat)[len(numbers) :]:
             axis.set_visible(False)
         for axis in grid[:, 0]:
             axis.set_ylabel("Share of users")
         for axis in grid[-1]:
             axis.set_xlabel("Utility calibration error")
-        handles: list[Any] = [Patch(**s.filling, label=s.family.capitalize()) for s in studies]
+        named = zip(studies, fillings, strict=True)
+        handles: list[Any] = [Patch(**how, label=s.family.capitalize()) for s, how in named]
         handles.append(Line2D([], [], color=NOTE_COLOR, lw=1.4, label="Median"))
         note = "Each panel has its own error axis, from the least to the most affected user."
         legend_below(figure, handles, note)
     return figure
-
-
-def _draw_snapshot(axis: Axes, studies: Sequence[Study], number: int) -> None:
-    tables = [study.snapshots for study in studies]
-    errors = [table.loc[table["iteration"] == number, "error"].to_numpy() for table in tables]
-    low, high = np.concatenate(errors).min(), np.concatenate(errors).max()
-    margin = max(0.03 * (high - low), 1e-3 * high, 1e-9)
-    bins = np.linspace(low - margin, high + margin, STUDY_BINS + 1)
-    for study, values in zip(studies, errors, strict=True):
-        if len(values):
-            shares = np.histogram(values, bins)[0] / len(values)
-            axis.stairs(shares, bins, fill=True, lw=0.9, zorder=2, **study.filling)
-            axis.axvline(float(np.median(values)), color=study.color, lw=1.4, zorder=3)
-    axis.set_xlim(bins[0], bins[-1])
-    axis.xaxis.set_major_locator(MaxNLocator(4))
-    axis.yaxis.set_major_locator(MaxNLocator(4))
-    axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    axis.set_title(f"Iteration {number}" if number else "Before patching")

@@ -12,7 +12,7 @@ from html import escape
 from metrics.registry import METRICS, Metric
 from pipeline.reporting.names import NOISE_FLOOR, method_name
 from pipeline.reporting.tables import MARK, Cell, ResultTable
-from pipeline.reporting.wording import escape_markdown, markdown_table
+from pipeline.reporting.wording import titled_table
 
 UTILITY = re.compile(r"U_(.+?)( median| 95 %)?")
 BINNED = re.compile(r"(.+)_bin")
@@ -34,8 +34,6 @@ LATEX_SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {
 PRINTED = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_comb", "u_dcg", "u_w2v")
 """The columns of the paper's tables."""
 WIDE = 4  # from so many metrics on, a table is scaled to the line width, as in the paper
-
-
 HEADINGS = {
     "latex": (
         r"$\mathcal{{U}}_{{\mathrm{{{}}}}}${}",
@@ -71,23 +69,30 @@ def latex(table: ResultTable) -> str:
     keys = [column.metric.key for column in table.columns]
     printed = [key for key in keys if key in PRINTED]
     others = [key for key in keys if key not in PRINTED]
-    first, *second = filter(None, [printed, others])
-    environments = [_latex_table(table.with_columns(first))]
-    environments += [_latex_table(table.with_columns(keys), "_more") for keys in second]
+    environments = [
+        _latex_table(table.with_columns(chosen), end)
+        for chosen, end in zip(filter(None, [printed, others]), ("", "_more"))
+    ]
     return LATEX_HEADER + "\n".join(environments)
 
 
-def _latex_table(table: ResultTable, end: str = "") -> str:
+def _latex_table(table: ResultTable, end: str) -> str:
+    def math(text: str) -> str:
+        replaced = text.replace("∞", r"\infty").replace("–", r"\mbox{--}")
+        return f"${replaced}$"
+
+    marks = r" \pm ", r"\bm{{{}}}", r"^{\dagger}", r"\;({})"
     metrics = [column.metric for column in table.columns]
     headings = [rf"{heading(m, 'latex')} ($\times 10^{{{m.power}}}$)" for m in metrics]
-    rows = [[escape_latex(method_name(m)), *map(_latex_cell, cells)] for m, cells in table.rows]
-    body = [" & ".join(row) for row in rows]
-    first = " & ".join(["Method", *headings])
-    lines = [r"\toprule", rf"{first} \\", r"\midrule", *(rf"{row} \\" for row in body)]
-    if table.has_floor:
-        floors = [f"${_latex_math(c.floor)}$" if c.floor else "--" for c in table.columns]
-        lines += [r"\midrule", rf"{' & '.join([NOISE_FLOOR, *floors])} \\"]
-    inner = "\n".join(f"    {line}" for line in [*lines, r"\bottomrule"])
+    rows = [
+        [escape_latex(method_name(method)), *(math(cell_text(cell, *marks)) for cell in cells)]
+        for method, cells in table.rows
+    ]
+    floor = [NOISE_FLOOR, *(math(c.floor) if c.floor else "--" for c in table.columns)]
+    first, *body, last = (rf"{' & '.join(row)} \\" for row in [["Method", *headings], *rows, floor])
+    lines = [r"\toprule", first, r"\midrule", *body]
+    lines += [r"\midrule", last, r"\bottomrule"] if table.has_floor else [r"\bottomrule"]
+    inner = "\n".join(f"    {line}" for line in lines)
     alignment = "@{}l" + r"@{\hspace{0.8em}}c" * len(metrics) + "@{}"
     tabular = f"\\begin{{tabular}}{{{alignment}}}\n{inner}\n\\end{{tabular}}"
     if len(metrics) >= WIDE:
@@ -99,15 +104,6 @@ def _latex_table(table: ResultTable, end: str = "") -> str:
         f"  \\caption{{{caption}}}\n  \\label{{tab:{table.spec.name}{end}}}\n"
         f"  \\centering\n  \\small\n  \\vspace{{4pt}}\n{tabular}\n\\end{{table*}}\n"
     )
-
-
-def _latex_math(text: str) -> str:
-    return text.replace("∞", r"\infty").replace("–", r"\mbox{--}")
-
-
-def _latex_cell(cell: Cell) -> str:
-    text = cell_text(cell, r" \pm ", r"\bm{{{}}}", r"^{\dagger}", r"\;({})")
-    return f"${_latex_math(text)}$"
 
 
 def cell_text(
@@ -130,6 +126,4 @@ def markdown(table: ResultTable) -> str:
     ]
     if table.has_floor:
         rows.append([f"*{NOISE_FLOOR}*", *(column.floor or "–" for column in table.columns)])
-    notes = "\n\n".join(map(escape_markdown, table.notes))
-    title = escape_markdown(table.spec.title)
-    return f"### {title}\n\n{markdown_table(headings, rows)}\n\n{notes}\n"
+    return titled_table(table.spec.title, headings, rows, table.notes) + "\n"

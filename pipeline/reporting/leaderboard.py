@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from metrics.plots.drawing import plain
@@ -21,8 +21,7 @@ from pipeline.scoring.decisions import Decisions
 from pipeline.scoring.files import csv_text
 from pipeline.scoring.inference import SIZE
 
-COUNTED = ("u_cwe", "u_topk", "u_dcg")
-"""The purposes whose noise floor and bound are counted."""
+COUNTED = ("u_cwe", "u_topk", "u_dcg")  # the purposes whose noise floor and bound are counted
 GAINS = ("nll", "brier")
 """Scores whose mean gain over the uncalibrated forecast is shown, in percent."""
 BASE = "uncalibrated"
@@ -60,10 +59,7 @@ class Leaderboard:
 
 
 def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
-    """Count over benchmarks of the same methods; those with the fewest losses come first.
-
-    None where there is nothing to count: a single benchmark or method, or no test.
-    """
+    """Count over benchmarks of the same methods; None for one of either or without tests."""
     methods = next(iter(benchmarks.values())).methods
     is_tested = any(decisions.test for decisions in benchmarks.values())
     if len(benchmarks) < 2 or len(methods) < 2 or not is_tested:
@@ -85,24 +81,22 @@ def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
         means = own.pivot(index="method", columns="benchmark", values="mean")
         frame[f"{key}_saved"] = (1 - means / means.loc[BASE]).mean(axis="columns")
     frame = frame.sort_values("worse", kind="stable").reset_index(names="method")
-    count = int(frame["cells"].max())
-    heading = [
-        "Method",
-        f"Worse than the best, of {count}",
-        *(f"Within noise, of {len(tables)}: {PURPOSES[key]}" for key in purposes),
-        "Largest bound",
-        *(f"{metric(key).text} saved" for key in saved),
-    ]
+    count, noise = int(frame["cells"].max()), f"Within noise, of {len(tables)}"
+    columns: dict[str, tuple[str, Callable[[Any], str]]] = {
+        "method": ("Method", method_name),
+        "worse": (f"Worse than the best, of {count}", str),
+        **{f"within_{key}": (f"{noise}: {PURPOSES[key]}", str) for key in purposes},
+        "largest_bound": ("Largest bound", bound),
+        **{
+            f"{key}_saved": (f"{metric(key).text} saved", lambda share: f"{100 * share:.1f} %")
+            for key in saved
+        },
+    }
     lines = [
-        [
-            method_name(row["method"]),
-            *(str(row[name]) for name in ("worse", *(f"within_{key}" for key in purposes))),
-            bound(row["largest_bound"]),
-            *(f"{100 * row[f'{key}_saved']:.1f} %" for key in saved),
-        ]
-        for row in frame.to_dict("records")
+        [form(row[name]) for name, (_, form) in columns.items()] for row in frame.to_dict("records")
     ]
     note = NOTE.format(percent=100 * SIZE, chance=round(SIZE * count), cells=count)
+    heading = [title for title, _ in columns.values()]
     return Leaderboard(len(tables), heading, lines, frame, note)
 
 
@@ -118,20 +112,17 @@ def leaderboard_figure(leaderboard: Leaderboard) -> Figure:
         worse.set(title=f"Worse than the best,\nof {frame['cells'].max()} cells", xlim=(0, None))
         worse.set_yticks(place, list(map(plain, names)))
         worse.grid(visible=False, axis="y")
-        _draw_marks(noise, within)
+        for axes, columns in ((noise, within), (gains, saved)):
+            # A kind of marker per column, side by side on each method's line.
+            for number, (text, values) in enumerate(columns.items()):
+                marker, color = MARKS[number]
+                beside = place + 0.22 * ((len(columns) - 1) / 2 - number)
+                look: dict[str, Any] = {"s": 22, "marker": marker, "color": color, "zorder": 3}
+                axes.scatter(values, beside, label=plain(text), **look)
+            if columns:
+                axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=1)
         noise.set(title=f"Within noise,\nof {benchmarks} benchmarks", xticks=range(benchmarks + 1))
         noise.set_xlim(-0.3, benchmarks + 0.3)
-        _draw_marks(gains, saved)
         gains.axvline(0, color=NOTE_COLOR, linewidth=0.8)
         gains.set_title("Saved against uncalibrated,\n% on average")
     return figure
-
-
-def _draw_marks(axes: Axes, columns: Mapping[str, pd.Series]) -> None:
-    """A kind of marker per column, side by side on each method's line, and their legend below."""
-    for number, (text, values) in enumerate(columns.items()):
-        marker, color = MARKS[number]
-        places = np.arange(len(values)) + 0.22 * ((len(columns) - 1) / 2 - number)
-        axes.scatter(values, places, s=22, marker=marker, color=color, label=plain(text), zorder=3)
-    if columns:
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=1)

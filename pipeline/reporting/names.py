@@ -13,20 +13,15 @@ import yaml
 
 from pipeline.harness.parameters import CONF
 
-
-def _shown() -> dict[str, dict[str, Any]]:
-    """Return `shown` and `_target_` of each method, in the order of rows."""
-    files = sorted((CONF / "calibrator").glob("*.yaml"))
-    content = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in files}
-    named = {
-        key: c["shown"] | {"_target_": c["_target_"]} for key, c in content.items() if "shown" in c
-    }
-    return dict(sorted(named.items(), key=lambda item: item[1]["row"]))
-
-
-SHOWN = _shown()
+FILES = {
+    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+    for path in sorted((CONF / "calibrator").glob("*.yaml"))
+}
+_NAMED = {key: content["shown"] for key, content in FILES.items() if "shown" in content}
+SHOWN: dict[str, dict[str, Any]] = dict(sorted(_NAMED.items(), key=lambda item: item[1]["row"]))
+"""How each method is shown, in the order of rows."""
 TITLES: dict[str, str] = {key: shown["title"] for key, shown in SHOWN.items()}
-PEERS = [key for key, shown in SHOWN.items() if shown["_target_"].endswith("PeerCalibration")]
+PEERS = [key for key in SHOWN if FILES[key]["_target_"].endswith("PeerCalibration")]
 """Calibrators of other packages (calibrators.peers): rows of the suite `extended` only."""
 METHODS = {key: title for key, title in TITLES.items() if key not in PEERS}
 
@@ -63,13 +58,7 @@ def method_name(method: str) -> str:
 
 
 def ordered(methods: Iterable[str]) -> list[str]:
-    """Methods in the paper's row order, then other packages'; variants follow their family.
-
-    Unknown names come last.
-    """
-    families = list(TITLES)
-
-    def place(method: str) -> tuple[int, str]:
-        return ([*families, family(method)].index(family(method)), method)
-
-    return sorted(methods, key=place)
+    """Methods in the paper's row order, then other packages', then unknown ones, by family."""
+    return sorted(
+        methods, key=lambda method: ([*TITLES, family(method)].index(family(method)), method)
+    )

@@ -1,19 +1,16 @@
-"""The report as a page and as Markdown: which method for which use, and where each errs most.
-
-What the templates need is put together here as plain values; tables, texts and curves come from
-the same objects as the other formats.
-"""
+"""The report as a page and as Markdown: which method for which use, and where each errs most."""
 
 from __future__ import annotations
 
 import base64
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
@@ -21,11 +18,11 @@ from metrics.registry import metric
 from pipeline.reporting.formats import heading, markdown
 from pipeline.reporting.leaderboard import Leaderboard
 from pipeline.reporting.names import NOISE_FLOOR, method_name
-from pipeline.reporting.sections import Curves, Section
+from pipeline.reporting.sections import Section
 from pipeline.reporting.style import look
 from pipeline.reporting.tables import MARK, Cell
 from pipeline.reporting.verdict import MEANINGS, SIGNS
-from pipeline.reporting.wording import escape_markdown, markdown_table, number, p_value
+from pipeline.reporting.wording import escape_markdown, interval, markdown_table, number, p_value
 from pipeline.scoring.files import rounded
 
 STUDY_CAPTIONS = {
@@ -38,8 +35,7 @@ STUDY_CAPTIONS = {
 """The figures of the dynamics stage, in their order on the page."""
 FAMILY_TITLES = {"linear": "Users paid by class", "rank": "Users paid by rank"}
 BLACK = "#000000"
-DIGITS = 4
-"""Significant digits of the numbers in the page's script."""
+DIGITS = 4  # significant digits of the numbers in the page's script
 
 
 @cache
@@ -73,17 +69,10 @@ def report_html(
 
     `made`: sections.provenance_of; `comparison`: the lines of its summary, the heading first.
     """
-    said = {"title": title, "introduction": introduction, "leaderboard": leaderboard}
+    said = {"title": title, "introduction": introduction, "leaderboard": leaderboard, "made": made}
     data = {section.spec.name: _data(section) for section in sections}
     page = templates().get_template("report.html")
-    return page.render(
-        **SHOWN_BY, **said, sections=sections, made=made, comparison=comparison, data=data
-    )
-
-
-def _image_data(path: Path) -> str:
-    """An image for the page itself, which a reader can then pass on as one file."""
-    return base64.b64encode(path.read_bytes()).decode("ascii")
+    return page.render(**SHOWN_BY, **said, sections=sections, comparison=comparison, data=data)
 
 
 def _unrounded(cell: Cell) -> dict[str, Any]:
@@ -92,10 +81,10 @@ def _unrounded(cell: Cell) -> dict[str, Any]:
     digits, scale = len(cell.mean.partition(".")[2]), 10.0**column.power
     mean, half, floor = (value * scale for value in (row.mean, row.half_width, row.floor_q95))
     no_floor = " –" if column.has_floor else ""
-    interval = f" [{number(mean - half, digits)}, {number(mean + half, digits)}]"
+    ends = f" [{number(mean - half, digits)}, {number(mean + half, digits)}]"
     return {
         "value": rounded(row.mean, DIGITS),
-        "interval": interval if math.isfinite(half) else " [–]",
+        "interval": ends if math.isfinite(half) else " [–]",
         "p": f" {p_value(row.p_value)}" if math.isfinite(row.p_value) else no_floor,
         "floor": f"own noise floor: {number(floor, digits)}" if math.isfinite(floor) else "",
     }
@@ -103,25 +92,23 @@ def _unrounded(cell: Cell) -> dict[str, Any]:
 
 def _data(section: Section) -> dict[str, Any]:
     """What the page's script draws."""
-    return {
-        "looks": [_look(method) for method in section.decisions.methods],
-        "families": [_family(curves) for curves in section.curves],
-        "worst": {
-            key: {method: worst.drawn() for method, worst in group.items()}
-            for key, group in section.worst.items()
-        },
-    }
-
-
-def _family(curves: Curves) -> dict[str, Any]:
-    content = {
-        "levels": curves.levels.tolist(),
-        "curves": {method: errors.tolist() for method, errors in curves.errors.items()},
-        "floor": curves.floor
-        and {"low": curves.floor[0].tolist(), "high": curves.floor[1].tolist()},
-    }
-    title = f"{FAMILY_TITLES[curves.family]} ({curves.count} sampled)"
-    return {"title": title, **rounded(content, DIGITS)}
+    families = []
+    for curves in section.curves:
+        low, high = curves.floor or (np.empty(0), np.empty(0))
+        content = {
+            "levels": curves.levels.tolist(),
+            "curves": {method: errors.tolist() for method, errors in curves.errors.items()},
+            "floor": curves.floor and {"low": low.tolist(), "high": high.tolist()},
+        }
+        title = f"{FAMILY_TITLES[curves.family]} ({curves.count} sampled)"
+        families.append({"title": title, **rounded(content, DIGITS)})
+    worst: dict[str, Any] = {key: {} for key in section.worst}
+    for key, group in section.worst.items():
+        for method, one in group.items():
+            heading = f"{one.name}, worst at {interval(one.low, one.high)}"
+            worst[key][method] = {**one.diagram, "heading": heading, "worst": [one.low, one.high]}
+    looks = [_look(method) for method in section.decisions.methods]
+    return {"looks": looks, "families": families, "worst": worst}
 
 
 def _look(method: str) -> dict[str, Any]:
@@ -145,7 +132,7 @@ SHOWN_BY: dict[str, Any] = {
     "noise_floor": NOISE_FLOOR,
     "method_name": method_name,
     "metric": metric,
-    "image_data": _image_data,
+    "image_data": lambda path: base64.b64encode(path.read_bytes()).decode("ascii"),
     "unrounded": _unrounded,
     "words_of_sign": {SIGNS[name]: meaning for name, meaning in MEANINGS.items()},
 }
@@ -156,36 +143,32 @@ def report_markdown(
     title: str, sections: Sequence[Section], leaderboard: Leaderboard | None = None
 ) -> str:
     """The whole report; its figures lie beside it."""
+
+    def bullets(lines: Iterable[str]) -> str:
+        return "\n".join(f"- {escape_markdown(line)}" for line in lines)
+
     parts = [f"# {escape_markdown(title)}"]
     if leaderboard is not None:
         parts += ["## Who wins", leaderboard.markdown(), leaderboard.note]
-    parts += [_section_markdown(section) for section in sections]
+    for section in sections:
+        verdict = section.verdict
+        parts += [f"## {escape_markdown(section.spec.title)}", "### Verdict"]
+        if verdict.headline:
+            parts.append(f"**{escape_markdown(verdict.headline)}**")
+        if verdict.uses:
+            headings = ["Method", *(escape_markdown(use.label) for use in verdict.uses)]
+            rows = [[escape_markdown(name), *signs] for name, *signs in verdict.grid]
+            parts += [markdown_table(headings, rows, text=len(headings)), verdict.legend]
+        if verdict.summary:
+            parts.append(bullets(verdict.summary))
+        if section.priced is not None:
+            parts.append(section.priced.markdown())
+        if section.groups:
+            parts += ["### Groups", bullets(section.groups)]
+        if section.worst:
+            parts += ["### Where it fails", *filter(None, [section.pooled])]
+        for key, group in section.worst.items():
+            lines = (f"{method_name(method)}: {worst.words}" for method, worst in group.items())
+            parts += [escape_markdown(metric(key).text), bullets(lines)]
+        parts += [markdown(table).rstrip() for table in section.tables]
     return "\n\n".join(parts).rstrip() + "\n"
-
-
-def _section_markdown(section: Section) -> str:
-    verdict = section.verdict
-    parts = [f"## {escape_markdown(section.spec.title)}", "### Verdict"]
-    if verdict.headline:
-        parts.append(f"**{escape_markdown(verdict.headline)}**")
-    if verdict.uses:
-        headings = ["Method", *(escape_markdown(use.label) for use in verdict.uses)]
-        rows = [[escape_markdown(name), *signs] for name, *signs in verdict.grid]
-        parts += [markdown_table(headings, rows, text=len(headings)), verdict.legend]
-    if verdict.summary:
-        parts.append(_bullets(verdict.summary))
-    if section.priced is not None:
-        parts.append(section.priced.markdown())
-    if section.groups:
-        parts += ["### Groups", _bullets(section.groups)]
-    if section.worst:
-        parts += ["### Where it fails", *filter(None, [section.pooled])]
-    for key, group in section.worst.items():
-        lines = [f"{method_name(method)}: {worst.words}" for method, worst in group.items()]
-        parts += [escape_markdown(metric(key).text), _bullets(lines)]
-    parts += [markdown(table).rstrip() for table in section.tables]
-    return "\n\n".join(parts)
-
-
-def _bullets(lines: Sequence[str]) -> str:
-    return "\n".join(f"- {escape_markdown(line)}" for line in lines)

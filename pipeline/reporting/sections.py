@@ -1,4 +1,4 @@
-"""One benchmark's part of a report: decisions, verdict, tables, curves and worst intervals."""
+"""One benchmark's part of a report: decisions, verdict, tables, curves, worst intervals, groups."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
-from pipeline.reporting.names import FLOOR_METHOD
+from metrics.registry import metric
+from pipeline.reporting.names import FLOOR_METHOD, method_name
 from pipeline.reporting.tables import ResultTable, TableSpec, remarks_of
 from pipeline.reporting.verdict import Verdict, verdict_of
-from pipeline.reporting.wording import TextTable, interval, short
-from pipeline.scoring.across_splits import splits_together
+from pipeline.reporting.wording import TextTable, interval, p_value, short
+from pipeline.scoring.across_splits import SMALLEST_GROUP, splits_together
+from pipeline.scoring.choice import Gap, Repair, gaps_between, repairs_of
 from pipeline.scoring.decisions import Decisions, decide
 from pipeline.scoring.files import Scores
+from pipeline.scoring.inference import SIZE
 
 Array = NDArray[np.float64]
 
@@ -63,30 +66,26 @@ class Worst:
     @property
     def words(self) -> str:
         """One sentence in the unit of the utility."""
-        more = "more" if self.gap >= 0 else "less"
-        floor = f" (floor {short(self.floor)})" if math.isfinite(self.floor) else ""
         if not self.gap:
             return f"{self.name}: realised as predicted"
+        floor = f" (floor {short(self.floor)})" if math.isfinite(self.floor) else ""
         return (
             f"{self.name}, predicted {interval(self.low, self.high)} "
             f"({100 * self.share:.0f} % of the points): "
-            f"realised {short(abs(self.gap))} {more} than predicted; "
+            f"realised {short(abs(self.gap))} {'more' if self.gap > 0 else 'less'} than predicted; "
             f"calibration error {short(self.error)}{floor}"
         )
-
-    def drawn(self) -> Mapping[str, Any]:
-        """What the page's script draws."""
-        heading = f"{self.name}, worst at {interval(self.low, self.high)}"
-        return {**self.diagram, "heading": heading, "worst": [self.low, self.high]}
 
 
 @dataclass(frozen=True)
 class Section:
-    """One benchmark on the page. `facts` are lines of text on where its logits come from.
+    """One benchmark, or one group of its points, on the page.
 
-    `worst` utilities by metric and method, `pooled`: what they are over; `groups`: sentences on
-    groups of points, which have sections of their own; `priced`: what acting on each method's
-    probabilities costs, where losses were given; `studies`: images of page.STUDY_CAPTIONS, if any.
+    `worst` utilities by metric and method, `pooled`: what they are over; `priced`: what acting on
+    each method's probabilities costs, where losses were given; `facts`: where the logits come from;
+    `studies`: images of page.STUDY_CAPTIONS, if any. `groups`: sentences on groups of points; the
+    large ones are `parts` of `points` each. `gaps` are between two groups by method and metric,
+    `repairs` are what patches of groups changed.
     """
 
     decisions: Decisions
@@ -96,9 +95,13 @@ class Section:
     curves: Sequence[Curves] = ()
     worst: Mapping[str, Mapping[str, Worst]] = field(default_factory=dict)
     pooled: str = ""
-    groups: Sequence[str] = ()
     facts: Sequence[str] = ()
     studies: Mapping[str, Path] = field(default_factory=dict)
+    points: int = 0
+    groups: Sequence[str] = ()
+    parts: Mapping[str, Section] = field(default_factory=dict)
+    gaps: Sequence[Gap] = ()
+    repairs: Sequence[Repair] = ()
 
     @property
     def spec(self) -> TableSpec:
@@ -114,41 +117,91 @@ def section_of(
     studies: Mapping[str, Path] | None = None,
     priced: Mapping[str, Any] | None = None,
 ) -> Section:
-    """The section of a benchmark.
+    """The section of a benchmark, with those of its groups.
 
     Args:
         specs: its tables, the main one first; the remarks that the scores' facts imply are added.
         shown: the metrics that the verdict rests on; those of the main table if there are none.
-        studies: images of the appendix study. priced: what decisions by the user's losses cost
-            (pipeline.own.decisions).
+        priced: what decisions by the user's losses cost (pipeline.own.decisions).
     """
-    needed = [key for spec in specs for key in spec.metrics]
+    needed, logits = [key for spec in specs for key in spec.metrics], scores.facts["logits"]
     decisions = decide(scores, methods, shown or specs[0].metrics, needed)
+    pooled = splits_together(logits["n"] * logits["classes"], decisions.splits)
+    worst: dict[str, dict[str, Worst]] = {}
+    for method in decisions.methods:
+        for key, record in scores.worst(method).items():
+            if row := decisions.rows.get((method, key)):
+                one = Worst(**record, error=row.mean, floor=row.floor_q95)
+                worst.setdefault(key, {})[method] = one
     if not scores.group:
         remarks = remarks_of(scores.facts, decisions)
         specs = [replace(spec, remarks=(*remarks, *spec.remarks)) for spec in specs]
-    logits = scores.facts["logits"]
-    pooled = splits_together(logits["n"] * logits["classes"], decisions.splits)
-    return Section(
+    section = Section(
         decisions=decisions,
         tables=[ResultTable.of(decisions, spec) for spec in specs],
         verdict=verdict_of(decisions, priced),
         curves=all_curves(scores, methods),
-        worst=_worst(scores, decisions),
+        worst=worst,
         pooled=pooled_note(decisions.splits, pooled),
         facts=() if scores.group else _facts_of(logits),
         studies=studies or {},
     )
+    return section if scores.group else _with_groups(section, scores)
+
+
+def _with_groups(section: Section, scores: Scores) -> Section:
+    """The section with the sections of its groups, and sentences on how far they differ.
+
+    Per use that is the gap of the method that its verdict takes; where it takes none, the surest
+    gap. For patches of groups it is whether their errors came down to the noise floor.
+    """
+    parts, words = {}, []
+    for place, (name, points) in enumerate(scores.facts["logits"].get("groups", {}).items()):
+        of_group = scores.of_group(name)
+        if methods := [m for m in section.decisions.methods if m in of_group.methods]:
+            title = f"{section.spec.title}, group {name} ({points:,} points)"
+            spec = replace(section.spec, title=title, name=f"{section.spec.name}_group_{place}")
+            parts[name] = replace(section_of(of_group, methods, [spec]), points=points)
+        else:
+            words.append(
+                f"Group {name} ({points:,} points) is too small to be scored: some split has "
+                f"fewer than {SMALLEST_GROUP} of them in its test part."
+            )
+    decided = {name: part.decisions for name, part in parts.items()}
+    gaps, repairs = gaps_between(decided), repairs_of(decided)
+    for use in section.verdict.uses:
+        of_use = [gap for gap in gaps if gap.metric == use.metric and use.take in (gap.method, "")]
+        if of_use:
+            surest = min(of_use, key=lambda gap: 1.0 if gap.p_value is None else gap.p_value)
+            words.append(_words_of(surest))
+    repaired: dict[str, list[str]] = {}
+    for one in repairs:
+        before, after = map(short, one.errors)
+        start = f"Group {one.group}, {method_name(one.plain)} → {method_name(one.method)}: "
+        error = f"{metric(one.metric).text} {before} → {after} (noise: {short(one.floor)})"
+        repaired.setdefault(start, []).append(f"{error}, {one.outcome}")
+    words += [f"{start}{'; '.join(errors)}." for start, errors in repaired.items()]
+    return replace(section, groups=words, parts=parts, gaps=gaps, repairs=repairs)
+
+
+def _words_of(gap: Gap) -> str:
+    column = metric(gap.metric)
+    larger, smaller = (short(max(v, 0.0) if column.has_floor else v) for v in gap.beyond)
+    sure = "no interval is known, so the difference is not tested"
+    if gap.p_value is not None:
+        how = "by more than chance" if gap.p_value <= SIZE else "perhaps by chance alone"
+        sure = f"they differ {how} ({p_value(gap.p_value)})"
+    beyond = ", beyond chance" if column.has_floor else ""
+    return (
+        f"{column.text}, {method_name(gap.method)}{beyond}: {gap.larger} {larger}, "
+        f"{gap.smaller} {smaller}; {sure}."
+    )
 
 
 def all_curves(scores: Scores, methods: Sequence[str]) -> list[Curves]:
-    """The curves of each family of sampled users; none where the evaluation sampled none.
-
-    The floor is that of temperature scaling, or of the first method that has one.
-    """
-    table, evaluation = scores.own_curves(), scores.facts["evaluation"]
-    curves = []
-    for family, rows in table.groupby("family"):
+    """The curves of each family of sampled users, if any; the floor is as in ResultTable."""
+    facts, curves = scores.facts, []
+    for family, rows in scores.own_curves().groupby("family"):
         of = {method: rows[rows["calibrator"] == method] for method in methods}
         if any(own.empty for own in of.values()):
             return []
@@ -162,31 +215,16 @@ def all_curves(scores: Scores, methods: Sequence[str]) -> list[Curves]:
                 errors={method: own["error"].to_numpy() for method, own in of.items()},
                 floor=(low, high) if floor_of else None,
                 floor_of=floor_of,
-                count=evaluation["utilities"],
-                splits=scores.splits,
-                batch=evaluation["utility_batch"],
+                count=facts["evaluation"]["utilities"],
+                splits=facts["splits"]["count"],
+                batch=facts["evaluation"]["utility_batch"],
             )
         )
     return curves
 
 
-def _worst(scores: Scores, decisions: Decisions) -> dict[str, dict[str, Worst]]:
-    """By metric and method."""
-    by_metric: dict[str, dict[str, Worst]] = {}
-    for method in decisions.methods:
-        for key, record in scores.worst(method).items():
-            row = decisions.rows.get((method, key))
-            if row is not None:
-                worst = Worst(**record, error=row.mean, floor=row.floor_q95)
-                by_metric.setdefault(key, {})[method] = worst
-    return by_metric
-
-
 def pooled_note(splits: int, pooled: int) -> str:
-    """What the numbers of `Worst.words` are over; nothing to say of a single split.
-
-    `pooled`: of how many of the `splits` the worst intervals are (scoring.across_splits).
-    """
+    """What the numbers of `Worst.words` are over, `pooled` of the `splits`; "" for one split."""
     if splits < 2:
         return ""
     first = "the first split" if pooled == 1 else f"the first {pooled} splits together"

@@ -2,8 +2,8 @@
 
 Colours are the Okabe-Ito set, its blue darkened away from the sky blue; for other packages' methods
 (thin lines) Tol's muted set. Readers with a colour vision deficiency can tell both apart, and line
-styles do so in print without colour. A method keeps both in every figure; its variants share its
-hue and line, and have a shade and a marker of their own.
+styles do so in print. A variant shares its method's hue and line, with a shade and marker of its
+own.
 """
 
 from __future__ import annotations
@@ -38,13 +38,6 @@ class LineLook:
     width: float = 1.6
     marker: str = ""
 
-    @classmethod
-    def of(cls, method: str) -> LineLook:
-        """Return the look that a method's file of conf/calibrator asks for."""
-        shown = SHOWN[method]
-        dash: Dash = "solid" if shown["dash"] == "solid" else (0, tuple(shown["dash"]))
-        return cls(shown["color"], dash, shown.get("width", cls.width))
-
     @property
     def line(self) -> dict[str, Any]:
         """As matplotlib's `plot` takes it, the marker aside."""
@@ -60,28 +53,22 @@ FLOOR_FILL = "#D0D0D0"
 FLOOR_EDGE = "#8C8C8C"
 NOTE_COLOR = "#555555"
 
-RC: Any = {
+RC: Any = {  # what differs from matplotlib's defaults
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
     "axes.titlesize": 10.0,
-    "axes.titleweight": "regular",
-    "axes.labelsize": 9.0,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.linewidth": 0.8,
     "axes.grid": True,
     "axes.axisbelow": True,
     "grid.color": "#E4E4E4",
     "grid.linewidth": 0.6,
     "legend.frameon": False,
-    "legend.fontsize": 9.0,
     "xtick.labelsize": 8.5,
     "ytick.labelsize": 8.5,
     "lines.solid_capstyle": "round",
-    "figure.dpi": 100.0,
     "savefig.dpi": 130.0,
     "pdf.fonttype": 42,
-    "svg.fonttype": "path",
     "svg.hashsalt": "utility-calibration",
 }
 
@@ -91,14 +78,15 @@ METADATA: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},
     "png": {"Software": None},
 }
-Drawings = Mapping[str, Callable[[], Figure]]
-"""What draws each figure, by the stem of its files."""
+Drawings = Mapping[str, Callable[[], Figure]]  # what draws each figure, by the stem of its files
 
 
 def look(method: str) -> LineLook:
-    """The look of a method; a variant has its family's, in another shade and with a marker."""
-    root = family(method)
-    base = LineLook.of(root) if root in SHOWN else OTHER
+    """The look that conf/calibrator asks for; a variant has its family's, shaded and marked."""
+    root, base = family(method), OTHER
+    if shown := SHOWN.get(root):
+        dash: Dash = "solid" if shown["dash"] == "solid" else (0, tuple(shown["dash"]))
+        base = LineLook(shown["color"], dash, shown.get("width", LineLook.width))
     if method in SHOWN:
         return base
     variant = method[len(root) + 1 :] or method
@@ -110,20 +98,11 @@ def look(method: str) -> LineLook:
 
 
 def legend_below(figure: Figure, handles: Sequence[Any], title: str) -> Legend:
-    """A legend under the axes in as many columns as the figure is wide for; it grows for the rows.
-
-    `title` is a note in small print, on a line of its own.
-    """
+    """A legend under the axes, with a note in small print; the figure grows for its rows."""
     renderer = FigureCanvasAgg(figure).get_renderer()
+    how: dict[str, Any] = {"handlelength": 3.2, "title": title, "title_fontsize": 8.5}
     for columns in range(min(len(handles), 6), 0, -1):
-        legend = figure.legend(
-            handles=handles,
-            loc="outside lower center",
-            ncols=columns,
-            handlelength=3.2,
-            title=title,
-            title_fontsize=8.5,
-        )
+        legend = figure.legend(handles=handles, loc="outside lower center", ncols=columns, **how)
         if columns == 1 or legend.get_window_extent(renderer).width <= 0.98 * figure.bbox.width:
             break
         legend.remove()
@@ -136,11 +115,8 @@ def legend_below(figure: Figure, handles: Sequence[Any], title: str) -> Legend:
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Within the block matplotlib starts from its defaults and follows RC.
-
-    Its remarks on glyphs and fonts, dozens of lines where a program logs at level INFO, are muted.
-    """
-    for name in ("matplotlib", "fontTools"):
+    """Within the block matplotlib starts from its defaults and follows RC."""
+    for name in ("matplotlib", "fontTools"):  # dozens of remarks on fonts at level INFO
         logging.getLogger(name).setLevel(logging.ERROR)
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
@@ -160,7 +136,7 @@ def titled_figure(width: float, height: float, title: str = "") -> Iterator[Figu
 
 def draw_all(drawings: Drawings, folder: Path) -> list[Path]:
     """Draw all figures and save them in `folder`, one after another; return the paths."""
-    written: list[Path] = []
+    written = []
     with Bar("Figures", len(drawings)) as bar:
         for stem, make in drawings.items():
             written += save_figure(make(), folder, stem)

@@ -2,15 +2,14 @@
 
 Laid out as in the paper (Table 1 and appendix "Extended Results"): one row per method, one scaled
 column per metric, mean ± half of a 95 % interval, in bold every method that no test finds worse
-than the best, every number beyond its noise floor marked. A last row shows a noise floor: what a
-calibrated classifier would score on a sample of this size. The paper's own look: ± 2 standard
-errors, the best mean bold. All numbers and tests come from the decisions on the benchmark.
+than the best, every number beyond its noise floor marked, and a last row with a noise floor. The
+paper's own look: ± 2 standard errors, the best mean bold. All numbers come from the decisions.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -23,8 +22,7 @@ from pipeline.reporting.wording import bound, decimals, names, number
 from pipeline.scoring.decisions import HARMED, Decision, Decisions
 
 Look = Literal["default", "paper"]
-MARK = "†"
-"""Behind every number beyond its noise floor."""
+MARK = "†"  # behind every number beyond its noise floor
 INTERVALS = {
     "bootstrap": "It is 1.96 standard errors of a bootstrap over the points, which reweights all "
     "splits at once.",
@@ -41,8 +39,19 @@ FLOOR = (
     "The floor is the 95 % quantile of the errors that the method's own probabilities show on "
     "these points when labels are drawn from them. Each method has a floor of its own."
 )
-PAPER_RUNS = {"dirichlet": 80, "patching": 20}
-"""The paper's tuning runs (app. C.1)."""
+WITHOUT_FLOOR = (
+    f"no noise floor, no {MARK} and no certificate (–), because labels cannot be drawn from rows "
+    "that do not sum to one."
+)
+NO_EVIDENCE = (
+    "No method is beyond its noise floor in {}: these columns are no evidence against the "
+    "calibration of any method."
+)
+CERTIFICATE = (
+    "The 95 % upper bound on the error of any user of these classes (U_CWE, U_topK, U_dcg and the "
+    "like){} and in units of utility: {}."
+)
+PAPER_RUNS = {"dirichlet": 80, "patching": 20}  # the paper's tuning runs (app. C.1)
 STARTS = {"temperature": "temperature scaling", "softmax": "no calibration"}
 """What a patching equals that made no patch, by its option `start`."""
 
@@ -51,8 +60,7 @@ STARTS = {"temperature": "temperature scaling", "softmax": "no calibration"}
 class TableSpec:
     """What a table shows: `metrics` are keys in order; `name` is the stem of its files.
 
-    remarks: sentences below the table. look: "default", or "paper": two standard errors, the best
-    mean in bold.
+    remarks: sentences below it. look: "paper" has two standard errors and the best mean in bold.
     """
 
     name: str
@@ -66,19 +74,15 @@ class TableSpec:
 class Cell:
     """Rounded text of a mean and of its spread ("" where there is none), and how it is marked.
 
-    best: in bold. note: what a reader must know of this cell. row: its decision.
+    best: in bold; beyond: its own noise floor. note: what a reader must know of this cell.
     """
 
     mean: str
     spread: str
     best: bool
+    beyond: bool
     note: str
     row: Decision
-
-    @property
-    def beyond(self) -> bool:
-        """Whether it is beyond the method's own noise floor."""
-        return bool(self.row.beyond_floor)
 
 
 @dataclass(frozen=True)
@@ -95,17 +99,18 @@ class ResultTable:
     """One benchmark's table; `floor_source` is the method whose probabilities made the floors."""
 
     spec: TableSpec
-    columns: tuple[Column, ...]
+    columns: Sequence[Column]
     decisions: Decisions
     floor_source: str
 
     @classmethod
     def of(cls, decisions: Decisions, spec: TableSpec) -> ResultTable:
-        """The table; a metric that was not measured gets no column."""
-        keys = [key for key in spec.metrics if decisions.column(key)]
-        source = _floor_source(decisions)
-        columns = tuple(_column(decisions.column(key), spec.look, source) for key in keys)
-        return cls(spec, columns, decisions, source)
+        """A metric that was not measured has no column; floors are those of temperature scaling."""
+        with_floor = {m for (m, _), row in decisions.rows.items() if not np.isnan(row.floor_mean)}
+        order = [method for method in (FLOOR_METHOD, *decisions.methods) if method in with_floor]
+        source = next(iter(order), decisions.methods[0])
+        measured = filter(None, map(decisions.column, spec.metrics))
+        return cls(spec, [_column(rows, spec.look, source) for rows in measured], decisions, source)
 
     @property
     def rows(self) -> list[tuple[str, list[Cell]]]:
@@ -119,8 +124,7 @@ class ResultTable:
 
     def with_columns(self, keys: Collection[str]) -> ResultTable:
         """The same table with these metrics alone."""
-        kept = [column for column in self.columns if column.metric.key in keys]
-        return replace(self, columns=tuple(kept))
+        return replace(self, columns=[c for c in self.columns if c.metric.key in keys])
 
     def brief(self, mark: str) -> list[str]:
         """The notes in short, for a terminal and a caption; `mark` names how best cells look."""
@@ -135,6 +139,7 @@ class ResultTable:
     def _explained(self, mark: str) -> list[tuple[str, str]]:
         """What marks and numbers mean: each in a short sentence, and what the files add to it."""
         is_paper, decisions = self.spec.look == "paper", self.decisions
+        methods, uppers = decisions.methods, decisions.users
         cells = [cell for column in self.columns for cell in column.cells.values()]
         over = f"Mean over {decisions.splits} splits" if decisions.splits > 1 else "One split"
         notes = [(f"{over}.", "")]
@@ -148,40 +153,28 @@ class ResultTable:
             notes.append((f"{mark}: no test finds it worse than the best.", tests))
         if self.has_floor:
             last = f"Last row: the floor of {method_name(self.floor_source)}."
-            notes += [(f"{BEYOND} {last}", FLOOR), *(("", note) for note in self._on_floors())]
+            notes.append((f"{BEYOND} {last}", FLOOR))
+            without = [m for m, row in self.rows if all(c.row.beyond_floor is None for c in row)]
+            if without:
+                notes.append(("", f"{names(without)}: {WITHOUT_FLOOR}"))
+            within = [
+                column.metric.text
+                for column in self.columns
+                if all(
+                    c.row.beyond_floor is False for m, c in column.cells.items() if m not in without
+                )
+            ]
+            if within and len(without) < len(methods):
+                notes.append(("", NO_EVIDENCE.format(", ".join(within))))
+            if any(math.isfinite(upper) for upper in uppers.values()):
+                bounds = [f"{method_name(m)} {bound(uppers.get(m, math.nan))}" for m in methods]
+                average = ", on average over the splits" if decisions.splits > 1 else ""
+                notes.append(("", CERTIFICATE.format(average, ", ".join(bounds))))
         if any(column.metric.key == "nll" for column in self.columns):
             infinite = "∞: infinite NLL, because so many labels had probability 0."
             floored = f"The NLL takes probabilities below {LIKELIHOOD_FLOOR:g} as this number."
             notes.append((infinite if any(cell.note for cell in cells) else "", floored))
         return notes
-
-    def _on_floors(self) -> Iterator[str]:
-        """Methods without a floor, metrics without a method beyond it, and the certificates."""
-        methods, uppers = self.decisions.methods, self.decisions.users
-        without = [m for m, cells in self.rows if all(c.row.beyond_floor is None for c in cells)]
-        if without:
-            yield (
-                f"{names(without)}: no noise floor, no {MARK} and no certificate (–), because "
-                "labels cannot be drawn from rows that do not sum to one."
-            )
-        with_floor = [method for method in methods if method not in without]
-        within = [
-            column.metric.text
-            for column in self.columns
-            if all(column.cells[method].row.beyond_floor is False for method in with_floor)
-        ]
-        if with_floor and within:
-            yield (
-                f"No method is beyond its noise floor in {', '.join(within)}: these columns are no "
-                "evidence against the calibration of any method."
-            )
-        if any(math.isfinite(upper) for upper in uppers.values()):
-            bounds = [f"{method_name(m)} {bound(uppers.get(m, math.nan))}" for m in methods]
-            over = ", on average over the splits" if self.decisions.splits > 1 else ""
-            yield (
-                "The 95 % upper bound on the error of any user of these classes (U_CWE, U_topK, "
-                f"U_dcg and the like){over} and in units of utility: {', '.join(bounds)}."
-            )
 
 
 def _column(rows: Mapping[str, Decision], look: str, floor_source: str) -> Column:
@@ -194,14 +187,16 @@ def _column(rows: Mapping[str, Decision], look: str, floor_source: str) -> Colum
     best = {method for method, row in rows.items() if row.not_worse}
     if is_paper:  # the best printed mean
         printed = {method: float(text.replace("∞", "inf")) for method, text in means.items()}
-        finite = [value for value in printed.values() if np.isfinite(value)]
-        top = (max if column.larger_is_better else min)(finite, default=None)
+        top = (max if column.larger_is_better else min)(
+            filter(math.isfinite, printed.values()), default=None
+        )
         best = {method for method, value in printed.items() if value == top}
     cells = {
         method: Cell(
-            means[method],
-            "" if np.isnan(spreads[method]) else number(spreads[method], digits),
+            mean=means[method],
+            spread="" if np.isnan(spreads[method]) else number(spreads[method], digits),
             best=method in best,
+            beyond=bool(row.beyond_floor),
             # Only the NLL has zero_likelihood: it is finite by its floor alone.
             note=f"∞, {row.zero_likelihood:.3g}" if row.zero_likelihood > 0 else "",
             row=row,
@@ -210,13 +205,6 @@ def _column(rows: Mapping[str, Decision], look: str, floor_source: str) -> Colum
     }
     floor = rows[floor_source].floor_q95 * scale
     return Column(column, cells, "" if np.isnan(floor) else number(floor, digits))
-
-
-def _floor_source(decisions: Decisions) -> str:
-    """Temperature scaling, or the first method with a floor."""
-    with_floor = {m for (m, _), row in decisions.rows.items() if not np.isnan(row.floor_mean)}
-    methods = decisions.methods
-    return next((m for m in (FLOOR_METHOD, *methods) if m in with_floor), methods[0])
 
 
 def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...]:
@@ -239,13 +227,12 @@ def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...
             f"{method_name(method)} ({HARMED}): in {sum(worse)} of {len(worse)} splits no setting "
             "that was tried is better than temperature scaling on held-out points."
         )
-    runs = {
-        method: calibrators[method]["config"].get("tuning_runs", paper_runs)
-        for method, paper_runs in PAPER_RUNS.items()
-        if method in methods
-    }
-    if any(runs[method] != PAPER_RUNS[method] for method in runs):
-        words = [f"{runs[m]} for {method_name(m)} (the paper: {PAPER_RUNS[m]})" for m in runs]
+    tuned = [method for method in PAPER_RUNS if method in methods]
+    runs = [calibrators[m]["config"].get("tuning_runs", PAPER_RUNS[m]) for m in tuned]
+    if runs != [PAPER_RUNS[method] for method in tuned]:
+        words = [
+            f"{r} for {method_name(m)} (the paper: {PAPER_RUNS[m]})" for m, r in zip(tuned, runs)
+        ]
         remarks.append(
             f"Tuning runs: {', '.join(words)}; the tuning “paper” has as many as the paper."
         )

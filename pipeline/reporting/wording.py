@@ -5,22 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pipeline.reporting.names import method_name
 from pipeline.scoring.choice import ROUNDING
 
-SMALLEST_BOUND = 1e-9
-"""A smaller bound is printed as this one: what lies below is rounding error."""
+SMALLEST_BOUND = 1e-9  # A smaller bound is printed as this one: what lies below is rounding error
 SMALLEST_P = 1e-4
 """A smaller p-value is printed as "less than" this one: draws and tails are no more exact."""
-MOST_NAMED = 3
-"""A sentence names up to this many methods; it gives the number of more."""
+MOST_NAMED = 3  # A sentence names up to this many methods; it gives the number of more
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -33,19 +30,16 @@ def short(value: float, significant: int = 2) -> str:
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
 
 
-def rounded_up(value: float) -> float:
-    """A positive upper bound in two significant digits, so that it stays one."""
-    if not math.isfinite(value) or value <= 0:
-        return value
-    # Decimal of the shortest text: .13 is rounded up to .13, not to .14.
-    exact = Decimal(repr(max(float(value), SMALLEST_BOUND)))
-    unit = Decimal(1).scaleb(exact.adjusted() - 1)
-    return float(exact.quantize(unit, rounding=ROUND_CEILING))
-
-
 def bound(value: float) -> str:
-    """An upper bound in two digits, rounded up; `–` where there is none."""
-    return short(rounded_up(value)) if math.isfinite(value) else "–"
+    """An upper bound in two digits, rounded up, so that it stays one; `–` where there is none."""
+    if not math.isfinite(value):
+        return "–"
+    if value > 0:
+        # Decimal of the shortest text: .13 is rounded up to .13, not to .14.
+        exact = Decimal(repr(max(float(value), SMALLEST_BOUND)))
+        unit = Decimal(1).scaleb(exact.adjusted() - 1)
+        value = float(exact.quantize(unit, rounding=ROUND_CEILING))
+    return short(value)
 
 
 def p_value(value: float) -> str:
@@ -120,8 +114,15 @@ def markdown_table(heading: Sequence[str], lines: Iterable[Sequence[str]], text:
     return "\n".join(f"| {' | '.join(line)} |" for line in [heading, rule, *lines])
 
 
-@dataclass(frozen=True)
-class TextTable:
+def titled_table(
+    title: str, heading: Sequence[str], rows: Iterable[Sequence[str]], notes: Iterable[str]
+) -> str:
+    """A Markdown table under a heading of the third level, with notes of plain text below it."""
+    parts = [f"### {escape_markdown(title)}", markdown_table(heading, rows)]
+    return "\n\n".join([*parts, *map(escape_markdown, notes)])
+
+
+class TextTable(NamedTuple):
     """A table of plain text with a note below it."""
 
     title: str
@@ -131,7 +132,5 @@ class TextTable:
 
     def markdown(self) -> str:
         """As Markdown under a heading of the third level."""
-        heading = [escape_markdown(cell) for cell in self.heading]
-        rows = [[escape_markdown(cell) for cell in row] for row in self.rows]
-        table = markdown_table(heading, rows)
-        return f"### {self.title}\n\n{table}\n\n{escape_markdown(self.note)}"
+        heading, *rows = (list(map(escape_markdown, row)) for row in (self.heading, *self.rows))
+        return titled_table(self.title, heading, rows, [self.note])

@@ -1,9 +1,8 @@
 """Results of one calibrator over all splits of a benchmark: worst intervals, groups of points.
 
-Unit: benchmark x calibrator. It needs logits and fitted calibrators, so it is computed right after
-the evaluation, which sees one split. It is stored in `worst.npz`, in the folder of the splits'
-scores. For each class of utilities it has the utility with the largest mean error over the test
-points of all splits, its worst interval and its diagram.
+They are computed right after the evaluation, which sees one split, and stored in `worst.npz`. For
+each class of utilities that is the utility with the largest mean error over the test points of all
+splits, its worst interval and its diagram.
 """
 
 from __future__ import annotations
@@ -15,10 +14,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from metrics.diagram import Predictions, UtilityDiagram, predictions_of, utility_diagram
-from metrics.forecast import Forecast, Outcomes
+from metrics.diagram import Predictions, predictions_of, utility_diagram
+from metrics.forecast import Forecast
 from metrics.measurement import Options
 from metrics.registry import metrics_of
 from metrics.validation import InputError
@@ -30,19 +28,16 @@ from pipeline.harness.settings import Settings
 from pipeline.harness.units import Unit
 from pipeline.own.utilities import name_of
 from pipeline.scoring.files import rounded
-from pipeline.scoring.held_out import HeldOut, entries_of, held_out, options_of, scored
+from pipeline.scoring.held_out import HeldOut, held_out, options_of, scored
 from pipeline.scoring.points import CachedLogits, find_logits, indices_of
 from pipeline.scoring.tidy import Scored, curves_of, draws_of, rows_of
 from pipeline.sources.class_names import class_names
 
-REPETITIONS = 100
-"""Redrawn label vectors behind a diagram's noise band."""
+REPETITIONS = 100  # redrawn label vectors behind a diagram's noise band
 LARGEST = 60_000_000
 """Probabilities held at a time. Larger benchmarks use only their first splits, at least one."""
-SMALLEST_GROUP = 20
-"""A group is scored if it has this many test points in every split."""
-DIGITS = 4
-"""Significant digits of a diagram's numbers."""
+SMALLEST_GROUP = 20  # A group is scored if it has this many test points in every split
+DIGITS = 4  # significant digits of a diagram's numbers
 
 
 def kept_across_splits(calibrators: Sequence[Sequence[Unit]]) -> dict[str, Record]:
@@ -53,10 +48,7 @@ def kept_across_splits(calibrators: Sequence[Sequence[Unit]]) -> dict[str, Recor
 
 
 def across_splits_task(units: Sequence[Unit]) -> Task:
-    """The task of one calibrator.
-
-    Its key has the keys of the splits' scores, the groups of points, the classes' names, the code.
-    """
+    """The task of one calibrator: its key has the keys of the splits' scores, groups and names."""
     first, logits = units[0], find_logits(units[0].settings)
     content = {
         "scores": [str((record_of(unit.scores_path) or {}).get("key")) for unit in units],
@@ -77,33 +69,30 @@ def across_splits_task(units: Sequence[Unit]) -> Task:
 def across_splits(units: Sequence[Unit], device: str, progress: Progress) -> tuple[Save, Record]:
     """The record: `worst` by metric, and for each of `groups` its rows, curves and intervals."""
     settings, logits = units[0].settings, find_logits(units[0].settings)
-    groups = logits.arrays().get("groups", np.empty(0, dtype=str))
-    names = _large_groups(units, logits)
+    groups, names = logits.arrays().get("groups"), _large_groups(units, logits)
     together = splits_together(logits.size, len(units))
-    pooled: list[HeldOut] = []
+    pooled: dict[str, list[HeldOut]] = {name: [] for name in ("", *names)}  # "": all points
     parts: dict[str, list[Scored]] = {name: [] for name in names}
     for unit in units[: len(units) if names else together]:
         test = held_out(unit, "cpu")
-        for name, scores in parts.items():
-            of_group = test.where(groups[test.points] == name)
-            card = scored(settings, of_group)
-            record = {**entries_of(card), "n_test": len(of_group.labels)}
-            scores.append(Scored(unit.split, record, card.ecdf | card.draws))
-        if len(pooled) < together:
-            pooled.append(test)
-    classes = _class_names(settings, logits.details)
-    by_group = {}
-    for name, scores in parts.items():
-        own_points = [test.where(groups[test.points] == name) for test in pooled]
-        worst = worst_of(settings, own_points, classes)
-        by_group[name] = {
-            "rows": rows_of(units[0].calibrator, scores, worst, name),
-            "curves": curves_of(units[0].calibrator, scores, name),
+        for name, tests in pooled.items():
+            own = test if groups is None or not name else test.where(groups[test.points] == name)
+            if len(tests) < together:
+                tests.append(own)
+            if name:
+                parts[name].append(Scored(unit.split, *scored(settings, own)))
+    classes, calibrator = _class_names(settings, logits.details), units[0].calibrator
+    worst = {name: worst_of(settings, tests, classes) for name, tests in pooled.items()}
+    by_group = {
+        name: {
+            "rows": rows_of(calibrator, scores, worst[name], name),
+            "curves": curves_of(calibrator, scores, name),
             "draws": draws_of(scores),
-            "worst": worst,
+            "worst": worst[name],
         }
-    content = {"worst": worst_of(settings, pooled, classes), "groups": by_group}
-    return partial(save_npz, arrays={}), rounded(content)
+        for name, scores in parts.items()
+    }
+    return partial(save_npz, arrays={}), rounded({"worst": worst[""], "groups": by_group})
 
 
 def _large_groups(units: Sequence[Unit], logits: CachedLogits) -> list[str]:
@@ -126,74 +115,54 @@ def splits_together(size: int, splits: int) -> int:
 def worst_of(
     settings: Settings, splits: Sequence[HeldOut], names: Sequence[str] = ()
 ) -> dict[str, dict[str, Any]]:
-    """For each utility metric the worst utility over `splits`, its interval and its diagram.
+    """For each utility metric the worst utility over `splits`; `names` of the classes, if known.
 
-    `names`: those of the classes, if they are known.
+    The noise band of its diagram is of labels drawn from the forecast. A point has the same uniform
+    numbers in all splits, and points of a cluster share them.
     """
-    given, own = options_of(settings), settings.evaluation.own
+    given = options_of(settings)
     options = Options(**{f.name: given[f.name] for f in fields(Options) if f.name in given})
-    parts = _prepared(splits)
-    by_metric = {}
-    for metric in metrics_of(options):
-        utilities = metric.utilities(options)
-        if utilities is not None:
-            record = _worst(utilities, parts)
-            index, entry = record["utility"], own.get(metric.key)
-            name = _utility_name(metric.key, index, names, options.exponents)
-            by_metric[metric.key] = {"name": name if entry is None else name_of(entry, index)}
-            by_metric[metric.key] |= record
-    return by_metric
-
-
-def _prepared(splits: Sequence[HeldOut]) -> list[tuple[Forecast, Outcomes, Tensor]]:
-    """Per split the forecast, the outcomes, and labels drawn from the forecast, int64 [R, points].
-
-    A point has the same uniform numbers in all splits, and points of a cluster share them. For
-    rows that do not sum to one R is 0, because labels cannot be drawn from them.
-    """
+    # Labels cannot be drawn from rows that do not sum to one.
     repetitions = REPETITIONS if splits[0].rows_sum_to_one else 0
-    random = np.random.default_rng(0)
-    of_units = [random.random(splits[0].population) for _ in range(repetitions)]
-    uniforms = np.reshape(of_units, (repetitions, splits[0].population))
-    parts = []
+    uniforms = np.random.default_rng(0).random((repetitions, splits[0].population))
+    parts, by_metric = [], {}
     for test in splits:
         forecast = Forecast(test.probabilities)  # sorted once for all metrics
         weights = None if test.weights is None else torch.from_numpy(test.weights)
         of_points = uniforms[:, test.points if test.clusters is None else test.clusters]
         drawn = forecast.redraw(torch.from_numpy(of_points)).labels
         parts.append((forecast, forecast.outcomes(test.labels, weights), drawn))
-    return parts
+    for metric in metrics_of(options):
+        utilities = metric.utilities(options)
+        if utilities is None:
+            continue
+        errors = [
+            utilities.errors(forecast, outcomes)[0].numpy() for forecast, outcomes, _ in parts
+        ]
+        index = int(np.mean(errors, axis=0).argmax())
+        points = [predictions_of(utilities, f, o, index, drawn) for f, o, drawn in parts]
+        diagram = utility_diagram(Predictions.pooled(points), points=81)
+        own, bins = settings.evaluation.own.get(metric.key), diagram.bins
+        curves = {
+            "at": diagram.predicted,
+            "curve": diagram.difference,
+            "low": diagram.low,
+            "high": diagram.high,
+            "bins": np.column_stack([bins.predicted, bins.realized, bins.low, bins.high]),
+        }
+        by_metric[metric.key] = {
+            "name": name_of(own, index) if own else _name(metric.key, index, names, options),
+            "utility": index,
+            "low": diagram.worst.low,
+            "high": diagram.worst.high,
+            "share": diagram.share,
+            "gap": diagram.gap,
+            "diagram": {key: rounded(values.tolist(), DIGITS) for key, values in curves.items()},
+        }
+    return by_metric
 
 
-def _worst(utilities: Any, parts: Sequence[tuple[Forecast, Outcomes, Tensor]]) -> dict[str, Any]:
-    errors = [utilities.errors(forecast, outcomes)[0].numpy() for forecast, outcomes, _ in parts]
-    index = int(np.mean(errors, axis=0).argmax())
-    pooled = Predictions.pooled([predictions_of(utilities, f, o, index, d) for f, o, d in parts])
-    diagram = utility_diagram(pooled, points=81)
-    return {
-        "utility": index,
-        "low": diagram.worst.low,
-        "high": diagram.worst.high,
-        "share": diagram.share,
-        "gap": diagram.gap,
-        "diagram": _drawn(diagram),
-    }
-
-
-def _drawn(diagram: UtilityDiagram) -> dict[str, Any]:
-    """The curve and the bins as plain rounded numbers; None where there is no noise band."""
-    bins = diagram.bins
-    content = {
-        "at": diagram.predicted,
-        "curve": diagram.difference,
-        "low": diagram.low,
-        "high": diagram.high,
-        "bins": np.column_stack([bins.predicted, bins.realized, bins.low, bins.high]),
-    }
-    return {name: rounded(values.tolist(), DIGITS) for name, values in content.items()}
-
-
-def _utility_name(metric: str, index: int, class_names: Sequence[str], exponents: Any) -> str:
+def _name(metric: str, index: int, class_names: Sequence[str], options: Options) -> str:
     """What a person calls utility `index` of the class behind a metric."""
     if metric == "u_cwe":
         return f"class {class_names[index] if index < len(class_names) else index}"
@@ -201,7 +170,8 @@ def _utility_name(metric: str, index: int, class_names: Sequence[str], exponents
         return "most probable class"
     if metric == "u_topk":
         return f"top {index + 1}"
-    return f"discount exponent {exponents[index]:g}" if metric == "u_dcg" else f"user {index + 1}"
+    is_dcg = metric == "u_dcg"
+    return f"discount exponent {options.exponents[index]:g}" if is_dcg else f"user {index + 1}"
 
 
 def _class_names(settings: Settings, logits: Mapping[str, Any]) -> Sequence[str]:

@@ -1,12 +1,10 @@
 """Which methods are named for which use, and how far groups of points differ.
 
-This is the one place where a report decides this, from the tests of the decisions
-(pipeline.scoring.decisions). A method that a test finds worse than the best is never named. Where
-no test finds any difference for a use, the tests have no power there, and no method is named for
-it. Of the methods that no test rejects, those that are not beyond their noise floor are preferred.
-A method that gives probability 0 to a label that occurs has an infinite NLL and is not named. The
-smallest number alone decides nothing. The one exception is a user's own losses: which method's
-decisions cost least is a fact about the test points, and is told as such.
+A method that a test finds worse than the best is never named. Where no test finds any difference
+for a use, the tests have no power there, and no method is named for it. Of the methods that no test
+rejects, those that are not beyond their noise floor are preferred. A method whose NLL is infinite
+is not named. The smallest number alone decides nothing. The one exception is a user's own losses:
+which method's decisions cost least is a fact about the test points, and is told as such.
 
 Errors grow as a group shrinks, calibrated or not. So of an error with a noise floor the floor's
 mean at the group's size is taken off first; what is compared is the part beyond chance. Groups
@@ -19,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -40,8 +38,7 @@ ALONE, UNTESTED, EQUAL = "one method", "no test", "no difference"
 """Why no method is named for any use."""
 REPAIRS, PLAIN = "logit_shift_groups", ("logit_shift", "temperature", "uncalibrated")
 """The method with patches of groups, and those without; the first that was scored is compared."""
-REPAIRED = ("u_cwe", "u_topk")
-"""The metrics whose utilities the patches of groups are audited for."""
+REPAIRED = ("u_cwe", "u_topk")  # the metrics whose utilities the patches of groups are audited for
 OUTCOMES = {
     (True, True): "still beyond noise",
     (True, False): "closed",
@@ -49,6 +46,7 @@ OUTCOMES = {
     (False, False): "within noise without and with them",
 }
 """What patches of groups did, by whether the error was beyond noise without and with them."""
+LABELS = {"u_utility": "your utility"}
 UNTOLD = "no floor, or too few points of a class, to tell"
 
 
@@ -73,16 +71,14 @@ class Use:
     signs: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """The uses of one benchmark, and the method to take for all of them.
 
     unranked: why no method is named for any use: ALONE, UNTESTED, EQUAL or Decisions.refused.
-    overall: the method that is among the best for every use that tests can tell, None where there
-    is none. Where decisions are priced it is the cheapest method.
+    overall: None where there is none. Where decisions are priced it is the cheapest method.
     """
 
-    uses: tuple[Use, ...]
+    uses: Sequence[Use]
     unranked: str
     overall: str | None
 
@@ -97,16 +93,12 @@ def is_use(key: str) -> bool:
     return key in PURPOSES or is_own(key)
 
 
-def label_of(key: str) -> str:
-    """A use in a word or two."""
-    return PURPOSES.get(key) or {"u_utility": "your utility"}.get(key, key.removeprefix("u_"))
-
-
 def choice_of(decisions: Decisions, costs: Mapping[str, Any] | None = None) -> Choice:
-    """Decide which methods are named for which use.
+    """Decide which methods are named for which use, and which one is to be taken for all.
 
-    Args:
-        costs: by method what decisions cost with it (the `methods` of pipeline.own.decisions).
+    That one is named for every use that tests can tell, or else at least among the best for each;
+    of several it has the best Brier score. `costs`: by method what decisions cost with it (the
+    `methods` of pipeline.own.decisions).
     """
     columns = {key: decisions.column(key) for key in decisions.shown if is_use(key)}
     signs = {key: {m: _sign(row) for m, row in column.items()} for key, column in columns.items()}
@@ -116,27 +108,41 @@ def choice_of(decisions: Decisions, costs: Mapping[str, Any] | None = None) -> C
         dearer = surely_dearer(costs, cheapest(costs))
         signs[COST] = {method: WORSE if method in dearer else CHEAP for method in costs}
         errors[COST] = {method: priced["cost"] for method, priced in costs.items()}
-    unranked = decisions.refused or (_unranked(decisions, signs) if signs else "")
+    unranked = decisions.refused
+    if signs and not unranked:
+        is_told = any(WORSE in of_methods.values() for of_methods in signs.values())
+        unranked = ("" if is_told else EQUAL) if decisions.test else UNTESTED
+        unranked = ALONE if len(decisions.methods) == 1 else unranked
     barred, uses = decisions.marked(INFINITE), []
     for key, of_methods in signs.items():
-        told = key == COST or WORSE in of_methods.values()
-        good = (
-            [m for m, sign in of_methods.items() if sign != WORSE] if told and not unranked else []
-        )
+        told, column = key == COST or WORSE in of_methods.values(), columns.get(key, {})
+        good = [m for m, sign in of_methods.items() if sign != WORSE and told and not unranked]
         out = () if key == COST else barred
         named = _preferred([method for method in good if method not in out], of_methods)
-        left_out = [method for method in _preferred(good, of_methods) if method in out]
         take = min(named, key=errors[key].__getitem__, default="")
-        column = columns.get(key, {})
-        spread = None if told else largest(row.difference_half_width for row in column.values())
-        floor = largest(row.floor_q95 for m, row in column.items() if take in (m, ""))
-        methods = tuple(named), take, tuple(left_out)
-        uses.append(Use(key, label_of(key), *methods, told, spread, floor, of_methods))
-    overall = None
-    if uses and not unranked:
-        is_priced = uses[-1].metric == COST
-        overall = uses[-1].take if is_priced else _overall(uses, decisions, barred)
-    return Choice(tuple(uses), unranked, overall)
+        use = Use(
+            metric=key,
+            label=PURPOSES.get(key) or LABELS.get(key, key.removeprefix("u_")),
+            named=tuple(named),
+            take=take,
+            left_out=tuple(method for method in _preferred(good, of_methods) if method in out),
+            told=told,
+            spread=None if told else largest(r.difference_half_width for r in column.values()),
+            not_seen_below=largest(r.floor_q95 for m, r in column.items() if take in (m, "")),
+            signs=of_methods,
+        )
+        uses.append(use)
+    if unranked or not uses:
+        return Choice(uses, unranked, None)
+    if uses[-1].metric == COST:
+        return Choice(uses, unranked, uses[-1].take)
+    decisive = [use for use in uses if use.told]
+    best = [m for m in uses[0].signs if all(use.signs[m] != WORSE for use in decisive)]
+    good = [method for method in best if method not in barred]
+    named = [method for method in good if all(method in use.named for use in decisive)]
+    brier = {method: row.mean for method, row in decisions.column("brier").items()}
+    overall = min(named or good, key=lambda method: brier.get(method, math.inf), default=None)
+    return Choice(uses, unranked, overall)
 
 
 def largest(values: Iterable[float]) -> float | None:
@@ -152,12 +158,16 @@ def cheapest(costs: Mapping[str, Any]) -> str:
 def surely_dearer(costs: Mapping[str, Any], than: str) -> list[str]:
     """The methods whose cost exceeds another's by more than the 95 % interval, if it is known."""
     gaps = {method: priced["against"][than] for method, priced in costs.items() if method != than}
-    halves = {method: gap["difference_half_width"] for method, gap in gaps.items()}
     return [
         method
-        for method, half in halves.items()
-        if half is not None and gaps[method]["difference"] - half > ROUNDING
+        for method, gap in gaps.items()
+        if (half := gap["difference_half_width"]) is not None
+        and gap["difference"] - half > ROUNDING
     ]
+
+
+def _preferred(methods: list[str], signs: Mapping[str, str]) -> list[str]:
+    return [m for m in methods if signs[m] in (WITHIN, UNSEEN)] or methods
 
 
 def _sign(row: Decision) -> str:
@@ -166,32 +176,6 @@ def _sign(row: Decision) -> str:
     if row.beyond_floor is None:
         return UNKNOWN
     return {True: WITHIN, False: BEYOND, None: UNSEEN}[row.within_noise]
-
-
-def _unranked(decisions: Decisions, signs: Mapping[str, Mapping[str, str]]) -> str:
-    if len(decisions.methods) == 1:
-        return ALONE
-    if not decisions.test:
-        return UNTESTED
-    return "" if any(WORSE in of_methods.values() for of_methods in signs.values()) else EQUAL
-
-
-def _preferred(methods: Sequence[str], signs: Mapping[str, str]) -> list[str]:
-    """The methods within noise; all where none of them is."""
-    return [m for m in methods if signs[m] in (WITHIN, UNSEEN)] or list(methods)
-
-
-def _overall(uses: Sequence[Use], decisions: Decisions, barred: Sequence[str]) -> str | None:
-    """The method to take for all uses; of several, that of the best Brier score.
-
-    It is named for every use that tests can tell, or else at least among the best for each.
-    """
-    told = [use for use in uses if use.told]
-    methods = [method for method in uses[0].signs if method not in barred]
-    good = [m for m in methods if all(use.signs[m] != WORSE for use in told)]
-    named = [m for m in good if all(m in use.named for use in told)]
-    brier = {method: row.mean for method, row in decisions.column("brier").items()}
-    return min(named or good, key=lambda method: brier.get(method, math.inf), default=None)
 
 
 @dataclass(frozen=True)
@@ -246,9 +230,9 @@ def repairs_of(groups: Mapping[str, Decisions]) -> list[Repair]:
 
 def gaps_between(groups: Mapping[str, Decisions]) -> list[Gap]:
     """The largest gap of each metric and method that all of at least two groups have."""
-    first = next(iter(groups.values()), None)
-    if first is None or len(groups) < 2:
+    if len(groups) < 2:
         return []
+    first = next(iter(groups.values()))
     return [
         largest_gap({name: own.rows[method, key] for name, own in groups.items()})
         for key in first.shown
@@ -262,20 +246,13 @@ def largest_gap(rows: Mapping[str, Decision]) -> Gap:
     # Bonferroni's bound holds for the pair that is furthest apart, whatever its intervals.
     beyond = {name: row.mean - float(np.nan_to_num(row.floor_mean)) for name, row in rows.items()}
     smaller, *_, larger = sorted(beyond, key=beyond.__getitem__)
+    one, other = rows[larger], rows[smaller]
     difference = beyond[larger] - beyond[smaller]
     quantile = float(special.ndtri((1 + CONFIDENCE) / 2))
-    error = math.hypot(*(rows[name].half_width / quantile for name in (larger, smaller)))
+    error = math.hypot(one.half_width / quantile, other.half_width / quantile)
     p_value = None
     if math.isfinite(error):
         tail = float(special.ndtr(-difference / error)) if error else 0.5
         p_value = min(1.0, math.comb(len(rows), 2) * 2 * tail)
-    return Gap(
-        method=rows[larger].method,
-        metric=rows[larger].metric,
-        larger=larger,
-        smaller=smaller,
-        values=(rows[larger].mean, rows[smaller].mean),
-        beyond=(beyond[larger], beyond[smaller]),
-        difference=difference,
-        p_value=p_value,
-    )
+    values, parts = (one.mean, other.mean), (beyond[larger], beyond[smaller])
+    return Gap(one.method, one.metric, larger, smaller, values, parts, difference, p_value)

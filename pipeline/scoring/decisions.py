@@ -1,7 +1,6 @@
 """The decisions on one benchmark: per method and metric what was measured and what the tests say.
 
-They are made once, from the scores. Verdict, leaderboard, tables, groups and pages read them, and
-decide nothing themselves: a table in another look has the same decisions behind it.
+They are made once, from the scores. Verdict, leaderboard, tables and pages decide nothing.
 """
 
 from __future__ import annotations
@@ -16,18 +15,10 @@ import pandas as pd
 from metrics.registry import metric
 from metrics.resampling import fewest_positives
 from metrics.scorecard import ALL_CLASSES
+from pipeline.scoring import inference
 from pipeline.scoring.files import ALL_SPLITS, Scores
-from pipeline.scoring.inference import (
-    FEWEST_SPLITS,
-    SIZE,
-    AgainstBest,
-    against_best,
-    corrected_half_width,
-    two_standard_errors,
-)
 
-FEWEST_POINTS = 200
-"""Test points of a split below which no method is recommended."""
+FEWEST_POINTS = 200  # test points of a split below which no method is recommended
 FEWEST_OF_A_CLASS = 3
 """Expected test points of the rarest class: with fewer, test parts without the class are common."""
 INFINITE, HARMED = "∞", "▽"
@@ -40,7 +31,7 @@ class IncompleteResults(ValueError):
 
 @dataclass(frozen=True)
 class Rarest:
-    """The rarest class: its `points` of `n`; `share`: of all points that a test part has.
+    """The rarest class has `points` of `n`; a test part has a `share` of all points.
 
     needed: so many in a test part let U_CWE tell whether its forecasts are off by half
     (metrics.resampling), with every method.
@@ -55,11 +46,6 @@ class Rarest:
     def tested(self) -> float:
         """How many of its points a test part has on average."""
         return self.points * self.share
-
-    @property
-    def is_too_small(self) -> bool:
-        """Whether even large errors of this class pass for noise."""
-        return self.tested < self.needed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,21 +138,23 @@ def decide(
     Args:
         shown: the metrics of the report, all if there are none; one that no method has (U_w2v
             without word vectors) is left out. more: further metrics that every method needs.
-
-    Raises:
-        IncompleteResults: some of the methods have a metric that another lacks, or none has any.
     """
     rows = scores.own_rows()
     rows = rows[rows["calibrator"].isin(list(methods))]
     is_mean = rows["split"] == ALL_SPLITS
     whole = {(row["calibrator"], row["metric"]): row for row in rows[is_mean].to_dict("records")}
     of_splits = rows[~is_mean].groupby(["calibrator", "metric"])["value"].agg(list)
-    measured = {pair for pair, row in whole.items() if not math.isnan(row["value"])}
-    some = list(
-        dict.fromkeys(key for _, key in whole if any((m, key) in measured for m in methods))
-    )
+    measured = [pair for pair, row in whole.items() if not math.isnan(row["value"])]
+    some = list(dict.fromkeys(key for _, key in measured))
     shown = [key for key in shown or some if key in some]
-    _check_complete(scores.benchmark, methods, [*shown, *more], measured)
+    needed = [key for key in (*shown, *more) if key in some]
+    absent = [(m, key) for m in methods for key in needed if (m, key) not in measured]
+    if absent or not needed:
+        method, key = absent[0] if absent else (methods[0], "any metric")
+        raise IncompleteResults(
+            f"{scores.benchmark}: {method} has no value of {key}; evaluate it again with "
+            f"python -m pipeline.evaluate benchmark={scores.benchmark} calibrator={method}"
+        )
     keys = [key for key in some if all((method, key) in measured for method in methods)]
     share, logits = scores.test_share, scores.facts["logits"]
     rarest = _rarest(logits, share, [whole[m, "u_cwe"] for m in methods if "u_cwe" in keys])
@@ -174,55 +162,45 @@ def decide(
     for key in keys:
         values = {method: of_splits[method, key] for method in methods}
         draws = {method: scores.draws(method).get(key, ()) for method in methods}
-        compared = against_best(values, share, draws, metric(key).larger_is_better)
+        compared = inference.against_best(values, share, draws, metric(key).larger_is_better)
         for m in methods:
-            decided[m, key] = _decision(whole[m, key], values[m], compared[m], share, rarest)
+            alone = _decision(whole[m, key], values[m], share, rarest)
+            decided[m, key] = Decision(**alone, **compared[m]._asdict())
     splits, points = len(values[methods[0]]), int(whole[methods[0], keys[0]]["n_test"])
     tested = any(row.not_worse is not None for row in decided.values())
+    marks = {}
+    for m in methods:
+        nll, record = decided.get((m, "nll")), scores.facts["calibrators"].get(m, {})
+        is_infinite = nll is not None and nll.zero_likelihood > 0
+        is_harmed = any(record.get("worse_than_temperature", ()))
+        marks[m] = (INFINITE,) * is_infinite + (HARMED,) * is_harmed
     return Decisions(
         rows={(method, key): decided[method, key] for method in methods for key in keys},
         shown=shown,
-        test=("corrected" if splits >= FEWEST_SPLITS else "bootstrap") if tested else "",
+        test=("corrected" if splits >= inference.FEWEST_SPLITS else "bootstrap") if tested else "",
         splits=splits,
         test_points=points,
-        refused=_below_chance(logits) or refusal(points, rarest),
+        refused=refusal(points, rarest, logits),
         users={m: float(whole.get((m, ALL_CLASSES), {}).get("upper", math.nan)) for m in methods},
-        marks={method: _marks(scores, decided.get((method, "nll")), method) for method in methods},
+        marks=marks,
         rarest=None if scores.group else rarest,  # a group may have fewer
         clusters=int(logits.get("clusters", 0)),
     )
 
 
-def _check_complete(
-    benchmark: str, methods: Sequence[str], keys: Sequence[str], measured: set[tuple[str, str]]
-) -> None:
-    """Raise IncompleteResults if one of `keys` is measured for some of the methods only."""
-    some = [key for key in keys if any((method, key) in measured for method in methods)]
-    absent = [(m, key) for m in methods for key in some if (m, key) not in measured]
-    if absent or not some:
-        method, key = absent[0] if absent else (methods[0], "any metric")
-        raise IncompleteResults(
-            f"{benchmark}: {method} has no value of {key}; evaluate it again with "
-            f"python -m pipeline.evaluate benchmark={benchmark} calibrator={method}"
-        )
-
-
 def _decision(
-    row: Mapping[Any, Any],
-    values: Sequence[float],
-    compared: AgainstBest,
-    share: float,
-    rarest: Rarest | None,
-) -> Decision:
-    corrected, bootstrap = corrected_half_width(values, share), row["half_width"]
+    row: Mapping[Any, Any], values: Sequence[float], share: float, rarest: Rarest | None
+) -> dict[str, Any]:
+    """What is decided of a method and metric by itself, from its `row` of all splits."""
+    corrected, bootstrap = inference.corrected_half_width(values, share), row["half_width"]
     is_resampled = not math.isnan(bootstrap)
-    beyond = None if math.isnan(row["p_value"]) else bool(row["p_value"] <= SIZE)
-    is_blind = row["metric"] == "u_cwe" and rarest is not None and rarest.is_too_small
+    beyond = None if math.isnan(row["p_value"]) else bool(row["p_value"] <= inference.SIZE)
+    is_blind = row["metric"] == "u_cwe" and rarest is not None and rarest.tested < rarest.needed
     as_written = {name: row[name] for name in COLUMNS if name in row}  # floor and certificate
     decided = {
         "method": row["calibrator"],
         "mean": row["value"],
-        "two_se": two_standard_errors(values),
+        "two_se": inference.two_standard_errors(values),
         "splits": len(values),
         "beyond_floor": beyond,
         "within_noise": None if beyond is None or (is_blind and not beyond) else not beyond,
@@ -230,18 +208,8 @@ def _decision(
         "interval": "bootstrap" if is_resampled else "corrected",
         "half_width_corrected": corrected,
         "half_width_bootstrap": bootstrap,
-        "difference": compared.difference,
-        "difference_half_width": compared.half_width,
-        "difference_p": compared.p_value,
-        "not_worse": compared.not_worse,
     }
-    return Decision(**{**as_written, **decided})
-
-
-def _marks(scores: Scores, nll: Decision | None, method: str) -> tuple[str, ...]:
-    worse = scores.facts["calibrators"].get(method, {}).get("worse_than_temperature", ())
-    marks = {INFINITE: nll is not None and nll.zero_likelihood > 0, HARMED: any(worse)}
-    return tuple(mark for mark, applies in marks.items() if applies)
+    return {**as_written, **decided}
 
 
 def _rarest(
@@ -255,19 +223,14 @@ def _rarest(
     return Rarest(int(logits["rarest_class"]), int(logits["n"]), share, needed)
 
 
-def _below_chance(logits: Mapping[str, Any]) -> str:
-    """Why a classifier that is worse than guessing gets no recommendation."""
-    if not logits.get("below_chance"):
-        return ""
-    return (
-        f"No method is recommended, because the classifier is worse than guessing: it is right for "
-        f"{logits['accuracy']:.1f} % of the points. Check that the columns are in the order of the "
-        "classes."
-    )
-
-
-def refusal(points: int, rarest: Rarest | None = None) -> str:
-    """Why a split with so many test points is too small to recommend a method; else empty."""
+def refusal(points: int, rarest: Rarest | None, logits: Mapping[str, Any]) -> str:
+    """Why nothing is recommended for a classifier or for so few test points; else empty."""
+    if logits.get("below_chance"):
+        return (
+            "No method is recommended, because the classifier is worse than guessing: it is right "
+            f"for {logits['accuracy']:.1f} % of the points. Check that the columns are in the "
+            "order of the classes."
+        )
     if points < FEWEST_POINTS:
         return (
             f"Too few test points to recommend a method: a split has {points}, and at least "

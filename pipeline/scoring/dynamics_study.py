@@ -11,10 +11,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from calibrators.patching.algorithm import Algorithm1, Patch
+from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.audit import Family, class_family
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import ProjectedDescent
@@ -28,19 +27,12 @@ from pipeline.harness.settings import Dynamics, Settings
 from pipeline.scoring.points import find_logits, indices_of
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
-COLUMNS = (
-    "iteration", "worst", "mean", *QUANTILES, "brier",
-    "user", "low", "high", "step", "points",
-)  # fmt: skip
+PATCH = ("user", "low", "high", "step", "points")
 DRAWS_TOGETHER = 5
 
 
 def sample_users(family: str, classes: int, iteration: int, options: Dynamics) -> GainMatrix:
-    """The users of one iteration; the same for the same seed.
-
-    Raises:
-        InputError: a family that does not exist.
-    """
+    """The users of one iteration; the same for the same seed."""
     count, seed = options.utilities, options.seed * 1_000_003 + iteration
     if family == "aligned":
         return GainMatrix.sample_aligned(count, classes, seed, **options.aligned)
@@ -54,21 +46,28 @@ def studied(
 ) -> tuple[Save, Record]:
     """Run the study; return what writes its arrays, and its record.
 
-    The arrays are the columns of two tables: `history`, a row of COLUMNS per iteration, of which
-    the last has no patch, and `snapshots`, UC of all users at the selected iterations. The record
-    has the noise floor of the largest UC: mean, 5 % and 95 % quantile.
+    The arrays are the columns of two tables: `history`, a row per iteration, of which the last has
+    no patch, and `snapshots`, UC of all users at the selected iterations. The record has the noise
+    floor of the largest UC after the last iteration: mean, 5 % and 95 % quantile.
     """
     cached, options = find_logits(settings), settings.dynamics
     logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
     points, _ = indices_of(settings, cached, split)
     probabilities = torch.from_numpy(logits[points]).to(device, torch.float64).softmax(dim=1)
     state = PatchedForecast(probabilities, torch.from_numpy(labels[points]).to(device))
-    history, snapshots = run_study(state, family, options, progress)
+    tables = run_study(state, family, options, progress)
     arrays = {
         f"{name}.{column}": table[column].to_numpy()
-        for name, table in {"history": history, "snapshots": snapshots}.items()
+        for name, table in zip(("history", "snapshots"), tables, strict=True)
         for column in table
     }
+    floor = None
+    if options.floor_draws:
+        users = sample_users(family, probabilities.shape[1], options.iterations, options)
+        noise = noise_errors(state, users, options.floor_draws, options.seed)
+        worst = noise.cpu().numpy().max(axis=1)
+        q05, q95 = np.quantile(worst, [0.05, 0.95])
+        floor = {"mean": float(worst.mean()), "q05": float(q05), "q95": float(q95)}
     return partial(save_npz, arrays=arrays), {
         "benchmark": settings.benchmark.name,
         "family": family,
@@ -77,7 +76,7 @@ def studied(
         "classes": cached.details["classes"],
         "config": asdict(options),
         "logits_sha256": cached.sha256,
-        "worst_noise_floor": _worst_floor(state, family, options),
+        "worst_noise_floor": floor,
     }
 
 
@@ -86,8 +85,7 @@ def run_study(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Patch a forecast as the options say; return the tables `history` and `snapshots`.
 
-    Raises:
-        InputError: the options do not fit the number of classes.
+    A row of the history has the users' errors before the patch, and the patch itself.
     """
     update = ProjectedDescent(options.step_size, options.armijo)
     brier, last, history, snapshots = update.loss(state), options.iterations, [], []
@@ -102,10 +100,15 @@ def run_study(
         if iteration in (*options.snapshots, last):
             users = {"user": np.arange(len(errors)), "error": errors}
             snapshots.append(pd.DataFrame({"iteration": iteration, **users}))
-        history.append(_row(iteration, errors, brier, patch))
+        row = {"iteration": iteration, "worst": float(errors.max()), "mean": float(errors.mean())}
+        row |= {name: float(np.quantile(errors, level)) for name, level in QUANTILES.items()}
+        moved = int(errors.argmax()), np.nan, np.nan, 0.0, 0
+        if patch is not None:
+            moved = patch.utility.index, patch.low, patch.high, patch.shift, patch.points
+        history.append({**row, "brier": brier, **dict(zip(PATCH, moved, strict=True))})
         brier += patch.loss_change if patch else 0.0
         progress(iteration + 1, last + 1, f"worst {errors.max():.4f}")
-    return pd.DataFrame(history, columns=list(COLUMNS)), pd.concat(snapshots, ignore_index=True)
+    return pd.DataFrame(history), pd.concat(snapshots, ignore_index=True)
 
 
 class UserAuditor:
@@ -122,17 +125,6 @@ class UserAuditor:
         return [users]
 
 
-def _worst_floor(state: PatchedForecast, family: str, options: Dynamics) -> dict[str, float] | None:
-    """The noise floor of the largest UC after the last iteration."""
-    if not options.floor_draws:
-        return None
-    users = sample_users(family, state.probabilities.shape[1], options.iterations, options)
-    noise = noise_errors(state, users, options.floor_draws, options.seed)
-    worst = noise.cpu().numpy().max(axis=1)
-    q05, q95 = np.quantile(worst, [0.05, 0.95])
-    return {"mean": float(worst.mean()), "q05": float(q05), "q95": float(q95)}
-
-
 def noise_errors(state: PatchedForecast, users: GainMatrix, draws: int, seed: int) -> Tensor:
     """Return UC of each user for labels drawn from the forecast, [draws, m].
 
@@ -145,21 +137,3 @@ def noise_errors(state: PatchedForecast, users: GainMatrix, draws: int, seed: in
     forecast = Forecast(state.probabilities)
     together = [Outcomes(few) for few in labels.split(DRAWS_TOGETHER)]
     return torch.cat([users.errors(forecast, outcomes) for outcomes in together])
-
-
-def _row(
-    iteration: int, errors: NDArray[np.float64], brier: float, patch: Patch | None
-) -> dict[str, float]:
-    """One line of the history: the errors before the patch, and the patch itself."""
-    row = {
-        "iteration": iteration,
-        "worst": float(errors.max()),
-        "mean": float(errors.mean()),
-        **{name: float(np.quantile(errors, level)) for name, level in QUANTILES.items()},
-        "brier": brier,
-    }
-    if patch is None:
-        none = {"low": np.nan, "high": np.nan, "step": 0.0, "points": 0}
-        return {**row, "user": int(errors.argmax()), **none}
-    moved = {"low": patch.low, "high": patch.high, "step": patch.shift, "points": patch.points}
-    return {**row, "user": patch.utility.index, **moved}

@@ -15,8 +15,7 @@ from pipeline.harness.parallel import Progress
 from pipeline.harness.units import Unit
 from pipeline.scoring.points import find_logits, groups_at, indices_of, logits_at, weights_at
 
-PREDICTED = 200
-"""Number of test points whose predicted probabilities the record has a digest of."""
+PREDICTED = 200  # number of test points whose predicted probabilities the record has a digest of
 
 
 def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:

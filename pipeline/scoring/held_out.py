@@ -14,20 +14,12 @@ from torch import Tensor
 
 from metrics import scorecard
 from metrics.kernels.threads import row_blocks
-from metrics.scorecard import Scorecard
 from pipeline.harness.artifacts import save_npz
 from pipeline.harness.cache import Record, Save
 from pipeline.harness.parallel import Progress
 from pipeline.harness.settings import Settings
 from pipeline.harness.units import Unit
-from pipeline.scoring.points import (
-    clusters_of,
-    find_logits,
-    groups_at,
-    indices_of,
-    logits_at,
-    weights_at,
-)
+from pipeline.scoring import points
 
 PREDICTED_TOGETHER = 1 << 24
 """Probabilities computed at a time; this limits the memory that a calibrator needs."""
@@ -37,8 +29,8 @@ class HeldOut(NamedTuple):
     """The test points of a unit: calibrated probabilities [n_test, C] in float64, and labels.
 
     points: their positions in the benchmark, which has `population` points. rows_sum_to_one: False
-    for isotonic regression without normalisation. clusters: the number of each point's cluster in
-    the benchmark, which has `cluster_count` clusters.
+    for isotonic regression without normalisation. clusters: the numbers of their clusters, of the
+    `cluster_count` in the benchmark.
     """
 
     probabilities: Tensor
@@ -52,30 +44,23 @@ class HeldOut(NamedTuple):
 
     def where(self, chosen: NDArray[np.bool_]) -> HeldOut:
         """Those of the points that the mask `chosen` [n_test] selects."""
-        kept = chosen.nonzero()[0]
-        return self._replace(
-            probabilities=self.probabilities[kept],
-            labels=self.labels[kept],
-            points=self.points[kept],
-            weights=None if self.weights is None else self.weights[kept],
-            clusters=None if self.clusters is None else self.clusters[kept],
-        )
+        kept, own = chosen.nonzero()[0], self._asdict()
+        names = ("probabilities", "labels", "points", "weights", "clusters")
+        return self._replace(**{k: own[k][kept] for k in names if own[k] is not None})
 
 
 def evaluated(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
     """Score a fitted unit; return the function that writes its arrays, and its record."""
-    cached = find_logits(unit.settings)
-    test = held_out(unit, device)
-    card = scored(unit.settings, test)
-    return partial(save_npz, arrays=card.ecdf | card.draws), {
+    cached = points.find_logits(unit.settings)
+    entries, arrays = scored(unit.settings, held_out(unit, device))
+    return partial(save_npz, arrays=arrays), {
         "benchmark": unit.benchmark,
         "calibrator": unit.calibrator,
         "split": unit.split,
         "splits": asdict(unit.settings.splits),
         "logits_sha256": cached.sha256,
         "n": cached.n,
-        "n_test": len(test.labels),
-        **entries_of(card),
+        **entries,
         "evaluation": asdict(unit.settings.evaluation),
     }
 
@@ -83,14 +68,13 @@ def evaluated(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record
 def held_out(unit: Unit, device: str) -> HeldOut:
     """A fitted unit's calibrated probabilities and labels on its test points."""
     kind: Any = get_class(unit.settings.calibrator["_target_"])
-    calibrator = kind.load(unit.fit_path)
-    cached = find_logits(unit.settings)
-    classes, clusters = int(cached.details["classes"]), clusters_of(cached)
-    _, test = indices_of(unit.settings, cached, unit.split)
+    calibrator, cached = kind.load(unit.fit_path), points.find_logits(unit.settings)
+    classes, clusters = int(cached.details["classes"]), points.clusters_of(cached)
+    _, test = points.indices_of(unit.settings, cached, unit.split)
     probabilities = torch.empty(len(test), classes, dtype=torch.float64, device=device)
     for a, b in row_blocks(len(test), classes, PREDICTED_TOGETHER):
-        rows = torch.from_numpy(logits_at(cached, test[a:b])).to(device)
-        groups = groups_at(cached, test[a:b], calibrator)
+        rows = torch.from_numpy(points.logits_at(cached, test[a:b])).to(device)
+        groups = points.groups_at(cached, test[a:b], calibrator)
         probabilities[a:b] = calibrator.predict_proba(rows, **groups)
     return HeldOut(
         probabilities,
@@ -98,15 +82,15 @@ def held_out(unit: Unit, device: str) -> HeldOut:
         test,
         cached.n,
         bool(getattr(calibrator, "normalize", True)),
-        weights_at(cached, test),
+        points.weights_at(cached, test),
         None if clusters is None else clusters[test],
         0 if clusters is None else int(clusters.max()) + 1,
     )
 
 
-def scored(settings: Settings, test: HeldOut) -> Scorecard:
-    """The scorecard of test points, with the options of the evaluation."""
-    return scorecard(
+def scored(settings: Settings, test: HeldOut) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The scorecard of test points: the entries of a record, and the arrays of an npz."""
+    card = scorecard(
         test.probabilities,
         test.labels,
         points=test.points,
@@ -116,17 +100,15 @@ def scored(settings: Settings, test: HeldOut) -> Scorecard:
         sample_weight=test.weights,
         **options_of(settings),
     )
-
-
-def entries_of(card: Scorecard) -> dict[str, Any]:
-    """The numbers of a scorecard as entries of a record; its arrays go into the npz."""
-    return {
+    entries = {
+        "n_test": len(test.labels),
         "metrics": card.metrics,
         "noise_floor": card.noise_floor,
         "worst": card.worst,
         "certificates": {key: bounds._asdict() for key, bounds in card.certificates.items()},
         "zero_likelihood": card.zero_likelihood,
     }
+    return entries, card.ecdf | card.draws
 
 
 def options_of(settings: Settings) -> dict[str, Any]:
@@ -134,4 +116,7 @@ def options_of(settings: Settings) -> dict[str, Any]:
     options = asdict(settings.evaluation)
     del options["name"]
     own = instantiate(options["own"], _convert_="all")
-    return options | {"own": own, "similarity": find_logits(settings).arrays().get("similarity")}
+    return options | {
+        "own": own,
+        "similarity": points.find_logits(settings).arrays().get("similarity"),
+    }

@@ -1,17 +1,16 @@
 """Inference on means over splits: intervals that cover a mean, and the methods that are worse.
 
-Ten random splits of the same points are not independent. Two standard errors over them, the ± of
+Random splits of the same points are not independent: two standard errors over ten of them, the ± of
 the paper, cover the truth in 59 to 94 % of cases. What is shown instead:
 
 * `corrected`: Student's t with J - 1 degrees of freedom and the variance over splits times
   (1/J + n_test/n_calibration) (Nadeau & Bengio 2003), for the points that splits share.
 * `bootstrap`: 1.96 standard errors of the mean over splits under resampled points; sharper.
+  Percentiles of the draws would be wrong, because repeated points enlarge UC itself.
 
 Methods are compared in pairs on the same points. With five or more splits the standard error is the
 corrected one, which covers the spread over calibration sets, too. Fewer leave t hardly any degrees
-of freedom, so the points are resampled instead: draws of the same seed weigh the same points alike.
-Percentiles of the draws would be wrong, because repeated points enlarge UC itself. The fits are
-taken as given: the spread over other calibration sets stays unknown.
+of freedom, so the points are resampled, and the spread over other calibration sets is not known.
 """
 
 from __future__ import annotations
@@ -25,10 +24,8 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 CONFIDENCE = 0.95
-FEWEST_SPLITS = 5
-"""From this number of splits on, the test is over the splits."""
-SIZE = 0.05
-"""Of the tests: against the noise floor, and between methods."""
+FEWEST_SPLITS = 5  # from this number of splits on, the test is over the splits
+SIZE = 0.05  # of the tests: against the noise floor, and between methods
 ROUNDED = 1e-6
 """A smaller relative difference of two means is that of the rounded numbers in results/scores."""
 
@@ -50,13 +47,12 @@ class Difference(NamedTuple):
 class AgainstBest(NamedTuple):
     """A method's mean minus the best mean, half of its 95 % interval, and a one-sided p-value.
 
-    not_worse: whether the test, after Holm's steps over the methods, finds the method not worse;
-    None where there is no test.
+    not_worse: after Holm's steps over the methods; None where there is no test.
     """
 
     difference: float
-    half_width: float
-    p_value: float
+    difference_half_width: float
+    difference_p: float
     not_worse: bool | None
 
 
@@ -78,9 +74,8 @@ def bootstrap_half_width(draws: ArrayLike) -> float:
 
 def _deviation(values: ArrayLike) -> float:
     array = np.asarray(values, dtype=np.float64)
-    if array.size < 2 or not np.isfinite(array).all():
-        return math.nan
-    return float(array.std(ddof=1))
+    usable = array.size > 1 and np.isfinite(array).all()
+    return float(array.std(ddof=1)) if usable else math.nan
 
 
 def _factor(splits: int, test_share: float) -> float:
@@ -125,14 +120,11 @@ def paired_difference(
 
 
 def rejected(p_values: Mapping[str, float]) -> set[str]:
-    """Return the hypotheses that Holm's step-down rejects; NaN counts as one that is not rejected.
-
-    The chance that a true hypothesis is among them is `SIZE` at most.
-    """
-    found: set[str] = set()
-    known = {key: p for key, p in p_values.items() if not math.isnan(p)}
-    for place, key in enumerate(sorted(known, key=known.__getitem__)):
-        if known[key] > SIZE / (len(p_values) - place):
+    """Return what Holm's step-down rejects at `SIZE`; NaN counts as one that is not rejected."""
+    known = sorted((p, key) for key, p in p_values.items() if not math.isnan(p))
+    found = set()
+    for place, (p, key) in enumerate(known):
+        if p > SIZE / (len(p_values) - place):
             break
         found.add(key)
     return found
@@ -144,36 +136,26 @@ def against_best(
     draws: Mapping[str, ArrayLike],
     larger_is_better: bool = False,
 ) -> dict[str, AgainstBest]:
-    """Compare every method with the one of the best mean.
+    """Compare every method with the one of the best mean, as `paired_difference` does.
 
-    The truly best of all methods is found worse with probability 5 % at most.
-
-    Args:
-        values: per method one value per split, in the same order of splits.
-        test_share: n_test / n of each split.
-        draws: per method its means over the splits under resampled points, [B], if they are known.
+    The truly best of all methods is found worse with probability 5 % at most. `values`: per method
+    one value per split; `draws`: per method its draws [B], if they are known.
     """
     sign = -1.0 if larger_is_better else 1.0
     losses = {method: sign * np.asarray(of, dtype=np.float64) for method, of in values.items()}
     best = min(losses, key=lambda method: float(losses[method].mean()))
     drawn = {m: sign * np.asarray(draws[m]) for m in losses if np.size(draws.get(m, ()))}
-    found = {
-        method: paired_difference(of, losses[best], test_share, drawn.get(method), drawn.get(best))
-        for method, of in losses.items()
-    }
-    is_tested = len(losses[best]) >= FEWEST_SPLITS
     rounding = ROUNDED * abs(float(losses[best].mean()))
-    p_values = {
-        m: 1.0 if (is_tested or m in drawn) and one.difference <= rounding else one.p_value
-        for m, one in found.items()
-    }
+    found, p_values = {}, {}
+    for method, of in losses.items():
+        one = paired_difference(of, losses[best], test_share, drawn.get(method), drawn.get(best))
+        is_tested = len(of) >= FEWEST_SPLITS or method in drawn
+        found[method] = one
+        p_values[method] = 1.0 if is_tested and one.difference <= rounding else one.p_value
     worse = rejected({method: p for method, p in p_values.items() if method != best})
-    return {
-        method: AgainstBest(
-            sign * one.difference,
-            one.half_width,
-            p_values[method],
-            None if math.isnan(p_values[method]) else method not in worse,
-        )
-        for method, one in found.items()
-    }
+    compared = {}
+    for method, one in found.items():
+        p_value = p_values[method]
+        not_worse = None if math.isnan(p_value) else method not in worse
+        compared[method] = AgainstBest(sign * one.difference, one.half_width, p_value, not_worse)
+    return compared

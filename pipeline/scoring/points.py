@@ -1,13 +1,13 @@
 """The points of a benchmark: their cached logits, and which calibrate and which test in a split.
 
-Splits are seeded permutations, or those of the source. Points of one cluster, such as a patient's,
-stay on one side: else the test points would not be new.
+Points of one cluster, such as a patient's, stay on one side: else the test points would not be new.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,7 @@ from pipeline.harness.cache import Record, Save, arrays_digest, record_of
 from pipeline.harness.parallel import Progress, Task
 from pipeline.harness.settings import Settings
 
-READ_TOGETHER = 4096
-"""Rows copied at a time."""
+READ_TOGETHER = 4096  # rows copied at a time
 Indices = NDArray[np.int64]
 
 
@@ -30,9 +29,8 @@ Indices = NDArray[np.int64]
 class CachedLogits:
     """The file of a benchmark's logits, and what the logits stage recorded about them.
 
-    sha256: of the logits, labels, splits, weights, clusters; arrays_sha256: of all arrays, the
-    groups of points among them. details: their origin, accuracy, number of points `n` and of
-    `classes`, `class_names` if known.
+    sha256: of the logits, labels, splits, weights, clusters; arrays_sha256: of all arrays, also the
+    groups. details: origin, accuracy, number of points `n` and of `classes`, perhaps `class_names`.
     """
 
     path: Path
@@ -52,11 +50,10 @@ class CachedLogits:
         return self.n * int(self.details["classes"])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """`logits` [n, C] float32 and `labels` [n] int64, read once for all units of a benchmark.
+        """`logits` [n, C] float32, in the file's shared memory, and `labels` [n] int64.
 
         Where the source has them: `tested` [splits, n], which points test; `weights` [n];
-        `groups` and `clusters` [n]; `similarity` [C, C]. The logits stay in the file, whose memory
-        processes share.
+        `groups` and `clusters` [n]; `similarity` [C, C].
         """
         return _arrays(self.path, self.arrays_sha256)
 
@@ -67,11 +64,7 @@ def logits_path(settings: Settings) -> Path:
 
 
 def find_logits(settings: Settings) -> CachedLogits:
-    """The benchmark's cached logits, their bytes checked once per program.
-
-    Raises:
-        CorruptFile: they are absent or damaged; one line with the fix.
-    """
+    """The benchmark's cached logits, checked once per program; CorruptFile where there are none."""
     path = logits_path(settings)
     cached = _checked(path, path.stat().st_mtime_ns) if path.is_file() else None
     if cached is None:
@@ -84,23 +77,17 @@ def find_logits(settings: Settings) -> CachedLogits:
 
 @lru_cache(maxsize=16)
 def _checked(path: Path, changed: int) -> CachedLogits | None:
-    """The logits, read once for each state of the file."""
     record = record_of(path)
     if record is None or "details" not in record:
         return None
-    details, similarity = record["details"], ("similarity",)
-    return CachedLogits(
-        path=path,
-        sha256=arrays_digest(path, ("logits", "labels", "tested", "weights", "clusters")),
-        details=details,
-        similarity_sha256=arrays_digest(path, similarity) if "similarity" in details else None,
-        arrays_sha256=record["arrays"],
-    )
+    sha256 = arrays_digest(path, ("logits", "labels", "tested", "weights", "clusters"))
+    has_similarity = "similarity" in record["details"]
+    similarity = arrays_digest(path, ("similarity",)) if has_similarity else None
+    return CachedLogits(path, sha256, record["details"], similarity, record["arrays"])
 
 
 @lru_cache(maxsize=1)
 def _arrays(path: Path, sha256: str) -> dict[str, NDArray[Any]]:
-    """The arrays of a file; `sha256` makes another version of the file another entry."""
     return read_npz(path, mapped=("logits",))
 
 
@@ -144,15 +131,9 @@ def split_indices(
     """Return the indices of calibration and test points of one split, each in random order.
 
     A split is a permutation of `n` points, drawn from the generator seeded by (`seed`, `split`).
-    Its first 70 % calibrate (sec. 4). It is not stratified. All calibrators have the same splits,
-    so methods are compared on equal points. Each side has at least one point.
-
-    Args:
-        clusters: [n], the number of each point's cluster. A cluster is never divided, so the share
-            of calibration points is as near to 70 % as whole clusters allow.
-
-    Raises:
-        InputError: there are fewer than two points, or clusters.
+    Its first 70 % calibrate (sec. 4). It is not stratified, and the same for all calibrators. Each
+    side has at least one point. A cluster is never divided, so the share of calibration points is
+    as near to 70 % as whole clusters allow; `clusters` [n] has the number of each point's.
     """
     units = np.arange(n) if clusters is None else np.unique(clusters)
     if len(units) < 2:
@@ -171,11 +152,7 @@ def split_indices(
 
 
 def indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[Indices, Indices]:
-    """The split of the source, if it has splits (a file may), or else `split_indices`.
-
-    Raises:
-        InputError: there is no such split, or it divides a cluster.
-    """
+    """The split of the source, if it has splits (a file may), or else `split_indices`."""
     splits, tested = settings.splits, cached.arrays().get("tested")
     if tested is None:
         drawn = splits.seed, splits.calibration_fraction, clusters_of(cached)
@@ -197,17 +174,12 @@ def indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[In
 
 
 def absent_in_calibration(settings: Settings, cached: CachedLogits) -> dict[int, int]:
-    """Classes with points of which some split has none to calibrate on: the number of such splits.
-
-    A method that learns something for each class has nothing to learn such a class from.
-    """
+    """Per class that some split has no point of to calibrate on, the number of such splits."""
     labels = cached.arrays()["labels"]
-    counts = np.bincount(labels)
-    absent = np.zeros(len(counts), dtype=int)
-    for split in range(settings.splits.count):
-        calibrates, _ = indices_of(settings, cached, split)
-        absent += (counts > 0) & (np.bincount(labels[calibrates], minlength=len(counts)) == 0)
-    return {int(number): int(absent[number]) for number in np.flatnonzero(absent)}
+    splits = range(settings.splits.count)
+    learned = [np.unique(labels[indices_of(settings, cached, split)[0]]) for split in splits]
+    absent = np.concatenate([np.setdiff1d(labels, own) for own in learned]).tolist()
+    return dict(sorted(Counter(absent).items()))
 
 
 def task_on_split(
@@ -219,13 +191,9 @@ def task_on_split(
     content: Mapping[str, Any],
 ) -> Task:
     """A task whose key has the points of one split, and `content`: settings and code."""
-    cached, splits = find_logits(settings), settings.splits
-    points = {
-        "split": split,
-        "seed": splits.seed,
-        "calibration_fraction": splits.calibration_fraction,
-        "logits": cached.sha256,
-    }
+    cached, splits = find_logits(settings), asdict(settings.splits)
+    del splits["count"]
+    points = {"split": split, **splits, "logits": cached.sha256}
     if settings.calibrator.get("needs_groups"):
         points["arrays"] = cached.arrays_sha256  # those of the groups, too
     key = sha256_of_json({**points, **content})

@@ -11,7 +11,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from filelock import FileLock
 
 from pipeline.harness.artifacts import read_npz
@@ -21,37 +20,24 @@ from pipeline.harness.progress import say
 from pipeline.harness.settings import Settings
 from pipeline.harness.units import Unit
 from pipeline.scoring.across_splits import kept_across_splits
-from pipeline.scoring.files import (
-    CURVE_COLUMNS,
-    ROW_COLUMNS,
-    ScoreFiles,
-    Scores,
-    difference,
-    score_files,
-    table_of,
-    without_folders,
-    write_files,
-)
+from pipeline.scoring.files import ScoreFiles, Scores, score_files, without_folders, write_files
 from pipeline.scoring.points import find_logits
-from pipeline.scoring.tidy import Row, Scored, curves_of, draws_of, rows_of
+from pipeline.scoring.tidy import Scored, curves_of, draws_of, rows_of
 
 
 def write_scores(units: Sequence[Unit]) -> list[Path]:
     """Write the files of one benchmark from its evaluated units; return their paths.
 
-    A calibrator gets rows once all of its splits are among `units`.
-
-    Args:
-        units: they are up to date.
-
-    Raises:
-        UsageError: rows that would stay in the files were made with other settings.
+    A calibrator gets rows once all of its splits are among `units`, which are up to date.
+    UsageError: rows that would stay in the files were made with other settings.
     """
-    settings = units[0].settings
-    complete = _complete(units)
+    settings, complete = units[0].settings, _complete(units)
     if not complete:
         return []
-    header, files = _header(settings), score_files(settings)
+    cached, files = find_logits(settings), score_files(settings)
+    logits = without_folders({**cached.details, "sha256": cached.sha256})
+    logits.pop("versions", None)
+    header = {"benchmark": settings.benchmark.name, **_behind(settings), "logits": logits}
     across = kept_across_splits(list(complete.values()))
     files.rows.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(settings.paths.data / "locks" / f"scores-{files.stem}.lock"):
@@ -62,31 +48,20 @@ def write_scores(units: Sequence[Unit]) -> list[Path]:
                 Scored(unit.split, record_of(unit.scores_path) or {}, read_npz(unit.scores_path))
                 for unit in own
             ]
-            rows.append(table_of(rows_of(name, splits, record["worst"]), ROW_COLUMNS))
-            curves.append(table_of(curves_of(name, splits), CURVE_COLUMNS))
-            rows += [table_of(group["rows"], ROW_COLUMNS) for group in groups.values()]
-            curves += [table_of(group["curves"], CURVE_COLUMNS) for group in groups.values()]
+            rows += [rows_of(name, splits, record["worst"]), *(g["rows"] for g in groups.values())]
+            curves += [curves_of(name, splits), *(g["curves"] for g in groups.values())]
+            fits = [record_of(unit.fit_path) or {} for unit in own]
+            worse = [bool(fit.get("worse_than_temperature")) for fit in fits]
             draws = {"": draws_of(splits)} | {key: g["draws"] for key, g in groups.items()}
             calibrators[name] = {
                 "config": without_folders(own[0].settings.calibrator),
                 "patches": _patches(own),
                 "worst": record["worst"],
                 "groups": {key: group["worst"] for key, group in groups.items()},
-                **_where_any("worse_than_temperature", _worse_than_temperature(own)),
-                **_where_any("draws", draws),
+                **({"worse_than_temperature": worse} if any(worse) else {}),
+                **({"draws": draws} if any(draws.values()) else {}),
             }
         return write_files(files, {**header, "calibrators": calibrators}, rows, curves)
-
-
-def _where_any(name: str, content: Any) -> dict[str, Any]:
-    """An entry that a record has only where some of its content says something."""
-    values = content.values() if isinstance(content, dict) else content
-    return {name: content} if any(values) else {}
-
-
-def _worse_than_temperature(units: Sequence[Unit]) -> list[bool]:
-    """Per split whether held-out points preferred temperature scaling."""
-    return [bool((record_of(u.fit_path) or {}).get("worse_than_temperature")) for u in units]
 
 
 def _patches(units: Sequence[Unit]) -> list[int]:
@@ -110,23 +85,27 @@ def _complete(units: Sequence[Unit]) -> dict[str, list[Unit]]:
     return {name: s for name, s in by_calibrator.items() if name not in incomplete}
 
 
-def _header(settings: Settings) -> Row:
-    """The settings and the logits behind all numbers in the files."""
-    cached = find_logits(settings)
-    details = without_folders({**cached.details, "sha256": cached.sha256})
-    return {
-        "benchmark": settings.benchmark.name,
-        "evaluation": without_folders(asdict(settings.evaluation)),
-        "splits": asdict(settings.splits),
-        "logits": {k: v for k, v in details.items() if k != "versions"},
-    }
+def _behind(settings: Settings) -> dict[str, Any]:
+    """The settings behind all numbers in the files."""
+    evaluation = without_folders(asdict(settings.evaluation))
+    return {"evaluation": evaluation, "splits": asdict(settings.splits)}
+
+
+def _difference(made: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """The first setting of splits or evaluation, or the logits, that differs; "" if none does."""
+    for group, names in (("splits", None), ("evaluation", None), ("logits", ("sha256",))):
+        for name in names or sorted({*made[group], *wanted[group]}):
+            value, other = made[group].get(name), wanted[group].get(name)
+            if value != other:
+                return f"{group}.{name}={value}, not {other}"
+    return ""
 
 
 def _of_others(
     files: ScoreFiles, header: Mapping[str, Any], written: Iterable[str]
-) -> tuple[list[pd.DataFrame], list[pd.DataFrame], dict[str, Any]]:
+) -> tuple[list[Any], list[Any], dict[str, Any]]:
     """Rows, curves and records of the calibrators that are not `written` and stay in the files."""
-    are_there = all(path.is_file() for path in (files.rows, files.curves))
+    are_there = files.rows.is_file() and files.curves.is_file()
     scores = Scores.read(files) if are_there else None
     if scores is None:
         return [], [], {}
@@ -135,7 +114,7 @@ def _of_others(
         for name, record in scores.facts["calibrators"].items()
         if name not in written and (CONF / "calibrator" / f"{name}.yaml").is_file()
     }
-    if other := difference(scores.facts, header):
+    if other := _difference(scores.facts, header):
         if stay:
             raise UsageError(
                 f"{files.rows}: its rows of {', '.join(stay)} were made with {other}; give these "
@@ -153,9 +132,7 @@ class MissingScores(UnitsFailed):
 def wanted_scores(units: Sequence[Unit], command: str) -> dict[str, Scores]:
     """The scores of every benchmark among `units`, which name the requested calibrators.
 
-    Raises:
-        MissingScores: a calibrator has no rows, or rows of other settings; `command` makes them.
-        CorruptFile: a file is damaged.
+    MissingScores: one has no rows, or rows of other settings; `command` makes them.
     """
     by_benchmark: dict[str, Scores] = {}
     for unit in units:
@@ -177,10 +154,6 @@ def _why_not(unit: Unit, scores: Scores) -> str:
         return f"no rows of {name}"
     if configured[name]["config"] != without_folders(unit.settings.calibrator):
         return f"the rows of {name} are of another configuration of it"
-    settings = {
-        "splits": asdict(unit.settings.splits),
-        "evaluation": without_folders(asdict(unit.settings.evaluation)),
-        "logits": {"sha256": scores.facts["logits"].get("sha256")},
-    }
-    other = difference(scores.facts, settings)
+    wanted = {**_behind(unit.settings), "logits": scores.facts["logits"]}
+    other = _difference(scores.facts, wanted)
     return f"its rows were made with {other}" if other else ""

@@ -7,10 +7,11 @@ their points), the half-width of its bootstrap interval, and the means of the ce
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from metrics import NoiseFloor
@@ -20,15 +21,16 @@ from pipeline.scoring.inference import FEWEST_SPLITS, bootstrap_half_width
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
-FAMILIES = ("linear", "rank")
-"""Of sampled users."""
-CURVE_POINTS = 121
-"""Number of levels of a stored eCDF: as many as the page draws."""
-CERTIFICATE = ("estimate", "lower", "upper", "upper_finite")
+FAMILIES = ("linear", "rank")  # of sampled users
+CURVE_POINTS = 121  # number of levels of a stored eCDF: as many as the page draws
+MEANS = ("value", "estimate", "lower", "upper", "upper_finite", "zero_likelihood")
+"""Columns whose value for all splits is the mean over the splits."""
+FLOOR = {"floor_mean": "mean", "floor_q95": "q95", "p_value": "p_value"}
+"""The columns of a noise floor, and what it calls them."""
 
 
 class Scored(NamedTuple):
-    """One evaluated split: the record and the arrays of its npz (pipeline.scoring.held_out)."""
+    """One evaluated split: the record and the arrays of its npz (scoring.held_out)."""
 
     split: int
     record: Mapping[str, Any]
@@ -41,36 +43,41 @@ def rows_of(
     worst: Mapping[str, Mapping[str, Any]],
     group: str = "",
 ) -> list[Row]:
-    """The rows of every split and metric, then those of all splits.
+    """The rows of every split and metric, then those of all splits, of a `group` or of all points.
 
-    Args:
-        worst: per utility metric the worst interval over all splits (scoring.across_splits).
-        group: of points, empty for all points.
+    `worst`: per utility metric the worst interval over all splits (scoring.across_splits).
     """
     records = [scored.record for scored in splits]
     keys = list(dict.fromkeys(k for r in records for k in (*r["metrics"], *r["certificates"])))
-    rows = [_of_split(scored, key) for scored in splits for key in keys]
+    rows = [
+        {
+            "split": split,
+            "metric": key,
+            "value": record["metrics"].get(key),
+            **{name: record["noise_floor"].get(key, {}).get(of) for name, of in FLOOR.items()},
+            **_interval(record["worst"].get(key)),
+            **record["certificates"].get(key, {}),
+            "n_test": record["n_test"],
+            "zero_likelihood": record["zero_likelihood"] if key == "nll" else None,
+        }
+        for split, record, _ in splits
+        for key in keys
+    ]
     for place, key in enumerate(keys):
-        together = _of_all(splits, rows[place : len(splits) * len(keys) : len(keys)], key)
-        rows.append({"split": ALL_SPLITS, "metric": key} | together | _interval(worst.get(key)))
+        own = rows[place : len(splits) * len(keys) : len(keys)]
+        whole = {"split": ALL_SPLITS, "metric": key, "n_test": own[0]["n_test"]}
+        for name in MEANS:
+            numbers = [row[name] for row in own if row.get(name) is not None]
+            whole[name] = float(np.mean(numbers)) if numbers else None
+        redrawn = _mean_draws(splits, f"floor_{key}")
+        resampled = _mean_draws(splits, f"bootstrap_{key}")
+        if redrawn is not None and whole["value"] is not None:
+            floor = NoiseFloor.of(redrawn, whole["value"])
+            whole |= {name: getattr(floor, of) for name, of in FLOOR.items()}
+        if resampled is not None:
+            whole["half_width"] = bootstrap_half_width(resampled)
+        rows.append(whole | _interval(worst.get(key)))
     return [{"calibrator": calibrator, "group": group} | row for row in rows]
-
-
-def _of_split(scored: Scored, key: str) -> Row:
-    record = scored.record
-    floor = record["noise_floor"].get(key, {})
-    return {
-        "split": scored.split,
-        "metric": key,
-        "value": record["metrics"].get(key),
-        "floor_mean": floor.get("mean"),
-        "floor_q95": floor.get("q95"),
-        "p_value": floor.get("p_value"),
-        **_interval(record["worst"].get(key)),
-        **record["certificates"].get(key, {}),
-        "n_test": record["n_test"],
-        "zero_likelihood": record["zero_likelihood"] if key == "nll" else None,
-    }
 
 
 def _interval(worst: Mapping[str, Any] | None) -> Row:
@@ -82,30 +89,8 @@ def _interval(worst: Mapping[str, Any] | None) -> Row:
     return interval | {"worst_sign": sign}
 
 
-def _of_all(splits: Sequence[Scored], rows: Sequence[Row], key: str) -> Row:
-    """The means over splits, and the floor and the interval of the mean of `value`."""
-    names = ("value", *CERTIFICATE, "zero_likelihood")
-    means: Row = {name: _mean(row.get(name) for row in rows) for name in names}
-    together = means | {"n_test": rows[0]["n_test"]}
-    redrawn, resampled = (_mean_draws(splits, f"{kind}_{key}") for kind in ("floor", "bootstrap"))
-    if redrawn is not None and means["value"] is not None:
-        floor = NoiseFloor.of(redrawn, means["value"])
-        together |= {"floor_mean": floor.mean, "floor_q95": floor.q95, "p_value": floor.p_value}
-    if resampled is not None:
-        together["half_width"] = bootstrap_half_width(resampled)
-    return together
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    numbers = [value for value in values if value is not None]
-    return float(np.mean(numbers)) if numbers else None
-
-
 def _mean_draws(splits: Sequence[Scored], name: str, ordered: bool = False) -> Floats | None:
-    """Mean over splits, repetition by repetition, [R]; None where a split has no draws.
-
-    ordered: the draws of each split are sorted first, so it is the mean quantile function.
-    """
+    """Mean over splits, by repetition or (`ordered`) by quantile, [R]; None without draws."""
     draws = [np.asarray(scored.arrays.get(name, ()), dtype=np.float64) for scored in splits]
     if not all(map(len, draws)):
         return None
@@ -113,11 +98,7 @@ def _mean_draws(splits: Sequence[Scored], name: str, ordered: bool = False) -> F
 
 
 def draws_of(splits: Sequence[Scored]) -> dict[str, list[float]]:
-    """By metric the mean over splits under resampled points, [B]; {} where tests need none.
-
-    The differences of two methods' draws are the bootstrap of their difference, because all methods
-    are measured on the same resampled points.
-    """
+    """By metric the mean over splits under resampled points, [B]; {} where tests need none."""
     if len(splits) >= FEWEST_SPLITS:
         return {}
     drawn = {key: _mean_draws(splits, f"bootstrap_{key}") for key in splits[0].record["metrics"]}
@@ -128,22 +109,21 @@ def curves_of(calibrator: str, splits: Sequence[Scored], group: str = "") -> lis
     """The eCDF of each family of sampled users at CURVE_POINTS levels, and its noise floor.
 
     The M sorted errors of a split are the quantile function of its eCDF (section 3). The curve is
-    the mean of these functions: the eCDF of a typical split. Pooling all errors would add the
-    scatter between splits. The floor may come from fewer users, so it is interpolated.
+    the mean of these functions, because pooling all errors would add the scatter between splits.
+    The floor may come from fewer users, so it is interpolated.
     """
-    rows: list[Row] = []
+    rows: list[Any] = []
     for family in FAMILIES:
         errors = _mean_draws(splits, family, ordered=True)
         if errors is None:
             continue
         kept = thin(len(errors), CURVE_POINTS)
         at = levels(len(errors))[kept]
-        columns = {"level": at, "error": errors[kept]}
-        for name, quantile in (("floor_low", "q05"), ("floor_high", "q95")):
+        table: Row = {"calibrator": calibrator, "group": group, "family": family, "level": at}
+        table["error"] = errors[kept]
+        for end, quantile in (("low", "q05"), ("high", "q95")):
             floor = _mean_draws(splits, f"{family}_floor_{quantile}", ordered=True)
             if floor is not None:
-                columns[name] = np.interp(at, levels(len(floor)), floor)
-        shared = {"calibrator": calibrator, "group": group, "family": family}
-        values = zip(*(column.tolist() for column in columns.values()), strict=True)
-        rows += [shared | dict(zip(columns, row, strict=True)) for row in values]
+                table[f"floor_{end}"] = np.interp(at, levels(len(floor)), floor)
+        rows += pd.DataFrame(table).to_dict("records")
     return rows

@@ -36,7 +36,8 @@ def test_a_group_has_the_numbers_of_its_own_points(scored):
     _, options, groups = scored
     unit = script.units_for(options)[-1]  # temperature, the last split
     scores = Scores.read(score_files(unit.settings))
-    assert scores.groups == {name: int((groups == name).sum()) for name in np.unique(groups)}
+    sizes = {name: int((groups == name).sum()) for name in np.unique(groups)}
+    assert scores.facts["logits"]["groups"] == sizes
     test = held_out(unit, "cpu")
     own = test.where(groups[test.points] == "south")
     plain = scorecard(

@@ -18,15 +18,7 @@ from pipeline.harness.units import Request
 from pipeline.reporting.comparison import printed_values
 from pipeline.reporting.names import METHODS
 from pipeline.scoring.decisions import COLUMNS, Decision, Decisions
-from pipeline.scoring.files import (
-    CURVE_COLUMNS,
-    ROW_COLUMNS,
-    ScoreFiles,
-    Scores,
-    table_of,
-    without_folders,
-    write_files,
-)
+from pipeline.scoring.files import ScoreFiles, Scores, without_folders, write_files
 from pipeline.scoring.tidy import Scored, curves_of, rows_of
 
 ALL_METRICS = [key for key in METRICS if key != "u_w2v"]
@@ -115,12 +107,8 @@ def settings_of(benchmark: str, calibrator: str, suite: str, splits: int) -> Set
 
 def write(files: ScoreFiles, parts: dict[str, list[Scored]], header: dict[str, Any]) -> Scores:
     """Write the files of a benchmark from the splits of each method, and read them."""
-    write_files(
-        files,
-        header,
-        [table_of(rows_of(m, own, {}), ROW_COLUMNS) for m, own in parts.items()],
-        [table_of(curves_of(m, own), CURVE_COLUMNS) for m, own in parts.items()],
-    )
+    rows = [rows_of(method, own, {}) for method, own in parts.items()]
+    write_files(files, header, rows, [curves_of(method, own) for method, own in parts.items()])
     scores = Scores.read(files)
     assert scores is not None
     return scores
@@ -166,6 +154,6 @@ def write_scores(tmp_path: Path) -> WriteScores:
                 m: {"config": without_folders(own.calibrator)} for m, own in settings.items()
             },
         }
-        return write(ScoreFiles(tmp_path / "results", benchmark), parts, facts)
+        return write(ScoreFiles.below(tmp_path / "results", benchmark), parts, facts)
 
     return written

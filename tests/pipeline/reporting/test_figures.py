@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from pipeline.reporting.figures import Study, ecdf_figure, history_figure, snapshot_figure
 from pipeline.reporting.names import METHODS
 from pipeline.reporting.sections import all_curves
 from pipeline.reporting.style import look
-from pipeline.scoring.dynamics_study import COLUMNS, QUANTILES
+from pipeline.scoring.dynamics_study import QUANTILES
 
 
 def test_figure_has_both_panels_and_every_method(write_scores) -> None:
     figure = ecdf_figure(all_curves(write_scores(), list(METHODS)), "CIFAR-10 RepVGG")
-    assert [axis.get_title().split("  ")[0] for axis in figure.axes] == [
-        "Linear utilities",
-        "Rank-based utilities",
-    ]
+    titles = [axis.get_title().split("  ")[0] for axis in figure.axes]
+    assert titles == ["Linear utilities", "Rank-based utilities"]
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert legend[: len(METHODS)] == list(METHODS.values())
     assert legend[len(METHODS)] == "Noise floor of Temp. Scaling, 5–95%"
@@ -29,11 +26,9 @@ def test_figure_has_both_panels_and_every_method(write_scores) -> None:
 
 def study(family, errors):
     """Errors {iteration: [users]} as the stage would have written them."""
-    history = pd.DataFrame(0.0, index=range(len(errors)), columns=list(COLUMNS))
-    history["iteration"] = list(errors)
-    history["worst"] = [max(values) for values in errors.values()]
-    for name, level in QUANTILES.items():
-        history[name] = [np.quantile(values, level) for values in errors.values()]
+    users = pd.DataFrame(errors)
+    quantiles = {name: users.quantile(level) for name, level in QUANTILES.items()}
+    history = pd.DataFrame({"iteration": users.columns, "worst": users.max(), **quantiles})
     parts = [pd.DataFrame({"iteration": k, "error": values}) for k, values in errors.items()]
     floor = {"mean": 0.006, "q05": 0.005, "q95": 0.007}
     record = {"config": {"utilities": 3}, "n": 7000, "worst_noise_floor": floor}

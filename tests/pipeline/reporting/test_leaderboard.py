@@ -12,26 +12,21 @@ def row(mean, not_worse, **more):
     return {"mean": mean, "not_worse": not_worse, **more}
 
 
-BENCHMARKS = {
-    "first": decided(
-        {
-            "nll": {"uncalibrated": row(2.0, False), "temperature": row(1.0, True)},
-            "u_topk": {
-                "uncalibrated": row(0.3, False, beyond_floor=True, upper=0.351),
-                "temperature": row(0.1, True, beyond_floor=False, upper=0.151),
-            },
-        }
-    ),
-    "second": decided(
-        {
-            "nll": {"uncalibrated": row(2.0, True), "temperature": row(1.5, None)},
-            "u_topk": {
-                "uncalibrated": row(0.2, False, upper=0.2),
-                "temperature": row(0.1, True, beyond_floor=True, upper=0.12),
-            },
-        }
-    ),
+FIRST = {
+    "nll": {"uncalibrated": row(2.0, False), "temperature": row(1.0, True)},
+    "u_topk": {
+        "uncalibrated": row(0.3, False, beyond_floor=True, upper=0.351),
+        "temperature": row(0.1, True, beyond_floor=False, upper=0.151),
+    },
 }
+SECOND = {
+    "nll": {"uncalibrated": row(2.0, True), "temperature": row(1.5, None)},
+    "u_topk": {
+        "uncalibrated": row(0.2, False, upper=0.2),
+        "temperature": row(0.1, True, beyond_floor=True, upper=0.12),
+    },
+}
+BENCHMARKS = {"first": decided(FIRST), "second": decided(SECOND)}
 
 
 def test_methods_with_fewer_losses_come_first_and_bounds_round_up():
@@ -40,10 +35,8 @@ def test_methods_with_fewer_losses_come_first_and_bounds_round_up():
         ["Temp. Scaling", "0", "1", ".16", "37.5 %"],
         ["Uncalibrated", "3", "0", ".36", "0.0 %"],
     ]
-    assert leaderboard.heading[1:3] == [
-        "Worse than the best, of 4",
-        "Within noise, of 2: shortlists",
-    ]
+    heading = ["Worse than the best, of 4", "Within noise, of 2: shortlists"]
+    assert leaderboard.heading[1:3] == heading
     assert "wrong in 5 % of cases, so chance alone may take about 0 of 4 cells" in leaderboard.note
 
 

@@ -5,28 +5,18 @@ import math
 import pandas as pd
 import pytest
 
-from pipeline.reporting.comparison import (
-    cell_lines,
-    compare,
-    left_lines,
-    printed_values,
-    summary_lines,
-)
+from pipeline.reporting import comparison
+from pipeline.reporting.comparison import compare, printed_values
 
 
 def ours(
-    candidate: int,
-    paper_key: str,
-    values: dict[tuple[str, str], float],
-    configuration: str = "",
+    candidate: int, paper_key: str, values: dict[tuple[str, str], float], configuration: str = ""
 ) -> pd.DataFrame:
     """Results of the benchmark `b`, each ± .002."""
-    rows = [
-        (candidate, paper_key, "b", configuration, variant, key, value, 0.002)
-        for (variant, key), value in values.items()
-    ]
-    columns = ["candidate", "paper_key", "benchmark", "configuration", "variant", "metric"]
-    return pd.DataFrame(rows, columns=[*columns, "ours", "ours_two_se"])
+    rows = [(variant, key, value) for (variant, key), value in values.items()]
+    shared = {"candidate": candidate, "paper_key": paper_key, "configuration": configuration}
+    table = pd.DataFrame(rows, columns=["variant", "metric", "ours"])
+    return table.assign(**shared, benchmark="b", ours_two_se=0.002)
 
 
 @pytest.fixture
@@ -55,8 +45,8 @@ def test_differences_by_hand_and_what_the_default_counts(cells) -> None:
     assert row["outside"]
     assert set(cells[cells["default"]]["variant"]) == {"isotonic", "temperature"}
     assert not cells[cells["configuration"] != ""]["default"].any()
-    assert summary_lines(cells) == [("cifar10_repvgg", "2 of 3 within 3 s.e.", "")]
-    (line,) = cell_lines(cells[cells["default"] & (cells["metric"] == "brier")])
+    assert comparison.summary_lines(cells) == [("cifar10_repvgg", "2 of 3 within 3 s.e.", "")]
+    (line,) = comparison.cell_lines(cells[cells["default"] & (cells["metric"] == "brier")])
     assert line == ("IR", "Brier ×10²", "8.20 ± 0.20", "9.20 ± 0.20", "+1.00", "+7.1", "▲")
 
 
@@ -68,21 +58,18 @@ def test_one_rule_is_counted_beside_and_what_it_leaves_is_listed_with_its_reason
         changed = {(variant, key): value for key, value in keys.items()}
         return ours(place, table, changed, "evaluation=paper_batches")
 
-    rule = {
-        "benchmark": ["b"],
-        "variant": ["uncalibrated", "vector_brier"],
-        "configuration": ["evaluation=paper_batches"],
-    }
+    variants = ["uncalibrated", "vector_brier"]
+    rule = {"variant": variants, "configuration": ["evaluation=paper_batches"]}
     results = [
         moved(0, "cifar10_resnet", "uncalibrated", "uncalibrated", cwe_bin=0.0),
         moved(1, "cifar10_repvgg", "vector", "vector_brier", brier=0.5),
         moved(2, "cifar10_repvgg", "vector", "vector"),
     ]
     cells = compare(pd.concat(results), printed_values(), rule)
-    assert set(cells[cells["preset"]]["variant"]) == set(rule["variant"])
-    counts = [line[2] for line in summary_lines(cells)]
+    assert set(cells[cells["preset"]]["variant"]) == set(variants)
+    counts = [line[2] for line in comparison.summary_lines(cells)]
     assert counts == [*["6 of 7 within 3 s.e."] * 2, "12 of 14 within 3 s.e."]
-    left = left_lines(cells)
+    left = comparison.left_lines(cells)
     assert [line[1:3] for line in left] == [
         ("Vector Scaling (by Brier score)", "Brier ×10²"),
         ("Uncalibrated", "CWE_bin ×10⁴"),

@@ -5,7 +5,6 @@ import re
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from rich.console import Console
 
 from metrics.registry import metric
@@ -32,53 +31,26 @@ def cell(mean: float, two_se: float, **more: Any) -> dict[str, Any]:
 
 def error(mean: float, two_se: float, **more: Any) -> dict[str, Any]:
     floor = {"floor_mean": mean / 2, "floor_q95": mean, "beyond_floor": False}
-    return cell(mean, two_se, **floor, **more)
+    return cell(mean, two_se, **floor | more)
 
 
-@pytest.fixture
-def columns() -> dict[str, dict[str, dict[str, Any]]]:
-    return {
-        "accuracy": {
-            "uncalibrated": cell(0.945, 0.002),
-            "temperature": cell(0.945, 0.002),
-            "vector": cell(0.941, 0.002),
-        },
-        "tce_bin": {
-            "uncalibrated": error(0.0364, 0.0041, not_worse=False),
-            "temperature": error(0.0213, 0.0008, not_worse=False),
-            "vector": error(0.01584, 0.0010),
-        },
-    }
-
-
+COLUMNS = {
+    "accuracy": {
+        "uncalibrated": cell(0.945, 0.002),
+        "temperature": cell(0.945, 0.002),
+        "vector": cell(0.941, 0.002),
+    },
+    "tce_bin": {
+        "uncalibrated": error(0.0364, 0.0041, not_worse=False),
+        "temperature": error(0.0213, 0.0008, not_worse=False, beyond_floor=True),
+        "vector": error(0.01584, 0.0010),
+    },
+}
 SMALL = TableSpec("b", "B & co_1", ("accuracy", "tce_bin"))
 
 
-def test_the_papers_look_scales_rounds_and_marks_the_largest_accuracy_and_least_error(
-    columns,
-) -> None:
-    rows = ResultTable.of(decided(columns), replace(SMALL, look="paper")).rows
-    cells = {m: [(c.mean, c.spread, c.best) for c in row] for m, row in rows}
-    assert cells == {
-        "uncalibrated": [("94.50", "0.20", True), ("36.4", "4.1", False)],
-        "temperature": [("94.50", "0.20", True), ("21.3", "0.8", False)],
-        "vector": [("94.10", "0.20", False), ("15.8", "1.0", True)],
-    }
-
-
-def test_the_default_look_has_intervals_and_marks_all_that_may_be_the_best(columns) -> None:
-    table = ResultTable.of(decided(columns), SMALL)
-    accuracy, error = (list(c.cells.values()) for c in table.columns)
-    assert error[2].spread == "2.0"  # the half width, twice the standard errors here
-    assert [cell.best for cell in error] == [False, False, True]
-    assert all(cell.best for cell in accuracy)  # no test finds any of them worse
-    untested = decided(columns, test="")
-    assert not any("no test finds" in note for note in ResultTable.of(untested, SMALL).notes)
-
-
-def test_cells_beyond_their_own_floor_are_marked_in_every_format(columns) -> None:
-    columns["tce_bin"]["temperature"]["beyond_floor"] = True
-    table = ResultTable.of(decided(columns), SMALL)
+def test_cells_beyond_their_own_floor_are_marked_in_every_format() -> None:
+    table = ResultTable.of(decided(COLUMNS), SMALL)
     texts = {
         "latex": (formats.latex(table), r"^{\dagger}$"),
         "markdown": (formats.markdown(table).split("\n\n")[1], "†"),
@@ -98,16 +70,6 @@ def test_an_infinite_likelihood_is_told_beside_the_floored_one() -> None:
     assert formats.cell_text(cells["vector"]).endswith("2.0")
     assert r"(\infty, 3.4)" in formats.latex(table)
     assert any("∞: infinite NLL" in note for note in table.notes)
-
-
-def test_certificates_stand_in_the_notes_rounded_up(columns) -> None:
-    uppers = {"uncalibrated": 0.0601, "vector": 0.0321}
-    table = ResultTable.of(decided(columns, users=uppers), SMALL)
-    assert any(
-        note.endswith("Uncalibrated .061, Temp. Scaling –, Vector Scaling .033.")
-        and "confidence" not in note  # a mean over splits of bounds is no bound of one thing
-        for note in table.notes
-    )
 
 
 def printed(tables, width: int, wide: bool = False) -> str:

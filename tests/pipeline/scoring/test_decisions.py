@@ -14,7 +14,7 @@ from tests.pipeline.reporting.conftest import facts_of, scored, write
 
 
 def scores_of(tmp_path, *splits) -> Scores:
-    return write(ScoreFiles(tmp_path, "b"), {"isotonic": list(splits)}, facts_of("b", 3))
+    return write(ScoreFiles.below(tmp_path, "b"), {"isotonic": list(splits)}, facts_of("b", 3))
 
 
 def test_a_row_is_mean_and_spread_over_splits(tmp_path) -> None:
@@ -59,7 +59,7 @@ def of_methods(tmp_path, facts=None, **errors):
         m: {"config": {}, "draws": {"": draws_of(own)}} for m, own in parts.items()
     }}  # fmt: skip
     header["logits"] = header["logits"] | (facts or {})
-    return write(ScoreFiles(tmp_path, "b"), parts, header)
+    return write(ScoreFiles.below(tmp_path, "b"), parts, header)
 
 
 def test_a_single_split_is_tested_over_resampled_points(tmp_path) -> None:
@@ -82,35 +82,34 @@ def test_a_rare_class_is_not_said_to_be_within_noise(tmp_path, rarest, within) -
     assert decisions.rarest.tested == pytest.approx(0.3 * rarest, rel=1e-6)
 
 
+BELOW_CHANCE = {"below_chance": True, "accuracy": 3.2}
+
+
 @pytest.mark.parametrize(
-    ("points", "rarest", "words"),
+    ("points", "rarest", "logits", "words"),
     [
-        (60, None, "a split has 60, and at least 200 are needed"),
-        (500, Rarest(4, 1000, 0.3), "has 4 in all, and at least 10 are needed"),
-        (500, Rarest(10, 1000, 0.3), ""),
+        (60, None, {}, "a split has 60, and at least 200 are needed"),
+        (500, Rarest(4, 1000, 0.3), {}, "has 4 in all, and at least 10 are needed"),
+        (500, Rarest(10, 1000, 0.3), {}, ""),
+        (500, None, BELOW_CHANCE, "worse than guessing: it is right for 3.2 %"),
     ],
 )
-def test_a_small_sample_is_refused_with_what_is_needed(points, rarest, words) -> None:
-    assert words in refusal(points, rarest)
-    assert bool(words) == bool(refusal(points, rarest))
-
-
-def test_a_classifier_worse_than_guessing_is_refused(tmp_path) -> None:
-    scores = of_methods(tmp_path, {"below_chance": True, "accuracy": 3.2}, good=0.02)
-    assert "worse than guessing: it is right for 3.2 %" in decide(scores, ["good"]).refused
+def test_what_is_too_little_is_refused_with_what_is_needed(points, rarest, logits, words) -> None:
+    refused = refusal(points, rarest, logits)
+    assert words in refused and bool(words) == bool(refused)
 
 
 def test_a_metric_that_one_method_lacks_is_named(tmp_path) -> None:
     parts = {"a": [scored(0, {"nll": 1.0, "u_cwe": 0.1})], "vector": [scored(0, {"nll": 1.0})]}
-    scores = write(ScoreFiles(tmp_path, "b"), parts, facts_of("b", 1))
+    scores = write(ScoreFiles.below(tmp_path, "b"), parts, facts_of("b", 1))
     with pytest.raises(IncompleteResults, match="b: vector has no value of u_cwe; evaluate it"):
         decide(scores, ["a", "vector"])
 
 
 def test_a_damaged_file_is_named_in_one_line(tmp_path) -> None:
     scores_of(tmp_path, scored(0, {"nll": 1.0}))
-    files = ScoreFiles(tmp_path, "b")
+    files = ScoreFiles.below(tmp_path, "b")
     files.rows.write_text("calibrator,split\nisotonic,0\n")
     with pytest.raises(CorruptFile, match=r"b\.csv: cannot be read [^\n]*evaluate again$"):
         Scores.read(files)
-    assert Scores.read(ScoreFiles(tmp_path, "other")) is None
+    assert Scores.read(ScoreFiles.below(tmp_path, "other")) is None

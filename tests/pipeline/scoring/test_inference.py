@@ -61,7 +61,9 @@ def test_larger_is_better_and_few_splits_need_draws() -> None:
     found = against_best(one, SHARE, draws)
     assert {method for method, of in found.items() if of.not_worse} == {"a", "b"}
     assert found["c"].difference == pytest.approx(0.1)
-    assert found["c"].half_width == pytest.approx(1.96 * 0.1 * noise.std(ddof=1), rel=1e-4)
+    assert found["c"].difference_half_width == pytest.approx(
+        1.96 * 0.1 * noise.std(ddof=1), rel=1e-4
+    )
 
 
 def softmax(logits):

@@ -9,6 +9,14 @@ from metrics import InputError
 from pipeline.harness.artifacts import write_npz
 from pipeline.scoring.points import CachedLogits, clusters_of, indices_of, split_indices
 
+ONE = SimpleNamespace(splits=SimpleNamespace(count=1, seed=0, calibration_fraction=0.7))
+TWO = SimpleNamespace(splits=SimpleNamespace(count=2))
+
+
+def cached(path, n, **arrays):
+    write_npz(path, logits=np.zeros((n, 2)), **arrays)
+    return CachedLogits(path, "any", {"n": n}, arrays_sha256=str(path))
+
 
 @pytest.mark.parametrize("n", [2, 10, 1198])
 def test_every_point_is_on_exactly_one_side_and_splits_differ_but_repeat(n):
@@ -21,14 +29,10 @@ def test_every_point_is_on_exactly_one_side_and_splits_differ_but_repeat(n):
 
 
 def test_the_splits_of_the_source_come_first_and_no_more_than_it_gives(tmp_path):
-    tested = np.array([[False, True, False, True]])
-    write_npz(tmp_path / "x.npz", logits=np.zeros((4, 2)), tested=tested)
-    cached = CachedLogits(tmp_path / "x.npz", "any", {"n": 4})
-    settings = SimpleNamespace(splits=SimpleNamespace(count=2))
-    calibration, test = indices_of(settings, cached, 0)
-    assert (calibration.tolist(), test.tolist()) == ([0, 2], [1, 3])
+    given = cached(tmp_path / "x.npz", 4, tested=np.array([[False, True, False, True]]))
+    assert [side.tolist() for side in indices_of(TWO, given, 0)] == [[0, 2], [1, 3]]
     with pytest.raises(InputError, match=r"splits.count=2: the file itself gives 1"):
-        indices_of(settings, cached, 1)
+        indices_of(TWO, given, 1)
 
 
 def test_points_of_a_cluster_stay_on_one_side():
@@ -47,14 +51,11 @@ def test_points_of_a_cluster_stay_on_one_side():
 
 def test_clusters_of_the_file_reach_the_splits(tmp_path):
     names = np.array(["b", "a", "b", "c", "a", "c"])
-    free = SimpleNamespace(splits=SimpleNamespace(count=1, seed=0, calibration_fraction=0.7))
-    write_npz(tmp_path / "x.npz", logits=np.zeros((6, 2)), clusters=names)
-    cached = CachedLogits(tmp_path / "x.npz", "any", {"n": 6}, arrays_sha256="free")
-    assert clusters_of(cached).tolist() == [1, 0, 1, 2, 0, 2]
-    calibration, test = indices_of(free, cached, 0)
+    free = cached(tmp_path / "x.npz", 6, clusters=names)
+    assert clusters_of(free).tolist() == [1, 0, 1, 2, 0, 2]
+    calibration, test = indices_of(ONE, free, 0)
     assert len(calibration) == 4 and len(set(names[test])) == 1
     tested = np.array([[False, True, False, True, True, False]])
-    write_npz(tmp_path / "y.npz", logits=np.zeros((6, 2)), clusters=names, tested=tested)
-    given = CachedLogits(tmp_path / "y.npz", "any", {"n": 6}, arrays_sha256="given")
+    given = cached(tmp_path / "y.npz", 6, clusters=names, tested=tested)
     with pytest.raises(InputError, match="clusters: c has calibration and test points in split 0"):
-        indices_of(free, given, 0)
+        indices_of(ONE, given, 0)

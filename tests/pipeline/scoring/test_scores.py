@@ -1,6 +1,6 @@
 """The text files of a benchmark: what stays in them, what leaves, what is refused."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -22,17 +22,14 @@ WORST = {"u_cwe": {"name": "class 1", "utility": 1, "low": 0.1, "high": 1 / 3, "
 @pytest.fixture
 def evaluated(tmp_path, monkeypatch):
     """`evaluated(*calibrators, extra=…)`: units of two splits whose npz are there."""
-    monkeypatch.setattr(
-        module,
-        "kept_across_splits",
-        lambda calibrators: {
-            own[0].calibrator: {"worst": WORST, "groups": {}} for own in calibrators
-        },
-    )
     details = {"n": 100, "classes": 10, "versions": {"numpy": "2"}, "file": "/a/b"}
-    cached = CachedLogits(tmp_path / "digits.npz", "ab", details)
-    monkeypatch.setattr(module, "find_logits", lambda settings: cached)
-    monkeypatch.setattr(module, "_patches", lambda units: [])  # no calibrator is fitted here
+    cached, worst = CachedLogits(tmp_path / "digits.npz", "ab", details), {"worst": WORST}
+    for name, replacement in {
+        "kept_across_splits": lambda of: {own[0].calibrator: worst | {"groups": {}} for own in of},
+        "find_logits": lambda settings: cached,
+        "_patches": lambda units: [],  # no calibrator is fitted here
+    }.items():
+        monkeypatch.setattr(module, name, replacement)
 
     def made(*calibrators, extra=(), scale=1.0):
         request = request_of(tmp_path, "digits", suite="digits", splits=2, extra=extra)
@@ -41,14 +38,8 @@ def evaluated(tmp_path, monkeypatch):
             random = np.random.default_rng(unit.split)
             arrays = arrays_of(0.01, random, ["accuracy", "u_cwe"])
             values = {"accuracy": 0.9, "u_cwe": scale * (0.1 + random.random())}
-            record = dict(scored(unit.split, values).record)
-            record |= {
-                "key": "1",
-                "evaluation": asdict(unit.settings.evaluation),
-                "splits": asdict(unit.settings.splits),
-                "logits_sha256": "ab",
-            }
-            publish(unit.scores_path, partial(save_npz, arrays=arrays), record)
+            record = scored(unit.split, values).record
+            publish(unit.scores_path, partial(save_npz, arrays=arrays), {**record, "key": "1"})
         return units
 
     return made
@@ -76,7 +67,7 @@ def test_the_files_say_what_was_measured_and_are_the_same_bytes_again(evaluated)
     assert all(cell == f"{float(cell):.7g}" for cell in cells if cell)
 
 
-def test_rows_of_other_calibrators_stay(evaluated):
+def test_rows_of_other_calibrators_stay_but_other_settings_are_not_mixed(evaluated, capsys):
     units = evaluated("vector", "temperature")
     write_scores(units)
     before = texts(units)["digits.csv"].splitlines()
@@ -85,10 +76,6 @@ def test_rows_of_other_calibrators_stay(evaluated):
     for name, stays in (("temperature", True), ("vector", False)):
         rows = [[line for line in lines if name in line] for lines in (before, after)]
         assert (rows[0] == rows[1]) is stays
-
-
-def test_other_settings_are_not_mixed(evaluated, capsys):
-    write_scores(evaluated("vector", "temperature"))
     other = evaluated("vector", extra=("splits.seed=1",))
     said = r"digits\.csv: its rows of temperature were made with splits\.seed=0, not 1; give"
     with pytest.raises(UsageError, match=said):

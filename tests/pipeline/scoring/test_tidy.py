@@ -10,22 +10,18 @@ from tests.pipeline.reporting.conftest import scored
 
 
 def all_row(splits, key):
-    (row,) = [
-        row for row in rows_of("m", splits, {}) if (row["split"], row["metric"]) == ("all", key)
-    ]
-    return row
+    rows = {(row["split"], row["metric"]): row for row in rows_of("m", splits, {})}
+    return rows["all", key]
 
 
 def test_the_floor_is_that_of_the_mean_over_splits():
     """Repetition by repetition: opposite noise in two splits cancels, equal noise does not."""
     noise = np.linspace(-1, 1, 99)
-    equal, opposite = (
-        [
-            scored(k, {"u_topk": 1.5}, arrays={"floor_u_topk": 2 + sign * noise})
-            for k, sign in enumerate(signs)
-        ]
-        for signs in ((1, 1), (1, -1))
+    first, same, turned = (
+        scored(split, {"u_topk": 1.5}, arrays={"floor_u_topk": 2 + sign * noise})
+        for split, sign in ((0, 1), (1, 1), (1, -1))
     )
+    equal, opposite = [first, same], [first, turned]
     assert all_row(equal, "u_topk")["floor_q95"] == pytest.approx(2.9)
     assert all_row(opposite, "u_topk")["floor_q95"] == pytest.approx(2)
     assert all_row(equal, "u_topk")["p_value"] == pytest.approx((1 + 75) / 100, abs=0.011)
@@ -33,10 +29,8 @@ def test_the_floor_is_that_of_the_mean_over_splits():
 
 def test_the_bootstrap_is_of_the_mean_over_splits():
     moved = np.random.default_rng(0).normal(size=(2, 200))
-    splits = [
-        scored(k, {"nll": 1.0}, arrays={"bootstrap_nll": moved[k]}, zero_likelihood=k)
-        for k in range(2)
-    ]
+    arrays = [{"bootstrap_nll": draws} for draws in moved]
+    splits = [scored(k, {"nll": 1.0}, arrays=arrays[k], zero_likelihood=k) for k in range(2)]
     row = all_row(splits, "nll")
     assert row["half_width"] == pytest.approx(1.96 * moved.mean(axis=0).std(ddof=1), rel=1e-4)
     assert row["zero_likelihood"] == 0.5
@@ -68,14 +62,11 @@ def test_rows_of_a_split_say_what_was_measured_there():
 
 
 def test_a_curve_is_the_mean_over_splits_of_the_sorted_errors():
-    splits = [
-        scored(0, {}, arrays={"linear": np.array([0.3, 0.1, 0.2])}),
-        scored(1, {}, arrays={"linear": np.array([0.1, 0.7, 0.6])}),
-    ]
-    rows = curves_of("m", splits)
-    assert [row["error"] for row in rows] == pytest.approx([0.1, 0.4, 0.5])
-    assert [row["level"] for row in rows] == pytest.approx([1 / 3, 2 / 3, 1])
-    assert all(row["family"] == "linear" and "floor_low" not in row for row in rows)
+    parts = [[0.3, 0.1, 0.2], [0.1, 0.7, 0.6]]
+    splits = [scored(k, {}, arrays={"linear": np.array(own)}) for k, own in enumerate(parts)]
+    table = pd.DataFrame(curves_of("m", splits))
+    np.testing.assert_allclose(table[["level", "error"]].T, [[1 / 3, 2 / 3, 1], [0.1, 0.4, 0.5]])
+    assert set(table["family"]) == {"linear"} and "floor_low" not in table
 
 
 def test_a_curve_has_121_levels_and_its_floor_of_fewer_users_the_same():
@@ -83,6 +74,5 @@ def test_a_curve_has_121_levels_and_its_floor_of_fewer_users_the_same():
     arrays = {"rank": errors, "rank_floor_q05": few, "rank_floor_q95": few + 1}
     table = pd.DataFrame(curves_of("m", [scored(0, {}, arrays=arrays)]))
     kept = thin(1000, 121)
-    np.testing.assert_allclose(table["level"], (kept + 1) / 1000)
-    np.testing.assert_allclose(table["error"], errors[kept])
+    np.testing.assert_allclose(table[["level", "error"]].T, [(kept + 1) / 1000, errors[kept]])
     np.testing.assert_allclose(table["floor_high"] - table["floor_low"], 1)
