@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from omegaconf import DictConfig
 
@@ -29,17 +29,12 @@ from pipeline.reporting.names import ordered
 from pipeline.reporting.page import STUDY_CAPTIONS
 from pipeline.reporting.sections import provenance_of, section_of
 from pipeline.reporting.style import draw_all
-from pipeline.reporting.tables import Look, TableSpec
+from pipeline.reporting.tables import TableSpec
 from pipeline.reporting.write import print_sections, write_page, write_section
 from pipeline.scoring.files import DEFAULT_EVALUATION, columns_of, score_files, write_all_scores
 from pipeline.scoring.scores import wanted_scores
 
 TITLE = "Utility calibration of multiclass classifiers"
-INTRODUCTION = (
-    "This page compares calibration methods on the benchmarks of the suite {suite}. All scores are "
-    "from points that no method was fitted on. A column's heading has its scale. Smaller is "
-    "better, except for accuracy."
-)
 
 
 @command
@@ -81,7 +76,7 @@ def run_report(request: Request) -> None:
         cells = comparison.paper_cells(results, settings[0].splits.count)
         written += comparison.write_comparison(cells, results / "tables")
         summary = [comparison.SUMMARY_HEADING, *comparison.summary_lines(cells)]
-    heads = TITLE, INTRODUCTION.format(suite=request.suite)
+    heads = TITLE, f"the benchmarks of the suite {request.suite}"
     made = provenance_of(f"Suite {request.suite}.", list(scores.values()), methods)
     some = request.benchmarks if len(request.benchmarks) < 4 else ["selection"]
     stem = "-".join(["report", *some]) if is_part else request.suite
@@ -111,7 +106,7 @@ def _command(request: Request) -> str:
 
 def table_specs(settings: Settings, stem: str) -> list[TableSpec]:
     """The tables of one benchmark: the main table, and Table 1 if the paper prints it there."""
-    benchmark, look = settings.benchmark, cast(Look, settings.tables)
+    benchmark, look = settings.benchmark, settings.tables
     title, columns, printed = benchmark.title, columns_of(settings), comparison.printed_values()
     whole, short = (
         tuple(dict.fromkeys(printed[printed["table"] == f"{benchmark.paper_key}{end}"]["metric"]))

@@ -25,10 +25,6 @@ from pipeline.reporting.write import print_sections, write_page, write_section
 from pipeline.scoring.files import Scores, score_files
 from pipeline.scoring.points import find_logits
 
-INTRODUCTION = (
-    "This page compares calibration methods on {files}. All scores are from points that no method "
-    "was fitted on. A column's heading has its scale. Smaller is better, except for accuracy."
-)
 MADE = "scripts/score.py made this page. The fitted parameters of every split are in data/fits."
 
 
@@ -69,7 +65,7 @@ def write_results(
 
         draw_all(drawings_of(section), folder)
     read = [Path(file).name for file in (source["path"], source["test"]) if file is not None]
-    heads = title, INTRODUCTION.format(files=" and ".join(read))
+    heads = title, " and ".join(read)
     write_page(folder, "report", heads, [section], provenance_of(as_typed(MADE), [scores], methods))
     write_json(folder / "metrics.json", nested(section.decisions.frame()))
     print_sections([section], wide)

@@ -33,6 +33,10 @@ STUDY_CAPTIONS = {
     "snapshots": "The distribution of all users' calibration errors after some iterations.",
 }
 """The figures of the dynamics stage, in their order on the page."""
+INTRODUCTION = (
+    "This page compares calibration methods on {}. All scores are from points that no method was "
+    "fitted on. A column's heading has its scale. Smaller is better, except for accuracy."
+)
 FAMILY_TITLES = {"linear": "Users paid by class", "rank": "Users paid by rank"}
 BLACK = "#000000"
 DIGITS = 4  # significant digits of the numbers in the page's script
@@ -59,7 +63,7 @@ def typeset(sentence: str) -> Markup:
 
 def report_html(
     title: str,
-    introduction: str,
+    about: str,
     sections: Sequence[Section],
     made: Mapping[str, str],
     comparison: Sequence[Sequence[str]] = (),
@@ -67,8 +71,10 @@ def report_html(
 ) -> str:
     """The whole page, self-contained: a reader fetches nothing, and all texts are escaped.
 
-    `made`: sections.provenance_of; `comparison`: the lines of its summary, the heading first.
+    `about`: on what methods are compared; `made`: sections.provenance_of; `comparison`: the lines
+    of its summary, the heading first.
     """
+    introduction = INTRODUCTION.format(about)
     said = {"title": title, "introduction": introduction, "leaderboard": leaderboard, "made": made}
     data = {section.spec.name: _data(section) for section in sections}
     page = templates().get_template("report.html")

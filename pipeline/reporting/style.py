@@ -2,8 +2,7 @@
 
 Colours are the Okabe-Ito set, its blue darkened away from the sky blue; for other packages' methods
 (thin lines) Tol's muted set. Readers with a colour vision deficiency can tell both apart, and line
-styles do so in print. A variant shares its method's hue and line, with a shade and marker of its
-own.
+styles do so in print. A variant shares its method's hue and line, not its shade and marker.
 """
 
 from __future__ import annotations
@@ -48,11 +47,7 @@ OTHER = LineLook("#7A7A7A", (0, (4, 1, 2, 1)))
 MARKERS = "osD^vPX"
 SHADES = ((1.0, 0.35), (0.0, 0.3))
 """Of variants: a grey (0: black, 1: white), and how much of the way to it their colour is."""
-
-FLOOR_FILL = "#D0D0D0"
-FLOOR_EDGE = "#8C8C8C"
-NOTE_COLOR = "#555555"
-
+FLOOR_FILL, FLOOR_EDGE, NOTE_COLOR = "#D0D0D0", "#8C8C8C", "#555555"
 RC: Any = {  # what differs from matplotlib's defaults
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
@@ -71,7 +66,6 @@ RC: Any = {  # what differs from matplotlib's defaults
     "pdf.fonttype": 42,
     "svg.hashsalt": "utility-calibration",
 }
-
 # No creation dates and no version stamps: equal content gives equal bytes.
 METADATA: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from pipeline.reporting.names import FLOOR_METHOD, method_name
 from pipeline.reporting.wording import bound, decimals, names, number
 from pipeline.scoring.decisions import HARMED, Decision, Decisions
 
-Look = Literal["default", "paper"]
 MARK = "†"  # behind every number beyond its noise floor
 INTERVALS = {
     "bootstrap": "It is 1.96 standard errors of a bootstrap over the points, which reweights all "
@@ -67,7 +66,7 @@ class TableSpec:
     title: str
     metrics: Sequence[str]
     remarks: tuple[str, ...] = ()
-    look: Look = "default"
+    look: str = "default"
 
 
 @dataclass(frozen=True)

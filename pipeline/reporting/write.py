@@ -71,7 +71,7 @@ def write_page(
     leaderboard: Leaderboard | None = None,
     comparison: Sequence[Sequence[str]] = (),
 ) -> list[Path]:
-    """Write `<stem>.html` and `.md`; `heads`: title and introduction, the rest as in page.py."""
+    """Write `<stem>.html` and `.md`; `heads`: title and `about`, the rest as in page.py."""
     sections = [each for section in main for each in (section, *section.parts.values())]
     page = report_html(*heads, sections, made, comparison, leaderboard)
     text = report_markdown(heads[0], sections, leaderboard)

@@ -136,9 +136,7 @@ def worst_of(
         utilities = metric.utilities(options)
         if utilities is None:
             continue
-        errors = [
-            utilities.errors(forecast, outcomes)[0].numpy() for forecast, outcomes, _ in parts
-        ]
+        errors = [utilities.errors(f, outcomes)[0].numpy() for f, outcomes, _ in parts]
         index = int(np.mean(errors, axis=0).argmax())
         points = [predictions_of(utilities, f, o, index, drawn) for f, o, drawn in parts]
         diagram = utility_diagram(Predictions.pooled(points), points=81)
@@ -166,10 +164,8 @@ def _name(metric: str, index: int, class_names: Sequence[str], options: Options)
     """What a person calls utility `index` of the class behind a metric."""
     if metric == "u_cwe":
         return f"class {class_names[index] if index < len(class_names) else index}"
-    if metric == "u_tce" or (metric == "u_topk" and index == 0):
-        return "most probable class"
-    if metric == "u_topk":
-        return f"top {index + 1}"
+    if metric in ("u_tce", "u_topk"):
+        return f"top {index + 1}" if index else "most probable class"
     is_dcg = metric == "u_dcg"
     return f"discount exponent {options.exponents[index]:g}" if is_dcg else f"user {index + 1}"
 

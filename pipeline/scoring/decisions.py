@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from metrics.errors import InputError
 from metrics.registry import metric
 from metrics.resampling import fewest_positives
 from metrics.scorecard import ALL_CLASSES
@@ -23,10 +24,6 @@ FEWEST_OF_A_CLASS = 3
 """Expected test points of the rarest class: with fewer, test parts without the class are common."""
 INFINITE, HARMED = "∞", "▽"
 """Marks of a method: some label had probability 0; fitted worse than temperature scaling."""
-
-
-class IncompleteResults(ValueError):
-    """Methods of one table were evaluated with different metrics. One line."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +148,7 @@ def decide(
     absent = [(m, key) for m in methods for key in needed if (m, key) not in measured]
     if absent or not needed:
         method, key = absent[0] if absent else (methods[0], "any metric")
-        raise IncompleteResults(
+        raise InputError(
             f"{scores.benchmark}: {method} has no value of {key}; evaluate it again with "
             f"python -m pipeline.evaluate benchmark={scores.benchmark} calibrator={method}"
         )

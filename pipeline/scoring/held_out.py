@@ -116,7 +116,5 @@ def options_of(settings: Settings) -> dict[str, Any]:
     options = asdict(settings.evaluation)
     del options["name"]
     own = instantiate(options["own"], _convert_="all")
-    return options | {
-        "own": own,
-        "similarity": points.find_logits(settings).arrays().get("similarity"),
-    }
+    similarity = points.find_logits(settings).arrays().get("similarity")
+    return options | {"own": own, "similarity": similarity}

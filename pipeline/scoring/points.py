@@ -66,13 +66,10 @@ def logits_path(settings: Settings) -> Path:
 def find_logits(settings: Settings) -> CachedLogits:
     """The benchmark's cached logits, checked once per program; CorruptFile where there are none."""
     path = logits_path(settings)
-    cached = _checked(path, path.stat().st_mtime_ns) if path.is_file() else None
-    if cached is None:
-        raise CorruptFile(
-            f"{path}: no logits, or damaged ones; run python -m pipeline.logits with the same "
-            "arguments"
-        )
-    return cached
+    if path.is_file() and (cached := _checked(path, path.stat().st_mtime_ns)) is not None:
+        return cached
+    fix = "run python -m pipeline.logits with the same arguments"
+    raise CorruptFile(f"{path}: no logits, or damaged ones; {fix}")
 
 
 @lru_cache(maxsize=16)
@@ -122,18 +119,14 @@ def clusters_of(cached: CachedLogits) -> Indices | None:
 
 
 def split_indices(
-    n: int,
-    split: int,
-    seed: int = 0,
-    calibration_fraction: float = 0.7,
-    clusters: Indices | None = None,
+    n: int, split: int, seed: int = 0, share: float = 0.7, clusters: Indices | None = None
 ) -> tuple[Indices, Indices]:
     """Return the indices of calibration and test points of one split, each in random order.
 
     A split is a permutation of `n` points, drawn from the generator seeded by (`seed`, `split`).
-    Its first 70 % calibrate (sec. 4). It is not stratified, and the same for all calibrators. Each
-    side has at least one point. A cluster is never divided, so the share of calibration points is
-    as near to 70 % as whole clusters allow; `clusters` [n] has the number of each point's.
+    Its first 70 % (`share`) calibrate (sec. 4). It is not stratified, and the same for all
+    calibrators. Each side has at least one point. A cluster is never divided, so the share is as
+    near as whole clusters allow; `clusters` [n] has the number of each point's.
     """
     units = np.arange(n) if clusters is None else np.unique(clusters)
     if len(units) < 2:
@@ -142,11 +135,11 @@ def split_indices(
     generator = np.random.default_rng([seed, split])
     order = generator.permutation(n)
     if clusters is None:
-        count = min(max(round(calibration_fraction * n), 1), n - 1)
+        count = min(max(round(share * n), 1), n - 1)
         return order[:count], order[count:]
     units = generator.permutation(units)
     passed = np.bincount(clusters)[units].cumsum()
-    count = 1 + int(np.abs(passed[:-1] - calibration_fraction * n).argmin())
+    count = 1 + int(np.abs(passed[:-1] - share * n).argmin())
     calibrates = np.isin(clusters[order], units[:count])
     return order[calibrates], order[~calibrates]
 

@@ -125,24 +125,20 @@ def _of_others(
     return rows, curves, stay
 
 
-class MissingScores(UnitsFailed):
-    """Scores that the report needs are missing. One line, with the command that makes them."""
-
-
 def wanted_scores(units: Sequence[Unit], command: str) -> dict[str, Scores]:
     """The scores of every benchmark among `units`, which name the requested calibrators.
 
-    MissingScores: one has no rows, or rows of other settings; `command` makes them.
+    UnitsFailed: one has no rows, or rows of other settings; `command` makes them.
     """
     by_benchmark: dict[str, Scores] = {}
     for unit in units:
         files = score_files(unit.settings)
         scores = by_benchmark.get(unit.benchmark) or Scores.read(files)
         if scores is None:
-            raise MissingScores(f"{files.rows}: not there; make it with: {command}")
+            raise UnitsFailed(f"{files.rows}: not there; make it with: {command}")
         if reason := _why_not(unit, scores):
             without = "(or list the other methods in suite.calibrators)"
-            raise MissingScores(f"{files.rows}: {reason}; make them with: {command} {without}")
+            raise UnitsFailed(f"{files.rows}: {reason}; make them with: {command} {without}")
         by_benchmark[unit.benchmark] = scores
     return by_benchmark
 

@@ -114,13 +114,11 @@ def write(files: ScoreFiles, parts: dict[str, list[Scored]], header: dict[str, A
     return scores
 
 
-def facts_of(
-    benchmark: str, splits: int, worst: Any = None, utilities: int = UTILITIES
-) -> dict[str, Any]:
+def facts_of(benchmark: str, splits: int, worst: Any = None) -> dict[str, Any]:
     """The facts of a benchmark, with the worst intervals of each method."""
     return {
         "benchmark": benchmark,
-        "evaluation": {"name": "default", "utilities": utilities, "utility_batch": None},
+        "evaluation": {"name": "default", "utilities": UTILITIES, "utility_batch": None},
         "splits": {"count": splits, "calibration_fraction": 0.7},
         "logits": LOGITS,
         "calibrators": {m: {"config": {}, "worst": own} for m, own in (worst or {}).items()},
@@ -129,7 +127,7 @@ def facts_of(
 
 @pytest.fixture
 def write_scores(tmp_path: Path) -> WriteScores:
-    """`write_scores(benchmark, table=..., methods=..., shift=...)` -> the scores as read."""
+    """`write_scores(benchmark, table, methods, shift=...)` -> the scores as read."""
 
     def written(
         benchmark: str = "cifar10_repvgg",
@@ -147,13 +145,10 @@ def write_scores(tmp_path: Path) -> WriteScores:
                 values = {k: v * (1 + shift) for k, v in _metrics(table, method, rng).items()}
                 arrays = arrays_of(0.05 / (place + 1), rng, ALL_METRICS)
                 parts[method].append(scored(split, values, arrays=arrays))
-        facts = facts_of(benchmark, splits) | {
-            "evaluation": asdict(settings[methods[0]].evaluation),
-            "splits": asdict(settings[methods[0]].splits),
-            "calibrators": {
-                m: {"config": without_folders(own.calibrator)} for m, own in settings.items()
-            },
-        }
+        first = settings[methods[0]]
+        configs = {m: {"config": without_folders(own.calibrator)} for m, own in settings.items()}
+        facts = facts_of(benchmark, splits) | {"calibrators": configs}
+        facts |= {"evaluation": asdict(first.evaluation), "splits": asdict(first.splits)}
         return write(ScoreFiles.below(tmp_path / "results", benchmark), parts, facts)
 
     return written

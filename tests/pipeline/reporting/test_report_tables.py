@@ -62,16 +62,6 @@ def test_cells_beyond_their_own_floor_are_marked_in_every_format() -> None:
         assert "Temp" in line, name
 
 
-def test_an_infinite_likelihood_is_told_beside_the_floored_one() -> None:
-    rows = {"isotonic": cell(0.61, 0.01, zero_likelihood=3.4), "vector": cell(0.6, 0.01)}
-    table = ResultTable.of(decided({"nll": rows}), TableSpec("b", "B", ("nll",)))
-    cells = table.columns[0].cells
-    assert formats.cell_text(cells["isotonic"]).endswith(" (∞, 3.4)")
-    assert formats.cell_text(cells["vector"]).endswith("2.0")
-    assert r"(\infty, 3.4)" in formats.latex(table)
-    assert any("∞: infinite NLL" in note for note in table.notes)
-
-
 def printed(tables, width: int, wide: bool = False) -> str:
     stream = io.StringIO()
     print_tables(tables, Console(file=stream, width=width), wide)

@@ -6,8 +6,9 @@ import statistics
 import numpy as np
 import pytest
 
+from metrics.errors import InputError
 from pipeline.harness.artifacts import CorruptFile
-from pipeline.scoring.decisions import COLUMNS, IncompleteResults, Rarest, decide, refusal
+from pipeline.scoring.decisions import COLUMNS, Rarest, decide, refusal
 from pipeline.scoring.files import ScoreFiles, Scores
 from pipeline.scoring.tidy import draws_of
 from tests.pipeline.reporting.conftest import facts_of, scored, write
@@ -102,7 +103,7 @@ def test_what_is_too_little_is_refused_with_what_is_needed(points, rarest, logit
 def test_a_metric_that_one_method_lacks_is_named(tmp_path) -> None:
     parts = {"a": [scored(0, {"nll": 1.0, "u_cwe": 0.1})], "vector": [scored(0, {"nll": 1.0})]}
     scores = write(ScoreFiles.below(tmp_path, "b"), parts, facts_of("b", 1))
-    with pytest.raises(IncompleteResults, match="b: vector has no value of u_cwe; evaluate it"):
+    with pytest.raises(InputError, match="b: vector has no value of u_cwe; evaluate it"):
         decide(scores, ["a", "vector"])
 
 
