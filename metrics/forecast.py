@@ -47,10 +47,10 @@ def _first_alike(column: Tensor, rows_at: Callable[[Tensor], Tensor]) -> Tensor 
 
 @dataclass
 class Known:
-    """What was computed for some utilities: their predictions [b, n], rows, and the orders."""
+    """What was computed for some utilities: their predictions [b, n], rows, and their order."""
 
     predicted: Tensor | None = None
-    orders: Orders = field(default_factory=dict)
+    orders: Orders = field(default_factory=list)
 
 
 @dataclass(frozen=True)

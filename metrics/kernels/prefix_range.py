@@ -29,6 +29,7 @@ from torch import Tensor
 from metrics.kernels.buckets import range_by_buckets
 from metrics.kernels.compiled import compiled
 from metrics.kernels.drawn_ranges import Draws, ranges_of_draws
+from metrics.kernels.ranks import descending_order
 from metrics.kernels.threads import BLOCK_ELEMENTS, over_blocks, row_blocks
 from metrics.kernels.weighted_ranges import ranges_of_weights
 
@@ -38,8 +39,8 @@ TOGETHER = 8
 """Fewest utilities of a block: where they are columns of a matrix, neighbours share cache lines."""
 
 
-Orders = dict[bool, NDArray[np.int32]]
-"""What sorts predictions [b, n], by whether ties keep the order of their points."""
+Orders = list[NDArray[np.int32]]
+"""What sorts predictions [b, n], once it is known."""
 
 
 class PrefixRange(NamedTuple):
@@ -82,7 +83,7 @@ def prefix_range(
         margin: for one draw without edges on the CPU. Ranges that are smaller than the largest by
             more than this need not be exact: the result may be bounds instead, whose range is also
             smaller by more than this. That saves time in a search for the largest.
-        orders: what calls with the same predictions share: their orders on the CPU.
+        orders: what calls with the same predictions share: their order on the CPU.
     """
     if edges is None:
         edges = torch.zeros(1 if weights is None else len(weights), 0)
@@ -90,7 +91,7 @@ def prefix_range(
             return _one_draw(predicted, payoffs, codes, tolerance, margin)
     if predicted.device.type != "cpu":
         return prefix_range_torch(predicted, payoffs, codes, edges, weights, tolerance)
-    return _several(predicted, payoffs, codes, edges, weights, {} if orders is None else orders)
+    return _several(predicted, payoffs, codes, edges, weights, [] if orders is None else orders)
 
 
 def prefix_range_torch(
@@ -182,9 +183,8 @@ def _several(
         of_points = np.ones(v.shape[1]) if weights is None else weights[0].double().numpy()
         given = (*Draws.of(np.ascontiguousarray(outcomes.T)), of_points)
     positions = edges.to(torch.float64).contiguous().numpy()
-    is_stable = positions.size > 0
-    if is_stable not in orders:
-        orders[is_stable] = _ordered(v, is_stable)
+    if not orders:
+        orders.append(descending_order(torch.from_numpy(-v)).numpy())  # bins may cut ties
     # By utility: the arrays of a block of utilities are whole, as the kernels are compiled for.
     draws = max(len(codes), len(positions))
     low, high = np.empty((len(v), draws)), np.empty((len(v), draws))
@@ -193,7 +193,7 @@ def _several(
     def work(start: int, stop: int) -> None:
         block = slice(start, stop)
         sums = low[block], high[block], at_edges[block]
-        kernel(v[block], orders[is_stable][block], table[block], *given, positions, *sums)
+        kernel(v[block], orders[0][block], table[block], *given, positions, *sums)
 
     over_blocks(work, row_blocks(len(v), v.shape[1] * draws, SUMMED_AT_ONCE))
     by_draw = (np.ascontiguousarray(array.swapaxes(0, 1)) for array in (low, high, at_edges))
@@ -208,21 +208,6 @@ def _by_point(weights: Tensor) -> NDArray[Any]:
     short = weights.to(torch.uint8)
     chosen = short if torch.equal(short.to(weights.dtype), weights) else weights
     return np.ascontiguousarray(chosen.numpy().T)
-
-
-def _ordered(v: NDArray[np.float64], is_stable: bool) -> NDArray[np.int32]:
-    """Return what sorts each row of v.
-
-    Where bins may cut ties, these keep the order of their points. Otherwise ties may be added up in
-    any order, and NumPy sorts in vector lanes.
-    """
-    order = np.empty(v.shape, np.int32)
-
-    def work(start: int, stop: int) -> None:
-        order[start:stop] = np.argsort(v[start:stop], kind="stable" if is_stable else None)
-
-    over_blocks(work, row_blocks(*v.shape))
-    return order
 
 
 def _short_codes(codes: Tensor, outcomes: int) -> NDArray[Any]:

@@ -27,6 +27,8 @@ PACKED = 1 << 16
 """Elements that are packed and sorted at a time, so that their memory stays in the cache."""
 CELLS = 1.02
 """Cells per distance that is tied: a little more than one, so that rounding unties no cell."""
+FEW = 20
+"""Classes that are sorted by insertion; more are marked and then read in order."""
 SHORT, WIDE = 32, 62
 """Bits of a cell's number and the class number together, in one unsigned or signed integer."""
 
@@ -109,28 +111,52 @@ def _pack_cells(
 
 @compiled
 def _order_cells(cells: Any, bits: int, values: Any, tied: float, order: Any) -> None:
-    """Write the order of rows from their sorted cells; the values of one cell are tied."""
+    """Write the order of rows from their sorted cells; the values of one cell are tied.
+
+    The classes of a cell are already in order, so only groups of several cells are sorted.
+    """
     rows, columns = cells.shape
     mask = (1 << bits) - 1
-    group, starts = np.empty(columns, np.int32), np.empty(columns, np.int32)
+    is_member = np.zeros(columns, np.int64)
     for row in range(rows):
-        groups, first, lowest = 0, 0, np.inf
+        classes, v = order[row], values[row]
+        for k in range(columns):
+            classes[k] = cells[row, k] & mask
+        group, first, lowest, spans = 0, 0, np.inf, False
         while first < columns:
             cell, last = cells[row, first] >> bits, first
             highest, smallest = -np.inf, np.inf
             while last < columns and cells[row, last] >> bits == cell:
-                v = values[row, cells[row, last] & mask]
-                highest, smallest = max(highest, v), min(smallest, v)
+                highest, smallest = max(highest, v[classes[last]]), min(smallest, v[classes[last]])
                 last += 1
             if lowest - highest > tied:
-                starts[groups] = first
-                groups += 1
-            for k in range(first, last):
-                group[cells[row, k] & mask] = groups - 1
+                if spans:
+                    _sort_group(classes[group:first], is_member)
+                group = first
+            spans = group < first
             first, lowest = last, smallest
-        for j in range(columns):
-            order[row, starts[group[j]]] = j
-            starts[group[j]] += 1
+        if spans:
+            _sort_group(classes[group:], is_member)
+
+
+@compiled
+def _sort_group(classes: Any, is_member: Any) -> None:
+    """Sort a part of a row; `is_member` [C] has zeros before and after."""
+    if classes.size <= FEW:
+        for k in range(1, classes.size):
+            moving, j = classes[k], k
+            while j > 0 and classes[j - 1] > moving:
+                classes[j] = classes[j - 1]
+                j -= 1
+            classes[j] = moving
+        return
+    is_member[classes] = 1
+    place = 0
+    for j in range(is_member.size):
+        if place < classes.size:
+            classes[place] = j
+        place += is_member[j]
+        is_member[j] = 0
 
 
 @compiled
