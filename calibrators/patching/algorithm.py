@@ -10,7 +10,7 @@ One loop serves all classes of utilities and all kinds of update. Read this file
     utilities   a utility u: its prediction v, its realized value, its vectors u⃗
     state       the forecast f that moves, with its ranking
     audit       families of utilities, and the witness of largest error
-    update      how rows move and how far: by projection as in the paper (`projected_rows`), or by
+    update      how rows move and how far: by projection as in the paper (`projection`), or by
                 shifts of logits
 
 and is used by

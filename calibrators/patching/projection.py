@@ -1,18 +1,77 @@
-"""Euclidean projection onto the probability simplex, row by row.
+"""Euclidean projection onto the probability simplex, and rows of a forecast after a projected step.
 
-The projection of x is max(x - τ, 0) with τ such that the entries sum to one. The CPU finds τ
-by Michelot's active set: start with all entries, drop those at or below the current τ, repeat; it
-needs no sort and two to five passes. Elsewhere the usual sort gives τ in one go.
+The projection of x is max(x - τ, 0) with τ such that the entries sum to one. Compiled loops on the
+CPU go row by row, without intermediate matrices, and find τ by Michelot's active set: start with
+all entries, drop those at or below the current τ, repeat. That needs no sort and two to five
+passes. Elsewhere torch's sort gives τ in one go.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from metrics.kernels.compiled import compiled_sums
+from calibrators.patching.state import MOVED_ELEMENTS, PatchedForecast
+from calibrators.patching.utilities import Vectors
+from metrics.kernels.compiled import compiled, compiled_sums
+from metrics.kernels.threads import over_blocks, row_blocks
+
+
+def moved_rows(state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float) -> Tensor:
+    """Return Π_simplex(p + step u⃗) of k `rows`: float64 [k, C]."""
+    p = state.probabilities
+    if state.on_cpu:
+        moved = p.new_empty(len(rows), p.shape[1])
+        _move_rows(*_arrays(state, rows, vectors), step, moved.numpy())
+        return moved
+    push = step * vectors.table
+    if not vectors.by_rank:
+        return project_rows_torch(p[rows] + push)
+    classes = state.order[rows, : push.shape[1]].to(torch.int64)
+    return project_rows_torch(p[rows].scatter_add(1, classes, push.expand(len(rows), -1)))
+
+
+def displacement(
+    state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float
+) -> tuple[float, float]:
+    """Return Σ<p - y, d> and Σ‖d‖² over `rows`, where d are the displacements by a step.
+
+    The sum of Brier scores would change by exactly 2 Σ<p - y, d> + Σ‖d‖².
+    """
+    if not state.on_cpu:
+        p = state.probabilities[rows]
+        d = moved_rows(state, rows, vectors, step) - p
+        of_label = d.gather(1, state.labels[rows, None])
+        return float((d * p).sum() - of_label.sum()), float(d.square().sum())
+    sums, labels = np.empty((len(rows), 2)), state.labels.numpy()
+
+    def work(start: int, stop: int) -> None:
+        block = slice(start, stop)
+        given = _arrays(state, rows[block], vectors.of(block))
+        _try_rows(*given, step, labels, sums[block])
+
+    over_blocks(work, row_blocks(len(rows), state.probabilities.shape[1], MOVED_ELEMENTS))
+    slope, square = sums.sum(axis=0)
+    return float(slope), float(square)
+
+
+def project_rows_torch(points: Tensor) -> Tensor:
+    """Return the nearest point of the simplex to each row of `points`: [k, C], on any device."""
+    ordered = points.sort(dim=1, descending=True).values
+    excess = ordered.cumsum(dim=1) - 1
+    count = torch.arange(1, points.shape[1] + 1, device=points.device, dtype=points.dtype)
+    active = (ordered * count > excess).sum(dim=1, keepdim=True)
+    tau = excess.gather(1, active - 1) / active
+    return (points - tau).clamp(min=0)
+
+
+def _arrays(state: PatchedForecast, rows: Tensor, vectors: Vectors) -> list[Any]:
+    """Return the first arguments of the kernels."""
+    tensors = state.probabilities, state.order, rows, vectors.table
+    return [*(tensor.numpy() for tensor in tensors), vectors.by_rank]
 
 
 @compiled_sums
@@ -40,11 +99,42 @@ def project_row(x: Any) -> None:
         x[j] = max(x[j] - tau, 0.0)
 
 
-def project_rows_torch(points: Tensor) -> Tensor:
-    """Return the nearest point of the simplex to each row of `points`: [k, C], on any device."""
-    ordered = points.sort(dim=1, descending=True).values
-    excess = ordered.cumsum(dim=1) - 1
-    count = torch.arange(1, points.shape[1] + 1, device=points.device, dtype=points.dtype)
-    active = (ordered * count > excess).sum(dim=1, keepdim=True)
-    tau = excess.gather(1, active - 1) / active
-    return (points - tau).clamp(min=0)
+@compiled
+def _move_row(p: Any, order: Any, vector: Any, by_rank: bool, step: float, moved: Any) -> None:
+    moved[:] = p
+    for k in range(vector.size):
+        moved[order[k] if by_rank else k] += step * vector[k]
+    project_row(moved)
+
+
+@compiled
+def _move_rows(
+    p: Any, order: Any, rows: Any, table: Any, by_rank: bool, step: float, moved: Any
+) -> None:
+    """Write `moved` [k, C] of k `rows`."""
+    for k, i in enumerate(rows):
+        _move_row(p[i], order[i], table[k % len(table)], by_rank, step, moved[k])
+
+
+@compiled
+def _try_rows(
+    p: Any, order: Any, rows: Any, table: Any, by_rank: bool, step: float, labels: Any, sums: Any
+) -> None:
+    """Write <p - y, d> and ‖d‖² of each of k `rows`, [k, 2], where d is its displacement."""
+    moved = np.empty(p.shape[1])
+    for k, i in enumerate(rows):
+        _move_row(p[i], order[i], table[k % len(table)], by_rank, step, moved)
+        slope, square = _displacement(p[i], moved)
+        sums[k, 0] = slope - (moved[labels[i]] - p[i, labels[i]])
+        sums[k, 1] = square
+
+
+@compiled_sums
+def _displacement(p: Any, moved: Any) -> tuple[float, float]:
+    """Return <p, d> and ‖d‖² of a row."""
+    slope = square = 0.0
+    for j in range(p.size):
+        d = moved[j] - p[j]
+        slope += d * p[j]
+        square += d * d
+    return slope, square

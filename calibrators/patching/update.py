@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from calibrators.patching.audit import Witness
-from calibrators.patching.projected_rows import displacement, moved_rows
+from calibrators.patching.projection import displacement, moved_rows
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.utilities import Vectors
 from calibrators.solvers.root import solve_increasing

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from calibrators.patching.algorithm import move
-from calibrators.patching.projected_rows import displacement
-from calibrators.patching.projection import project_rows_torch
+from calibrators.patching.projection import displacement, project_rows_torch
 from calibrators.patching.state import TIED_RANKS, PatchedForecast
 from calibrators.patching.update import ProjectedDescent
 from calibrators.patching.utilities import ClassUtility, PayoffUtility
