@@ -29,7 +29,7 @@ from typing import Literal, NamedTuple
 
 from torch import Tensor
 
-from calibrators.patching.audit import Auditor, rows_within, worst_witness
+from calibrators.patching.audit import Auditor, find_worst, rows_within, witness_of
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import Update
 from calibrators.patching.utilities import Utility, Vectors
@@ -94,7 +94,9 @@ class Algorithm1:
 
     def round(self) -> Patch | None:
         """Do a round and return its patch; if the run ends, return None and set `stopped`."""
-        witness = worst_witness(self.auditor(self.state, self.number), self.state)
+        families = self.auditor(self.state, self.number)
+        family, number, _ = find_worst(families)
+        witness = witness_of(self.state, families[family].utility(number))
         if witness.error <= self.tolerance:
             self.stopped = "calibrated"
             return None

@@ -102,53 +102,31 @@ class Family:
     sharper: Callable[[Tensor], Tensor] | None = None
 
 
-def _indicator_family(
-    kind: Kind, predicted: Tensor, payoffs: Tensor, codes: Tensor, sums: Tensor
-) -> Family:
-    """Return utilities that pay 1 or 0. Their errors are computed only if the bounds require it.
-
-    Args:
-        kind: "class" or "top_k".
-        predicted: [n, m], a column for each utility.
-        payoffs: [m, L], what each utility pays for each outcome; `codes` [n] are the outcomes.
-        sums: [2, m], the argument of `indicator_bounds`.
-    """
-    n, m = predicted.shape
-    hits = torch.bincount(codes, minlength=m)
-    if kind == "top_k":
-        hits = hits.cumsum(dim=0)
-
-    def errors(numbers: Tensor) -> Tensor:
-        return _errors(chosen_columns(predicted, numbers), payoffs[numbers], codes)
-
-    def sharper(numbers: Tensor) -> Tensor:
-        return top_k_bounds(predicted, codes, numbers)
-
-    has_sharper = kind == "top_k" and predicted.device.type == "cpu"
-    bounds, utility = (
-        indicator_bounds(sums, hits, n),
-        partial(PayoffUtility.indicator, kind, classes=m),
-    )
-    return Family(bounds, errors, utility, sharper if has_sharper else None)
-
-
 def _payoff_family(
-    kind: Kind, matrix: Tensor, factors: Tensor, payoffs: Tensor, codes: Tensor
+    kind: Kind,
+    payoffs: Tensor,
+    codes: Tensor,
+    predicted: Callable[[Tensor], Tensor],
+    bounds: Tensor,
+    sharper: Callable[[Tensor], Tensor] | None = None,
 ) -> Family:
-    """Return the utilities with v = `matrix` [n, C] @ `factors` [m, C].T, whatever they pay.
+    """Return utilities with `payoffs` [m, L] for the outcomes `codes` [n].
 
-    Their payoffs [m, C] are by class or by rank, like the `codes` [n].
+    `predicted` maps their numbers to v, [k, n].
     """
 
     def errors(numbers: Tensor) -> Tensor:
-        return _errors(factors[numbers] @ matrix.T, payoffs[numbers], codes)
+        return _errors(predicted(numbers), payoffs[numbers], codes)
 
-    if matrix.device.type == "cpu":
-        bounds = payoff_bounds(matrix, factors, payoffs, codes)
-    else:
-        bounds = errors(torch.arange(len(factors), device=matrix.device))
-    # The clone is needed, because a view of a row would keep the family's payoffs in memory.
-    return Family(bounds, errors, lambda k: PayoffUtility(kind, k, payoffs[k].cpu().clone()))
+    def utility(number: int) -> PayoffUtility:
+        # The clone is needed, because a view of a row would keep all payoffs in memory.
+        return PayoffUtility(kind, number, payoffs[number].cpu().clone())
+
+    return Family(bounds, errors, utility, sharper)
+
+
+def _products(factors: Tensor, matrix: Tensor, numbers: Tensor) -> Tensor:
+    return factors[numbers] @ matrix.T
 
 
 def class_family(utilities: UtilityClass, state: PatchedForecast, first: int = 0) -> Family:
@@ -189,18 +167,29 @@ class StandardFamilies:
 
     def __call__(self, state: PatchedForecast, number: int) -> list[Family]:
         p, top_sums, labels, ranks = state.probabilities, state.top_sums, state.labels, state.ranks
-        hits = torch.eye(p.shape[1], dtype=torch.float64, device=p.device)  # 1{y = c}
+        n, classes = p.shape
+        hits = torch.eye(classes, dtype=torch.float64, device=p.device)  # 1{y = c}
         within = torch.ones_like(hits).tril()  # 1{rank < K}
-        by_class, by_rank = class_wise_sums(p, labels), top_k_sums(top_sums, ranks)
+        of_class, of_rank = (torch.bincount(codes, minlength=classes) for codes in (labels, ranks))
+        by_class = indicator_bounds(class_wise_sums(p, labels), of_class, n)
+        by_rank = indicator_bounds(top_k_sums(top_sums, ranks), of_rank.cumsum(dim=0), n)
+        sharper = partial(top_k_bounds, top_sums, ranks) if state.on_cpu else None
+        columns, sums = partial(chosen_columns, p), partial(chosen_columns, top_sums)
         families = [
-            _indicator_family("class", p, hits, labels, by_class),
-            _indicator_family("top_k", top_sums, within, ranks, by_rank),
+            _payoff_family("class", hits, labels, columns, by_class),
+            _payoff_family("top_k", within, ranks, sums, by_rank, sharper),
         ]
         if self.sampled_count:
-            linear, rank = (payoffs.to(p.device) for payoffs in self.draw(number, p.shape[1]))
+            linear, rank = (payoffs.to(p.device) for payoffs in self.draw(number, classes))
+            by_class = payoff_bounds(linear, p, linear, labels)
+            by_rank = payoff_bounds(drops(rank), top_sums, rank, ranks)
+            products, of_sums = (
+                partial(_products, linear, p),
+                partial(_products, drops(rank), top_sums),
+            )
             families += [
-                _payoff_family("linear", p, linear, linear, labels),
-                _payoff_family("rank", top_sums, drops(rank), rank, ranks),
+                _payoff_family("linear", linear, labels, products, by_class),
+                _payoff_family("rank", rank, ranks, of_sums, by_rank),
             ]
         return families
 
@@ -243,9 +232,3 @@ def find_worst(families: Sequence[Family]) -> tuple[int, int, float]:
                     orders[k] = left[bounds[k][left].argsort(descending=True, stable=True)]
         size *= MORE_AT_ONCE
     return min(candidate for candidate in candidates if candidate[2] >= largest - EQUAL)
-
-
-def worst_witness(families: Sequence[Family], state: PatchedForecast) -> Witness:
-    """Return the witness of largest error (lines 3 and 4)."""
-    family, number, _ = find_worst(families)
-    return witness_of(state, families[family].utility(number))

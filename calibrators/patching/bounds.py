@@ -116,19 +116,21 @@ def _sums_by_bin(top_sums: Any, ranks: Any, numbers: Any, hits: Any, misses: Any
                 hits[place, k] += 1.0 - v
 
 
-def payoff_bounds(matrix: Tensor, factors: Tensor, payoffs: Tensor, codes: Tensor) -> Tensor:
-    """Return upper bounds on UC of utilities with payoffs in [-1, 1], on the CPU: float64 [m].
+def payoff_bounds(factors: Tensor, matrix: Tensor, payoffs: Tensor, codes: Tensor) -> Tensor:
+    """Return upper bounds on UC of utilities with payoffs in [-1, 1]: float64 [m].
 
     v is computed in float32, with an error of at most δ. A sum over the points with v <= t then
     takes all points of the slots of v below t, and some of one slot and the next, if these are
-    wider than 2 δ.
+    wider than 2 δ. Not on the CPU, the bounds are infinite: a GPU computes errors as fast.
 
     Args:
-        matrix: float64 [n, C], the probabilities or their top-K sums.
         factors: float64 [m, C], such that v = matrix @ factors.T.
+        matrix: float64 [n, C], the probabilities or their top-K sums.
         payoffs, codes: float64 [m, L] and int64 [n], what each utility pays for each outcome.
     """
     n, classes = matrix.shape
+    if matrix.device.type != "cpu":
+        return factors.new_full((len(factors),), math.inf)
     rough = torch.empty(len(factors), n, dtype=torch.float32)
     single = factors.to(torch.float32)
     for start, stop in row_blocks(n, classes):

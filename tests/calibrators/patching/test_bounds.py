@@ -68,11 +68,11 @@ def test_bounds_in_float32_are_near_the_errors_and_not_below(n, classes, seed):
     p, labels = overconfident_forecast(n, classes, seed)
     forecast = Forecast(p)
     linear, rank = StandardFamilies(20, seed).draw(0, classes)
-    for matrix, factors, payoffs, codes in (
-        (p, linear, linear, labels),
-        (forecast.top_sums, drops(rank), rank, forecast.outcomes(labels).ranks[0].long()),
+    for factors, matrix, payoffs, codes in (
+        (linear, p, linear, labels),
+        (drops(rank), forecast.top_sums, rank, forecast.outcomes(labels).ranks[0].long()),
     ):
-        excess = payoff_bounds(matrix, factors, payoffs, codes)
+        excess = payoff_bounds(factors, matrix, payoffs, codes)
         excess -= exact_errors(factors @ matrix.T, payoffs, codes)
         assert float(excess.min()) > 0
         assert float(excess.mean()) < 0.003 + 1 / n
