@@ -1,4 +1,4 @@
-"""Upper bounds on UC of indicators, computed without a sort.
+"""Upper bounds on UC, computed without a sort.
 
 The bounds exclude most of the 2C utilities of U_CWE and U_topK from being the worst one. An audit
 computes only the errors whose bound reaches the largest error so far.
@@ -8,7 +8,8 @@ thousand classes is nearly calibrated, that leaves most K of U_topK. `top_k_boun
 misses in narrow bins of v instead. With `chosen_columns`, a patch on 24,500 points then takes .6
 core seconds in place of .75, as its audit takes .07 in place of .3; the patches are the same.
 
-The sampled utilities get bounds from predictions in float32 (`payoff_bounds`).
+The sampled utilities get bounds from predictions in float32 (`payoff_bounds`). A patch on 24,500
+points with 2 x 264 of them takes .9 core seconds with this, in place of 1.14.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ sorted again, as doubles.
 
 Where neighbours within a distance are tied, their order among themselves is not needed. Values are
 then put into cells that are a little narrower than that distance, and cells and class numbers are
-sorted together as short integers. Twelve patches at 24,500 points of a thousand classes spend 1.9
+sorted together as short integers. Twelve patches at 24,500 points of a thousand classes spend 1.6
 core seconds on ranking with this, in place of 4.1.
 """
 
