@@ -17,8 +17,8 @@ held-out loss lies within one standard error of the smallest loss (the standard 
 difference, point by point). It may be zero. A few hundred points cannot distinguish a gain from
 noise, and patches that gain nothing cost time in every prediction.
 
-A pool of maps gets the number of smallest mean loss. It leaves little likelihood to gain, so one
-standard error would admit too few patches at a hundred classes (docs/methods/logit_shift.md).
+A pool of maps leaves little likelihood to gain, so one standard error would admit too few patches
+at a hundred classes. It gets 500/n of one (`logit_shift.FEW`, docs/methods/logit_shift.md).
 """
 
 from __future__ import annotations
