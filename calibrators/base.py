@@ -2,7 +2,6 @@
 
 A calibrator is a scikit-learn classifier whose features are a model's logits [n, C], one column
 per class, and whose labels are the class numbers 0 … C-1, or names (`calibrators.class_order`).
-Classes without a sample in the calibration data are allowed: C comes from the columns.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
     logarithm. `calibrators.conditioning` says what becomes of impossible classes, whose logits are
     -inf or a padding such as -1e9, and of classes without a calibration point.
 
-    Subclasses define `_fit` and `_predict_proba` on tensors, which have finite logits of classes
-    with calibration points. `_fit` stores what it learns in NumPy arrays or numbers whose names end
-    in an underscore. `save` writes these and the fields of the dataclass. A field whose type is a
+    Subclasses define `_fit`, `_predict_proba` and `_to_module` for finite logits of classes with
+    calibration points. `_fit` stores what it learns in NumPy arrays or numbers whose names end in
+    an underscore. `save` writes these and the fields of the dataclass. A field whose type is a
     `Literal` is checked by this class.
 
     Attributes:
@@ -73,11 +72,9 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
 
         For two classes X may also be [n] or [n, 1], the log-odds of class 1. NumPy arrays, torch
         tensors and data frames are accepted. Labels may be names, if it is clear which column each
-        name belongs to (`calibrators.class_order`). `fit` warns about classes without a point, and
-        if the values look like probabilities, percentages or votes.
-
-        `sample_weight` [n]: a point of weight 2 counts like two points, a point of weight 0 is left
-        out. Methods with `takes_weights` accept them.
+        name belongs to. `fit` warns about classes without a point, and if the values look like
+        probabilities, percentages or votes. A point of `sample_weight` [n] 2 counts like two
+        points, one of weight 0 is left out. Methods with `takes_weights` accept them.
 
         Raises:
             InputError: NaN or +inf among the logits, labels out of range, lengths that differ, or
@@ -105,7 +102,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
         self.n_features_in_ = int(z.shape[1])
         self.__dict__.pop("feature_names_in_", None)
         if (names := _column_names(X)) is not None:
-            self.feature_names_in_: NDArray[np.str_] = names
+            self.feature_names_in_: NDArray[np.str_] = np.array(names)
         return self
 
     @overload
@@ -115,8 +112,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
     def predict_proba(self, X: Any) -> Any:
         """Return probabilities float64 [n, C] of the kind of X [n, C], on its device.
 
-        Raises:
-            InputError: the number of classes or the columns of a data frame are not the fit's.
+        `InputError` if the number of classes or the columns of a data frame are not the fit's.
         """
         return like(self._probabilities(X), X)
 
@@ -142,10 +138,9 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
         return float(np.average(best == truth, weights=sample_weight))
 
     def to_module(self, dtype: torch.dtype = torch.float32) -> nn.Module:
-        """Return a torch module of fixed arrays that computes `predict_proba`: [n, C] -> [n, C].
+        """Return a torch module that computes `predict_proba` in `dtype`: [n, C] -> [n, C].
 
-        It is for deployment by `torch.export` or ONNX; the exported file does not need this
-        package. It computes in `dtype` throughout; float32 changes probabilities by rounding.
+        It is for deployment by `torch.export` or ONNX; an exported file does not need this package.
         """
         check_is_fitted(self)
         known = self._known()
@@ -170,10 +165,8 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
         """Return the calibrator that `save` wrote to `path`; its predictions are bitwise equal.
 
         `path` may also be the file, opened for reading bytes. `Calibrator.load` accepts every kind
-        of calibrator, a subclass only its own.
-
-        Raises:
-            InputError: the file is missing, damaged, of another kind or of a newer format.
+        of calibrator, a subclass only its own. `InputError` if the file is missing, damaged, of
+        another kind or of a newer format.
         """
         kind, parameters, fitted = read_archive(path)
         package = import_module(str(__package__))  # no `import`: the digest of a fit's code
@@ -197,13 +190,13 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
         """Return checked probabilities float64 [n, C] on the device of X."""
         check_is_fitted(self)
         check_choices(self)
-        fitted, names = getattr(self, "feature_names_in_", None), _column_names(X)
-        if fitted is not None and names is not None:
-            for place, (before, now) in enumerate(zip(fitted, names, strict=False)):
-                if before != now:
+        if (now := _column_names(X)) is not None and hasattr(self, "feature_names_in_"):
+            before = self.feature_names_in_
+            for place in range(min(len(before), len(now))):
+                if before[place] != now[place]:
                     raise InputError(
-                        f"logits: column {place} is {str(now)!r}, at the fit it was "
-                        f"{str(before)!r}; give the columns of the fit in their order"
+                        f"logits: column {place} is {now[place]!r}, at the fit it was "
+                        f"{str(before[place])!r}; give the columns of the fit in their order"
                     )
         z = logits_of(X, self.inputs)
         if z.shape[1] != self.n_features_in_:
@@ -234,15 +227,13 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
         return self._predict_proba(z) if known is None else known.predicted(z, self._predict_proba)
 
     def _known(self, device: torch.device | None = None) -> Conditioning | None:
-        """Return what the fit found out about impossible and absent classes; None if nothing."""
         if not hasattr(self, "conditioning_"):  # nothing is learned, or the file is an older one
             return None
         zero, gap, beta, log_weight = self.conditioning_.tolist()
         present = torch.as_tensor(self.present_, device=device)
         return Conditioning(zero, gap, beta, log_weight, present, self._is_whole())
 
-    def _is_whole(self) -> bool:
-        """Whether `_fit` needs the absent classes, too: utilities are defined on all classes."""
+    def _is_whole(self) -> bool:  # utilities are defined on all classes, also on absent ones
         return getattr(self, "utilities", None) is not None
 
     @abstractmethod
@@ -258,12 +249,10 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
         raise TypeError(f"{type(self).__name__} must define _to_module")
 
 
-def _column_names(logits: Any) -> NDArray[np.str_] | None:
+def _column_names(X: Any) -> list[str] | None:
     """Return the names of a data frame's columns if all are text, else None."""
-    columns = getattr(logits, "columns", None)
-    if columns is None or not all(isinstance(name, str) for name in columns):
-        return None
-    return np.array(list(columns), dtype=np.str_)
+    names = list(getattr(X, "columns", [None]))
+    return names if all(isinstance(name, str) for name in names) else None
 
 
 def _fitted_kinds(cls: type[Calibrator]) -> list[type[Any]]:

@@ -23,9 +23,9 @@ ONE_SCORE = 'take one score per class (SVC: decision_function_shape="ovr")'
 class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Fit a classifier, and a calibrator on its scores of points that it was not trained on.
 
-    The calibrator is fitted on out-of-fold scores: every point is scored by a classifier that was
-    trained on the other folds (cross-validated stacking, Wolpert 1992; as `ensemble=False` of
-    scikit-learn's CalibratedClassifierCV). The classifier that predicts is trained on all points.
+    Every point is scored by a classifier that was trained on the other folds (stacking, Wolpert
+    1992; as `ensemble=False` of scikit-learn's CalibratedClassifierCV). The classifier that
+    predicts is trained on all points.
 
     Args:
         classifier: any scikit-learn classifier with `decision_function` or `predict_proba`; the
@@ -109,7 +109,6 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         )
 
     def _logits(self, scores: Any) -> NDArray[np.float64]:
-        """Return the classifier's scores, of whichever method, as logits [n, C]."""
         values = np.asarray(scores, dtype=np.float64)
         if self._method() == "predict_proba":
             return from_probabilities(values)
@@ -123,10 +122,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return values
 
     def _check_one_score_per_class(self, X: Any) -> None:
-        """Raise `InputError` for scores of pairs of classes; three classes have three pairs.
-
-        The largest score then names a class that the classifier itself does not predict.
-        """
+        """Raise `InputError` for scores of pairs of classes; three classes have three pairs."""
         if len(self.classes_) != 3 or self._method() == "predict_proba":
             return
         named = self.classifier_.decision_function(X).argmax(axis=1)

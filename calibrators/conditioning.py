@@ -11,9 +11,8 @@ Three kinds of data ruin fits that are good otherwise. They are handled here, fo
 The model: let q = softmax(β z) over the possible classes of a row. Each of its m other classes has
 the weight w beside their sum of 1, so the probability w / (1 + m w). β and w maximise the
 likelihood, and they separate: β is the inverse temperature of the points of possible classes, and w
-depends on how many points have one of the other classes. w is 0 for paddings that no point has. The
-calibrator is fitted on logits in which the other classes have the value that gives them this
-probability. So it does not depend on the value that they had.
+depends on how many points have one of the other classes; it is 0 for paddings that no point has.
+The calibrator is fitted on logits that give the other classes this probability, whatever they were.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,13 +30,26 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from calibrators.losses import row_weights
-from calibrators.paddings import largest_zero, median_gap, padding_gap
 from calibrators.solvers.root import solve_increasing
 from calibrators.solvers.temperature import fit_temperature
 from metrics.kernels.softmax import softmax
+from metrics.kernels.threads import row_blocks
 from metrics.scores import LIKELIHOOD_FLOOR
 from metrics.validation import InputError
 
+FAR = 30.0
+"""A padding lies this many median gaps of the two largest logits below the row's largest."""
+OCTAVE, HOLE = 4, 3
+"""Distances to the largest logit are counted in quarters of octaves. Between paddings and other
+logits at least three octaves, a factor of eight, are empty."""
+BEYOND = 50.0
+"""A logit of a new point is a padding if it lies this many times further below than any before."""
+SAMPLED_ROWS = 2000
+"""Number of rows that the median gap is computed from."""
+LOG_SUM = 1e-4
+"""Log-probabilities sum to one within this share, in float32 as well."""
+ZERO = math.log(LIKELIHOOD_FLOOR) + LOG_SUM
+"""A log-probability of at most this is the logarithm of a probability of 0 that was raised."""
 HALF = 0.5
 """Points that are counted as having a zero in addition, and as many that have none (Jeffreys). A
 few points without a zero vote do not show that there is none."""
@@ -69,17 +82,13 @@ class Conditioning:
     whole: bool = False
 
     def filled(self, logits: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return finite logits [n, C] and the marked entries, bool [n, C]; None if there are none.
-
-        Without marked entries the logits are returned as they are.
-        """
+        """Return finite logits [n, C] and the marked entries, bool [n, C], or None without any."""
         low, top = torch.aminmax(logits, dim=1)
         if bool(((low <= self.zero) | (top - low >= self.gap)).any()):
             return self._filled(logits.double())
         return logits, None
 
     def _filled(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Give marked entries of `z` [n, C] the value of their weight; return it and the marks."""
         top = z.amax(dim=1, keepdim=True)
         below = z - top
         marked = ((z <= self.zero) | (-below >= self.gap)) & (below < 0)
@@ -137,18 +146,63 @@ class ConditionedModule(nn.Module):
         return here.predicted(logits.to(self.dtype), self.module, is_module=True)
 
 
-def condition(
-    logits: Tensor,
-    labels: Tensor,
-    weights: Tensor | None = None,
-    *,
-    whole: bool = False,
-    zeros: bool = True,
-) -> Conditioning:
-    """Learn from calibration points: logits [n, C] (finite or -inf), labels and weights [n].
+def _largest_zero(logits: Tensor) -> float:
+    """Return the largest logit that was made from a probability of 0; -inf if none was.
 
-    With `zeros=False` zeros of probabilities stay as they are. `InputError` if a point's class has
-    the logit -inf.
+    Only log-probabilities have such logits: `from_probabilities` raises their zeros to 1e-12.
+    """
+    low, top = map(float, torch.aminmax(logits))
+    if top > LOG_SUM or not ZERO - 1 < low <= ZERO:
+        return -math.inf
+    sums = logits.double().logsumexp(dim=1)
+    return ZERO if bool((sums.abs() <= LOG_SUM).all()) else -math.inf
+
+
+def _median_gap(logits: Tensor) -> float:
+    """Return the median gap of a row's two largest logits; 0 if it is infinite."""
+    rows = logits[:: max(1, len(logits) // SAMPLED_ROWS)]
+    two = rows.topk(2, dim=1).values.double()
+    gap = float((two[:, 0] - two[:, 1]).median())
+    return gap if math.isfinite(gap) else 0.0
+
+
+def _padding_gap(logits: Tensor, scale: float) -> float:
+    """Return the distance below a row's largest logit from which on a logit is a padding.
+
+    It is the middle of the first hole of three octaves among the distances, if that begins above
+    `scale` and ends above `FAR` times it. If there is none, it is beyond all distances seen.
+    """
+
+    def distances(rows: Tensor) -> Tensor:
+        away = rows.double()
+        away = away.amax(dim=1, keepdim=True) - away
+        return away[(away > 0) & torch.isfinite(away)]
+
+    low, top = (ends.double() for ends in torch.aminmax(logits, dim=1))
+    if bool(torch.isneginf(low).any()):
+        low = torch.where(torch.isneginf(logits), torch.inf, logits).amin(dim=1).double()
+    if not (widest := float((top - low).max())):
+        return math.inf
+    if widest > FAR * scale:
+        blocks = [logits[start:stop] for start, stop in row_blocks(*logits.shape)]
+        scale = scale or min(float(d.amin()) for d in map(distances, blocks) if len(d))
+        counts = torch.zeros(int(OCTAVE * math.log2(widest / scale)) + 2, dtype=torch.int64)
+        for block in blocks:
+            bins = ((distances(block) / scale).log2() * OCTAVE).clamp(min=0)
+            counts += torch.bincount(bins.long().cpu(), minlength=len(counts))
+        filled = np.union1d([0], counts.nonzero()[:, 0].numpy())
+        for below, above in pairwise(filled):
+            if above - below > OCTAVE * HOLE and above >= OCTAVE * math.log2(FAR):
+                return float(scale * 2 ** ((below + 1 + above) / 2 / OCTAVE))
+    return BEYOND * widest
+
+
+def condition(
+    logits: Tensor, labels: Tensor, weights: Tensor | None = None, *, whole: bool, zeros: bool
+) -> Conditioning:
+    """Learn from logits [n, C] (finite or -inf), labels and weights [n] of calibration points.
+
+    With `zeros=False` zeros of probabilities stay as they are.
     """
     never = torch.isneginf(logits.gather(1, labels[:, None])[:, 0])
     if bool(never.any()):
@@ -158,15 +212,13 @@ def condition(
             'logarithms of probabilities, give the probabilities (inputs="probabilities")'
         )
     present = torch.bincount(labels, minlength=logits.shape[1]).nonzero()[:, 0]
-    scale = median_gap(logits)
-    zero = largest_zero(logits) if zeros else -math.inf
-    marks = Conditioning(
-        zero, padding_gap(logits, scale), 1 / (scale or 1.0), -math.inf, present, whole
-    )
-    if (learned := _learned(marks, logits, labels, weights)) is not None:
-        return learned
-    marks = replace(marks, zero=-math.inf, gap=math.inf)
-    return _learned(marks, logits, labels, weights) or marks
+    scale = _median_gap(logits)
+    zero = _largest_zero(logits) if zeros else -math.inf
+    gap, beta = _padding_gap(logits, scale), 1 / (scale or 1.0)
+    marks = Conditioning(zero, gap, beta, -math.inf, present, whole)
+    unmarked = replace(marks, zero=-math.inf, gap=math.inf)
+    data = logits, labels, weights
+    return _learned(marks, *data) or _learned(unmarked, *data) or unmarked
 
 
 def _learned(
@@ -199,10 +251,9 @@ def _learned(
 
 
 def _log_weight(counts: Tensor, shares: Tensor, hits: float, half: float) -> float:
-    """Return the ln w of greatest likelihood; a row has `counts` [n] marked classes.
+    """Return ln w, where Σ shares m w / (1 + m w) = hits; `counts` m [n] are of marked classes.
 
-    `half` points with a marked class and as many without are added. The slope of the likelihood by
-    ln w is then zero where Σ shares m w / (1 + m w) equals the number of hits.
+    `half` points with a marked class and as many without are added.
     """
     hits, shares = hits + half, shares * (counts > 0)
     if not hits:

@@ -31,8 +31,8 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
     """Yield a temporary name beside `path` that becomes `path` when the block ends well.
 
     On an exception the temporary file is removed and `path` is not changed. A killed process leaves
-    a hidden file. The temporary name keeps the suffix of `path`, because some writers (matplotlib)
-    choose the format by it.
+    a hidden file. Some writers (matplotlib) choose the format by the suffix, so it is that of
+    `path`.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,8 +78,7 @@ def write_archive(
 def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return class name, constructor arguments and fitted values from a file of `write_archive`.
 
-    Zero-dimensional arrays come back as plain numbers, strings or booleans. JSON members
-    are notes of the program that wrote the file and are ignored. `InputError` (one line) reports a
+    Zero-dimensional arrays come back as plain numbers, strings or booleans. `InputError` reports a
     file that is missing, damaged, not a calibrator, or of a newer format.
     """
     from metrics.archive import read_arrays

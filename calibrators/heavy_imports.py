@@ -2,17 +2,15 @@
 
 A torchvision built for CUDA cannot be imported with a CPU-only torch, because its compiled
 operators do not load and `torchvision::nms` has no schema. timm and transformers then fail, too.
-Models, transforms and data sets need no compiled operator, so they run once the schemas are defined
-(torchvision.ops and torchvision.io stay unusable; PIL decodes images). With a matching torch the
-first import succeeds, and nothing is defined here.
+What we use of them needs no compiled operator, so it runs once the schemas are defined.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 
 import torch
@@ -27,15 +25,12 @@ _defined: list[torch.library.Library] = []
 
 
 def require(name: str, install: str = "") -> ModuleType:
-    """Import the module `name` (dotted names allowed), or say in one line how to install it.
+    """Import the module `name`, of which `MissingResource` says how to install it if it is absent.
 
     `install`: the words after `pip install` in the message; by default the package's name.
-
-    Raises:
-        MissingResource: the package is not installed.
     """
     package = name.partition(".")[0]
-    if package in NEEDS_TORCHVISION and importlib.util.find_spec("torchvision") is not None:
+    if package in NEEDS_TORCHVISION and find_spec("torchvision") is not None:
         _import_torchvision()
     try:
         module = import_module(name)

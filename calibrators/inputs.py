@@ -35,30 +35,20 @@ ENOUGH_ROWS = 10
 
 
 @overload
-def from_probabilities(probabilities: Tensor, name: str = "probabilities") -> Tensor: ...
+def from_probabilities(probabilities: Tensor) -> Tensor: ...
 @overload
-def from_probabilities(
-    probabilities: ArrayLike, name: str = "probabilities"
-) -> NDArray[np.float64]: ...
-def from_probabilities(probabilities: Any, name: str = "probabilities") -> Any:
+def from_probabilities(probabilities: ArrayLike) -> NDArray[np.float64]: ...
+def from_probabilities(probabilities: Any) -> Any:
     """Return log max(p, 1e-12) of `probabilities` [n, C]: logits whose softmax they are.
 
-    Zeros are raised to the same floor as in the negative log-likelihood
-    (`metrics.scores.LIKELIHOOD_FLOOR`), because their logarithm would be minus infinity. The
-    softmax of the result differs from the row by less than C x 1e-12. Rows whose sum differs from
-    one by rounding are renormalised by it, because the softmax ignores a common factor.
+    Zeros are raised to the floor of the negative log-likelihood, because their logarithm would be
+    minus infinity. Rows whose sum differs from one by rounding are renormalised by the softmax.
 
-    Args:
-        probabilities: [n, C]; for two classes also [n] or [n, 1], the probability of class 1.
-        name: the name of the probabilities in messages.
-
-    Returns:
-        float64 [n, C], of the same kind and on the same device.
-
-    Raises:
-        InputError: a value is outside [0, 1], or a row does not sum to one.
+    For two classes they may also be [n] or [n, 1], the probability of class 1. The result is
+    float64 [n, C], of the same kind and on the same device. `InputError` if a value is outside
+    [0, 1], or a row does not sum to one.
     """
-    matrix = check_probabilities(probabilities, name)
+    matrix = check_probabilities(probabilities)
     return like(matrix.clamp(min=LIKELIHOOD_FLOOR).log(), probabilities)
 
 
@@ -68,7 +58,7 @@ def logits_of(X: Any, inputs: Inputs) -> Tensor:
     if inputs == "probabilities":
         numbers = from_probabilities(numbers)
     else:
-        numbers = both_classes(numbers, "logits", log_odds=True)
+        numbers = both_classes(numbers, inputs, log_odds=True)
     logits = check_logits(numbers)
     # Half precision is computed in float32; float32 and float64 are not copied.
     return logits if logits.dtype in (torch.float32, torch.float64) else logits.float()
@@ -76,7 +66,6 @@ def logits_of(X: Any, inputs: Inputs) -> Tensor:
 
 @cache
 def _choices(kind: type[Any]) -> dict[str, tuple[Any, ...]]:
-    """Return what each argument of a calibrator may be whose type is a `Literal`."""
     hints = get_type_hints(kind).items()
     return {name: get_args(hint) for name, hint in hints if get_origin(hint) is Literal}
 
@@ -101,10 +90,9 @@ def warn_of_lookalike(logits: Tensor) -> None:
 
 
 class Lookalike(NamedTuple):
-    """What numbers look like, and the step that turns them into probabilities."""
-
     what: str
     step: str
+    """What turns them into probabilities."""
 
 
 def lookalike(matrix: Tensor) -> Lookalike | None:

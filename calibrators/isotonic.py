@@ -90,10 +90,9 @@ class IsotonicCalibration(Calibrator):
 
 
 class IsotonicModule(nn.Module):
-    """The maps of a fitted calibrator, as tables [maps, K] of the number type `dtype`.
+    """The maps as tables [maps, K], whose unused thresholds are infinite.
 
-    Unused places of `thresholds` hold infinity. A row takes C · K comparisons, because ONNX has no
-    binary search.
+    A row takes C · K comparisons, because ONNX has no binary search.
     """
 
     def __init__(self, fitted: IsotonicCalibration, dtype: torch.dtype) -> None:

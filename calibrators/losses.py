@@ -1,8 +1,7 @@
 """The losses that a softmax calibrator can minimise: negative log-likelihood and Brier score.
 
-Both are proper scores, so with enough data and the right family they agree. Where the family is
-wrong, confident errors weigh more in the NLL. The Brier score is not convex in the
-parameters.
+Where a family of maps is wrong, confident errors weigh more in the NLL. The Brier score is not
+convex in the parameters.
 """
 
 from __future__ import annotations
@@ -128,11 +127,7 @@ def logit_curvature(probabilities: Tensor, loss: Loss) -> Tensor:
 
 
 def logit_hessian(probabilities: Tensor, loss: Loss) -> tuple[Tensor, Tensor]:
-    """Return d and r [n, C]: a row's Hessian by the logits is diag(d) - r pᵀ - p rᵀ.
-
-    For the NLL it is diag(p) - p pᵀ, for the Brier score the Gauss-Newton part
-    (`logit_curvature` has its diagonal).
-    """
+    """Return d and r [n, C]: a row's Hessian, as in `logit_curvature`, is diag(d) - r pᵀ - p rᵀ."""
     p = probabilities
     if loss == "nll":
         return p, p / 2
@@ -143,8 +138,7 @@ def logit_hessian(probabilities: Tensor, loss: Loss) -> tuple[Tensor, Tensor]:
 def mean_logit(logits: Tensor, weights: Tensor | None) -> float:
     """Return the mean of all logits [n, C], their rows weighted by `weights` [n] if given.
 
-    A fit whose parameters act on the logits themselves subtracts it first. A number that all logits
-    share would otherwise make slopes and intercepts nearly collinear.
+    A fit subtracts it first, because it would make slopes and intercepts nearly collinear.
     """
     shares = row_weights(weights, logits)
     # NumPy's sum, because the last bit of torch's depends on the number of threads.

@@ -1,9 +1,8 @@
 """Fitted calibrators as torch modules of fixed arrays, for deployment.
 
-`calibrator.to_module()` returns such a module. It maps logits [n, C] to probabilities [n, C] for
-any batch size, on the module's device. The modules use plain torch operations that `torch.export`
-and the ONNX exporter accept, so an exported file runs without this repository. Everything is
-computed in the type of the module's arrays, float32 by default.
+`calibrator.to_module()` returns such a module. It maps logits [n, C] to probabilities [n, C] in the
+type of its arrays, by plain torch operations that `torch.export` and the ONNX exporter accept. So
+an exported file runs without this repository.
 """
 
 from __future__ import annotations
@@ -49,10 +48,7 @@ def log_mixture(q: Tensor, share: float) -> Tensor:
 
 
 def order_of(values: Tensor, tied: float) -> Tensor:
-    """Return the classes of each row in descending order of `values`, by number if tied: [n, C].
-
-    Neighbours in this order that are no further than `tied` apart are tied.
-    """
+    """Return `metrics.kernels.ranks.descending_order` in operations that exporters accept."""
     classes = values.shape[1]
     ranked, order = torch.sort(values, dim=1, descending=True)
     starts = (ranked[:, :-1] - ranked[:, 1:] > tied).to(torch.int64)

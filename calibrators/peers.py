@@ -1,9 +1,8 @@
 """Calibrators of other packages with our interface.
 
 All come from probmetrics, which has beta calibration from betacal, Venn-Abers from venn-abers and
-centred isotonic regression from cir-model. This module only passes probabilities to a package and
-returns its probabilities, with the package's defaults. The extra `peers` installs them;
-docs/methods/peers.md says how to run them.
+centred isotonic regression from cir-model. The extra `peers` installs them; docs/methods/peers.md
+says how to run them.
 """
 
 from __future__ import annotations
@@ -60,9 +59,8 @@ class PeerCalibration(Calibrator):
     """A calibrator of another package, fitted on softmax(z) and applied to it.
 
     Only pickle could store a package's object. So `save` stores the calibration points, and a
-    loaded calibrator fits again when it first predicts. Each fit starts from the same SEED, so the
-    result is the same. It refuses other versions of the packages than those of the fit. After
-    `cache_predictions` predicting the same points needs no other fit.
+    loaded calibrator fits again when it first predicts, from the same SEED and with the same
+    versions of the packages only. After `cache_predictions` the same points need no other fit.
 
     Args:
         method: ensemble_temperature (Zhang et al. 2020), beta (Kull et al. 2017), venn_abers (Vovk

@@ -1,9 +1,8 @@
 """Vector scaling, solved exactly (Guo et al. 2017): softmax(w ⊙ z + b).
 
-The negative log-likelihood is convex in the 2C parameters. L-BFGS starts at the temperature-scaled
-solution, with the inverse of the Hessian there as its first inverse Hessian. The Brier score is not
-convex. The same iteration, started at the best temperature, ends in a minimum that is no higher
-than that start.
+The NLL is convex in the 2C parameters. L-BFGS starts at the temperature-scaled solution, with the
+inverse of the Hessian there as its first inverse Hessian. The Brier score is not convex: it ends in
+a minimum that is no higher than that start.
 """
 
 from __future__ import annotations
@@ -35,11 +34,9 @@ FLOOR = 1e-12
 
 @dataclass(frozen=True)
 class VectorMapProblem:
-    """Points, and the mean loss of softmax(w ⊙ x + b) on them; (w, b) is float64 [2, C].
+    """Inputs x [n, C], labels [n] and weights [n], and the mean loss of softmax(w ⊙ x + b) on them.
 
-    Args:
-        inputs: float32 or float64 [n, C], with `labels` int64 [n].
-        weights: float64 [n], the weights of the points; None means that all are 1.
+    The parameters (w, b) are float64 [2, C].
     """
 
     inputs: Tensor
@@ -62,10 +59,7 @@ class VectorMapProblem:
         return total / size, gradient / size
 
     def hessian(self, beta: float) -> Tensor:
-        """Return the Hessian of the mean loss at w = β, b = 0: float64 [2C, 2C].
-
-        A row's Hessian by its logits is diag(d) - r pᵀ - p rᵀ (`logit_hessian`).
-        """
+        """Return the Hessian of the mean loss at w = β, b = 0: float64 [2C, 2C]."""
         x, shares = self.inputs, row_weights(self.weights, self.inputs)
         classes = x.shape[1]
         hessian = shares.new_zeros(2 * classes, 2 * classes)
@@ -96,8 +90,7 @@ class VectorMapProblem:
         diagonal += ridge.expand_as(start).flatten() + FLOOR * diagonal.max()
         root = torch.linalg.cholesky(hessian)
 
-        def newton_step(gradients: Tensor) -> Tensor:
-            """Solve for a stack of gradients [k, 2, C]."""
+        def newton_step(gradients: Tensor) -> Tensor:  # of a stack of gradients [k, 2, C]
             return torch.cholesky_solve(gradients.flatten(1).T, root).T.view_as(gradients)
 
         return minimize(objective, start, newton_step, max_iterations=max_iterations)
@@ -123,14 +116,11 @@ class VectorMapCalibrator(Calibrator):
 
 @dataclass(eq=False, repr=False)
 class VectorScaling(VectorMapCalibrator):
-    """softmax(w ⊙ z + b) with maximum-likelihood w, b [C] (Guo et al. 2017).
+    """softmax(w ⊙ z + b) with the w, b [C] of least calibration loss (Guo et al. 2017).
 
-    `loss="brier"` minimises the calibration data's Brier score instead, starting at the temperature
-    of least Brier score.
-
-    The likelihood alone does not fix b, because a common shift changes nothing. It fixes neither w
-    nor b if a class has no sample or the data are separable. Therefore a small ridge towards the
-    temperature-scaled solution β is added to the mean loss,
+    The loss alone does not fix b, because a common shift changes nothing. It fixes neither w nor b
+    if the data are separable. Therefore a small ridge towards the temperature-scaled solution β is
+    added to the mean loss,
 
         l2 / 2 · Σ_j [ s² (w_j - β)² + b_j² ],    s = root mean square of the row-centred logits.
 

@@ -1,7 +1,4 @@
-"""What the two patching calibrators share: a start, and patches that are applied to it.
-
-The fitted patches are kept as arrays, and exported as a torch module of fixed arrays.
-"""
+"""What the two patching calibrators share: a start, and patches, which are kept as arrays."""
 
 from __future__ import annotations
 
@@ -41,11 +38,10 @@ SAMPLED = ("linear", "rank")
 
 @dataclass(eq=False, repr=False)
 class Patching(Calibrator):
-    """Base of the patching calibrators. It keeps patches as arrays, so that `save` can store them.
+    """Base of the patching calibrators.
 
-    Weights are not supported: the audit could use weighted residuals, but the error bounds, step
-    sizes, hold-outs and folds would all need weighted versions. Draw points in proportion to their
-    weights instead.
+    Weights are not supported: the error bounds, step sizes, hold-outs and folds would all need
+    weighted versions. Draw points in proportion to their weights instead.
 
     Attributes:
         kinds_: int64 [T] index into ("class", "top_k", "linear", "rank", "own"); indices_: int64
@@ -66,11 +62,7 @@ class Patching(Calibrator):
     verbose: bool = False
 
     def save(self, path: str | Path) -> Path:
-        """Save like every calibrator; the classes of `utilities` are written as numbers.
-
-        `InputError` if a class is not given by numbers (but by a function, for example), because
-        predicting needs the object.
-        """
+        """Save like every calibrator; the classes of `utilities` are written as numbers."""
         written = copy(self)
         if self.utilities is not None:
             written.utilities = [described(utilities) for utilities in self.utilities]
@@ -161,21 +153,11 @@ class Patching(Calibrator):
 
 
 class PatchedModule(nn.Module):
-    """Logits [n, C] to patched probabilities [n, C], for `torch.export` and ONNX.
+    """`algorithm.Patch.apply` on the probabilities of `start`, in operations that exporters accept.
 
-    The rules are those of `algorithm.Patch.apply`, in operations that both exporters accept.
-    Intervals end in the middle of gaps of v, and near-equal probabilities are ranked by class. So
-    in float32 only those points move differently that are nearer to an interval's end than
-    rounding.
-
-    Args:
-        start: the module whose probabilities are patched.
-        patches: in the order of their application; their payoffs are by class or by rank.
-        projected: whether rows move by Euclidean projection (as in the paper) or by tilting.
-        dtype: the number type of all arrays.
-
-    Raises:
-        InputError: a patch belongs to a utility of the user, which is code and not an array.
+    In float32 only those points move differently that are nearer to an interval's end than
+    rounding. Rows move by Euclidean projection (`projected`) or by tilting. `InputError` if a patch
+    belongs to a utility of the user, which is code and not an array.
     """
 
     def __init__(

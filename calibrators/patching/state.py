@@ -23,7 +23,7 @@ TIED_RANKS = 2.5e-7
 plateaus of entries that are equal except for rounding (in float32 as well), and rounding must not
 decide which of them are among the K most probable."""
 MOVED_ELEMENTS = 1 << 17
-"""Number of probabilities that a thread moves at a time. Ranking so few starts no threads."""
+"""Probabilities that a thread moves at a time, so few that they stay in the cache."""
 
 
 class PatchedForecast:
@@ -48,10 +48,7 @@ class PatchedForecast:
         self.move(all_rows, lambda block: first[block])
 
     def move(self, rows: Tensor, moved: Callable[[slice], Tensor]) -> None:
-        """Give `rows[block]` the probabilities `moved(block)` [k, C], and rank them.
-
-        Blocks are small, so that intermediate results stay in the cache.
-        """
+        """Give `rows[block]` the probabilities `moved(block)` [k, C], and rank them."""
         own = self.probabilities, self.order, self.top_sums, self.labels, self.ranks
         arrays = [tensor.numpy() for tensor in own] if self.on_cpu else []
 

@@ -53,7 +53,7 @@ class Vectors(NamedTuple):
 class PayoffUtility:
     """A payoff float64 [C] by class ("class", "linear") or by rank ("top_k", "rank").
 
-    `kind` names its family. `index` is the class, K - 1, or the number among the sampled utilities.
+    `index` is the class, K - 1, or the number among the sampled utilities.
     """
 
     kind: Kind
@@ -106,11 +106,9 @@ class ClassUtility:
     kind: Kind = "own"
 
     def predicted(self, state: PatchedForecast) -> Tensor:
-        """Return v of every point, as the class predicts it: float64 [n]."""
         return self._both(state)[0]
 
     def realized(self, state: PatchedForecast) -> Tensor:
-        """Return u of every point, as the class pays it: float64 [n]."""
         return self._both(state)[1]
 
     def _both(self, state: PatchedForecast) -> tuple[Tensor, Tensor]:
@@ -120,9 +118,7 @@ class ClassUtility:
         return self.utilities.predicted_and_realized(forecast, outcomes, self.index - self.first)
 
     def vectors(self, state: PatchedForecast, rows: Tensor) -> Vectors:
-        """Return u⃗ of `rows`, a vector for each row."""
-        number = self.index - self.first
-        table = self.utilities.outcome_utilities(state.forecast(rows), number)
+        table = self.utilities.outcome_utilities(state.forecast(rows), self.index - self.first)
         return Vectors(table.to(torch.float64))
 
 
@@ -135,11 +131,7 @@ def drops(payoffs: Tensor) -> Tensor:
 
 
 def described(utilities: Any) -> dict[str, Any]:
-    """Return a class as numbers, {"kind": "Linear", "values": [[…]]}, which `classes_of` accepts.
-
-    Raises:
-        InputError: the class is not given by numbers.
-    """
+    """Return a class as numbers, {"kind": "Linear", "values": [[…]]}, for `classes_of`."""
     if isinstance(utilities, Mapping):
         return dict(utilities)
     of = GainMatrix if isinstance(utilities, GainMatrix) else type(utilities)  # sampled ones, too
@@ -157,11 +149,7 @@ def described(utilities: Any) -> dict[str, Any]:
 
 
 def classes_of(utilities: Sequence[Any] | None, standard: bool) -> list[UtilityClass]:
-    """Return the classes of the argument `utilities`, which may be given as `described` them.
-
-    Raises:
-        InputError: an entry is no class and no description, or there is nothing to calibrate to.
-    """
+    """Return the classes of the argument `utilities`, which may be given as `described` them."""
     if isinstance(utilities, UtilityClass | str | Mapping):
         raise InputError("utilities: expected a list of utility classes; put brackets around it")
     classes: list[UtilityClass] = []

@@ -156,7 +156,7 @@ def _logarithms(p: Tensor) -> tuple[NDArray[np.float32], float]:
         p = p / sums if _are_rounded(p) else p
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the note says the same
-        return from_probabilities(p, name="probabilities").numpy().astype(np.float32), off
+        return from_probabilities(p).numpy().astype(np.float32), off
 
 
 def _are_rounded(matrix: Tensor) -> bool:

@@ -65,19 +65,28 @@ def test_the_same_calibrator_comes_out_as_by_hand():
     assert model.calibrator_.temperature_ == by_hand.temperature_
 
 
-def test_bad_problems_are_told_in_one_line():
-    x, y = problem(3)
-    with pytest.raises(InputError, match="class 2 has 3 points, fewer than the 5 folds"):
-        rare = np.concatenate([np.full(3, 2), y[3:].clip(0, 1)])
-        CalibratedModel(LogisticRegression()).fit(x, rare)
-    with pytest.raises(InputError, match="one class"):
-        CalibratedModel(LogisticRegression()).fit(x, np.zeros(1200))
-    with pytest.raises(InputError, match="neither decision_function nor predict_proba"):
-        CalibratedModel(StandardScaler()).fit(x, y)
-    with pytest.raises(InputError, match=r"gives 6 scores for 4 classes; .*SVC"):
-        CalibratedModel(SVC(decision_function_shape="ovo")).fit(*problem(4, 200))
-    with pytest.raises(InputError, match="the largest of its 3 scores is not the class"):
-        CalibratedModel(SVC(decision_function_shape="ovo")).fit(*problem(3, 200))
+RARE = np.arange(1200) % 2
+RARE[:3] = 2
+PAIRS = SVC(decision_function_shape="ovo")
+
+
+@pytest.mark.parametrize(
+    ("classifier", "classes", "options", "told"),
+    [
+        (LogisticRegression(), 3, {"y": RARE}, "class 2 has 3 points, fewer than the 5 folds"),
+        (LogisticRegression(), 3, {"y": np.zeros(1200)}, "one class"),
+        (StandardScaler(), 3, {}, "neither decision_function nor predict_proba"),
+        (PAIRS, 4, {}, r"gives 6 scores for 4 classes; .*SVC"),
+        (PAIRS, 3, {}, "the largest of its 3 scores is not the class"),
+        (KNeighborsClassifier(), 3, {"sample_weight": np.ones(1200)}, "KNeighborsClassifier.fit t"),
+        (GaussianNB(), 3, {"sample_weight": -np.ones(1200)}, "are finite and not negative"),
+    ],
+)
+def test_bad_problems_are_told_in_one_line(classifier, classes, options, told):
+    x, y = problem(classes)
+    with pytest.raises(InputError, match=told) as error:
+        CalibratedModel(classifier).fit(**{"X": x, "y": y, **options})
+    assert "\n" not in str(error.value)
 
 
 def weighted_problem():
@@ -101,17 +110,3 @@ def test_a_weight_counts_as_that_many_points_in_the_classifier_and_in_the_calibr
     np.testing.assert_allclose(one.predict_proba(x), many.predict_proba(x), atol=1e-9)
     plain = CalibratedModel(GaussianNB(), cv=splits).fit(x, y)
     assert abs(plain.predict_proba(x) - one.predict_proba(x)).max() > 0.01
-
-
-@pytest.mark.parametrize(
-    ("model", "weights", "told"),
-    [
-        (CalibratedModel(KNeighborsClassifier()), np.ones(300), "KNeighborsClassifier.fit takes"),
-        (CalibratedModel(GaussianNB()), -np.ones(300), "weights are finite and not negative"),
-    ],
-)
-def test_weights_that_cannot_count_are_told_in_one_line(model, weights, told):
-    x, y = problem(3, 300)
-    with pytest.raises(InputError, match=told) as error:
-        model.fit(x, y, sample_weight=weights)
-    assert "\n" not in str(error.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import warnings
 
@@ -18,8 +19,11 @@ from calibrators import (
     IsotonicCalibration,
     LogitShiftPatching,
     PeerCalibration,
+    StructuredMatrixScaling,
     TemperatureScaling,
     Uncalibrated,
+    UtilityPatching,
+    VectorScaling,
     from_probabilities,
 )
 from metrics.validation import InputError
@@ -66,13 +70,10 @@ def test_probabilities_are_taken_where_they_are_announced(method, made_up, tmp_p
         announced.predict_proba(logits)
 
 
-def test_an_unfitted_calibrator_says_so(method, made_up):
-    with pytest.raises(NotFittedError):
-        method.predict_proba(made_up(n=9)[0])
-
-
 def test_fitting_twice_gives_the_same(method, made_up):
     logits, labels = made_up(n=120)
+    with pytest.raises(NotFittedError):
+        method.predict_proba(logits)
     one = clone(method).fit(logits, labels).predict_proba(logits)
     other = made_up(n=70, classes=3, seed=9)
     again = method.fit(*other).fit(logits, labels).predict_proba(logits)
@@ -149,26 +150,51 @@ def test_hard_data_give_probabilities(method, case):
     assert probabilities.min() >= 0 and probabilities.max() <= 1
     if getattr(method, "normalize", True):
         np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
+    if case == "one class":
+        found = fitted.to_module(torch.float64)(torch.from_numpy(unseen))
+        np.testing.assert_allclose(found, probabilities, atol=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("logits", "labels", "message"),
+    ("method", "message"),
     [
-        ([[0.0, np.nan]], [0], "logits: 1 rows hold NaN"),
-        ([[0.0, 1.0]], [2], "labels: values run from 2 to 2"),
-        ([[0.0, 1.0]], [0, 1], "labels: 2 labels for 1 rows"),
-        ([[[0.0]]], [0], "one column per class"),
-        ([0.0, 1.0], [0], r"expected shape \[n, classes\]"),
+        (Uncalibrated(inputs="odds"), "inputs: 'odds'; choose logits or probabilities"),
+        (IsotonicCalibration(mode="both"), "mode: 'both'; choose one_vs_all or global"),
+        (IsotonicCalibration(normalize="no"), "normalize: .*; give true or false"),  # Hydra's text
+        (IsotonicCalibration(tie_break=-1e-9), "tie_break"),
+        (VectorScaling(l2=-1.0), "l2"),
+        (VectorScaling(max_iterations=0), "max_iterations"),
+        (StructuredMatrixScaling(off_diagonal=0.0), "off_diagonal: 0"),
+        (DirichletCalibration(on="odds"), "on: 'odds'; choose log_probabilities or logits"),
+        (DirichletCalibration(odir=math.nan), "odir: nan"),
+        (DirichletCalibration(odir_range=(1.0, 0.5)), "odir_range"),
+        (DirichletCalibration(tuning_runs=0), "tuning_runs: 0"),
+        (LogitShiftPatching(start="isotonic"), "start: 'isotonic'; choose pooled or softmax or t"),
+        (LogitShiftPatching(objective="u_comb"), "objective: 'u_comb'; choose nll or brier"),
+        (LogitShiftPatching(shrinkage=0), "shrinkage: 0, expected a number above 0, at most 1"),
+        (UtilityPatching(start="vector"), "start: 'vector'; choose softmax or temperature"),
+        (UtilityPatching(line_search="exact"), "line_search"),
+        (UtilityPatching(step_size=0.0), "step_size"),
+        (UtilityPatching(holdout=1.0), "holdout: 1.0, expected a share between 0 and 1"),
+        (UtilityPatching(steps=-1), "steps"),
+        (UtilityPatching(tolerance=-0.1), "tolerance"),
     ],
 )
-def test_bad_input_is_named_in_one_line(logits, labels, message):
-    with pytest.raises(InputError, match=message) as caught:
-        TemperatureScaling().fit(logits, labels)
-    assert "\n" not in str(caught.value)
+def test_an_argument_out_of_range_is_named(method, message):
+    with pytest.raises(InputError, match=f"^{message}") as error:
+        method.fit(np.eye(3), np.arange(3))
+    assert "\n" not in str(error.value)
 
 
 def test_rows_that_the_fit_does_not_know_are_named(made_up):
-    method = TemperatureScaling().fit(*made_up(n=40))
+    logits, labels = made_up(n=40)
+    for wrong, message in (
+        ([0.0, 1.0], r"expected shape \[n, cl"),
+        (logits * np.nan, "40 rows hold"),
+    ):
+        with pytest.raises(InputError, match=f"logits: {message}"):
+            TemperatureScaling().fit(wrong, labels)
+    method = TemperatureScaling().fit(logits, labels)
     with pytest.raises(InputError, match=r"3 columns, but the .* was fitted on 5 classes"):
         method.predict_proba(np.zeros((2, 3)))
     with pytest.raises(InputError, match=r"5 classes; give one point as X.reshape\(1, -1\)"):
@@ -207,7 +233,3 @@ def test_files_keep_everything_but_the_tuning_log(method, made_up, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["again.npz", "deep"]
     revived = pickle.loads(pickle.dumps(method))
     np.testing.assert_array_equal(revived.predict_proba(logits), method.predict_proba(logits))
-
-
-def test_the_base_class_is_exported():
-    assert calibrators.Calibrator.load.__self__ is Calibrator

@@ -13,19 +13,14 @@ from calibrators.files import atomic_path
 from metrics.validation import InputError
 
 
-@pytest.fixture
-def old(tmp_path) -> Path:
-    path = tmp_path / "x.json"
-    path.write_text("old")
-    return path
-
-
-def test_failed_write_keeps_the_old_file_and_leaves_nothing(old):
+def test_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path):
+    old = tmp_path / "x.json"
+    old.write_text("old")
     with pytest.raises(KeyboardInterrupt), atomic_path(old) as temporary:
         temporary.write_text("half")
         raise KeyboardInterrupt
     assert old.read_text() == "old"
-    assert list(old.parent.iterdir()) == [old]
+    assert list(tmp_path.iterdir()) == [old]
 
 
 @pytest.fixture

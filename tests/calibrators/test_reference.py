@@ -48,12 +48,6 @@ def test_the_audit_finds_the_largest_error_of_all_utilities_sorted_one_by_one(n,
     logits, labels = over_confident(n, classes, 5)
     state = PatchedForecast(torch.from_numpy(softmax(logits)), torch.from_numpy(labels))
     auditor = StandardFamilies(30, seed=2)
-    kept = (
-        state.probabilities,
-        state.top_sums,
-        state.labels,
-        state.ranks,
-        *auditor.draw(7, classes),
-    )
-    largest = plain.full_audit(*(part.numpy() for part in kept))
+    kept = state.probabilities, state.top_sums, state.labels, state.ranks
+    largest = plain.full_audit(*(part.numpy() for part in (*kept, *auditor.draw(7, classes))))
     assert find_worst(auditor(state, 7))[2] == pytest.approx(largest, abs=1e-12)

@@ -38,18 +38,20 @@ def without_ties(n: int = 1000) -> tuple[NDArray[np.float64], NDArray[np.int64]]
 # ---- Binned errors -------------------------------------------------------------------------------
 
 
-def test_top_class_bins_of_equal_width_agree_with_torchmetrics(inputs: Data) -> None:
+def ece_of_torchmetrics(inputs: Data) -> float:
     error = package("torchmetrics.functional.classification").multiclass_calibration_error
-    classes = inputs.size.classes
-    theirs = error(inputs.p, inputs.labels, num_classes=classes, n_bins=BINS, norm="l1")
-    ours = binned_top_class_error(inputs.p, inputs.labels, scheme="equal_width")
-    assert ours == pytest.approx(float(theirs), abs=BIN_EDGE)
+    options = {"num_classes": inputs.size.classes, "n_bins": BINS, "norm": "l1"}
+    return float(error(inputs.p, inputs.labels, **options))
 
 
-def test_top_class_bins_of_equal_width_agree_with_netcal(inputs: Data) -> None:
-    theirs = package("netcal.metrics").ECE(BINS).measure(*inputs.arrays)
+def ece_of_netcal(inputs: Data) -> float:
+    return float(package("netcal.metrics").ECE(BINS).measure(*inputs.arrays))
+
+
+@pytest.mark.parametrize("theirs", [ece_of_torchmetrics, ece_of_netcal])
+def test_top_class_bins_of_equal_width_are_those_of_others(theirs, inputs: Data) -> None:
     ours = binned_top_class_error(inputs.p, inputs.labels, scheme="equal_width")
-    assert ours == pytest.approx(float(theirs), abs=BIN_EDGE)
+    assert ours == pytest.approx(theirs(inputs), abs=BIN_EDGE)
 
 
 def test_class_wise_bins_of_equal_width_agree_with_torchmetrics(inputs: Data) -> None:
@@ -87,17 +89,15 @@ def kuiper_of_mapie(v: NDArray[np.float64], y: NDArray[np.int64]) -> float:
     return float(calibration.kuiper_statistic(y, v) * calibration.length_scale(v))
 
 
-def test_uc_is_the_kuiper_statistic_of_probmetrics() -> None:
+@pytest.mark.parametrize(
+    ("kuiper", "error"), [(kuiper_of_probmetrics, SINGLE), (kuiper_of_mapie, JITTER)]
+)
+def test_uc_is_the_kuiper_statistic_of_others(kuiper, error) -> None:
     v, y = without_ties()
-    theirs = kuiper_of_probmetrics(v, y)
-    assert utility_calibration(v, y) == pytest.approx(theirs, abs=SINGLE)
-    errors = ClassWise().calibration_errors(np.stack([1 - v, v], axis=1), y)
-    assert errors == pytest.approx(np.full(2, theirs), abs=SINGLE)
-
-
-def test_uc_is_the_kuiper_statistic_of_mapie() -> None:
-    v, y = without_ties()
-    assert utility_calibration(v, y) == pytest.approx(kuiper_of_mapie(v, y), abs=JITTER)
+    theirs = pytest.approx(kuiper(v, y), abs=error)
+    assert utility_calibration(v, y) == theirs
+    for found in ClassWise().calibration_errors(np.stack([1 - v, v], axis=1), y):
+        assert found == theirs
 
 
 def test_top_class_uc_of_predictions_without_ties_is_the_kuiper_statistic(inputs: Data) -> None:

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from calibrators.patching.audit import StandardFamilies
 from calibrators.patching.bounds import (
-    chosen_columns,
     class_wise_sums,
     indicator_bounds,
     payoff_bounds,
@@ -17,16 +16,12 @@ from calibrators.patching.bounds import (
 from calibrators.patching.utilities import drops
 from metrics.forecast import Forecast
 from metrics.kernels.prefix_range import prefix_range
+from tests.calibrators.patching.patching_problems import over_confident, softmax
 
 
-def overconfident_forecast(n, classes, seed):
-    random = np.random.default_rng(seed)
-    z = random.normal(scale=2.5, size=(n, classes))
-    truth = np.exp(z / 1.6)
-    truth /= truth.sum(axis=1, keepdims=True)
-    labels = (random.random((n, 1)) > truth.cumsum(axis=1)).sum(axis=1).clip(max=classes - 1)
-    claimed = np.exp(z)
-    return torch.from_numpy(claimed / claimed.sum(axis=1, keepdims=True)), torch.from_numpy(labels)
+def forecast_and_labels(n, classes, seed):
+    logits, labels = over_confident(n, classes, seed, sharpness=1.6)
+    return torch.from_numpy(softmax(logits)), torch.from_numpy(labels)
 
 
 def exact_errors(predicted, payoffs, codes):
@@ -41,15 +36,8 @@ def bounds_and_errors(p, labels):
     ranks = forecast.outcomes(labels).ranks[0].long()
     one = torch.eye(classes, dtype=torch.float64)
     bounds, errors = [], []
-    for predicted, payoffs, codes, sums in (
-        (p, one, labels, class_wise_sums(p, labels)),
-        (
-            forecast.top_sums,
-            torch.ones_like(one).tril(),
-            ranks,
-            top_k_sums(forecast.top_sums, ranks),
-        ),
-    ):
+    by_rank = forecast.top_sums, one.cumsum(dim=0), ranks, top_k_sums(forecast.top_sums, ranks)
+    for predicted, payoffs, codes, sums in ((p, one, labels, class_wise_sums(p, labels)), by_rank):
         hits = payoffs[:, codes].sum(dim=1)
         bounds.append(indicator_bounds(sums, hits, n))
         errors.append(exact_errors(predicted.T, payoffs, codes))
@@ -59,13 +47,13 @@ def bounds_and_errors(p, labels):
 
 @given(st.integers(1, 300), st.integers(2, 12), st.integers(0, 999))
 def test_no_bound_lies_below_the_error(n, classes, seed):
-    bounds, errors = bounds_and_errors(*overconfident_forecast(n, classes, seed))
+    bounds, errors = bounds_and_errors(*forecast_and_labels(n, classes, seed))
     assert bool((bounds >= errors).all())
 
 
 @given(st.integers(1, 300), st.integers(2, 12), st.integers(0, 999))
 def test_bounds_in_float32_are_near_the_errors_and_not_below(n, classes, seed):
-    p, labels = overconfident_forecast(n, classes, seed)
+    p, labels = forecast_and_labels(n, classes, seed)
     forecast = Forecast(p)
     linear, rank = StandardFamilies(20, seed).draw(0, classes)
     for factors, matrix, payoffs, codes in (
@@ -86,14 +74,9 @@ def test_the_bound_of_a_systematic_error_is_the_error():
 
 
 def test_sharper_bounds_are_near_the_errors_of_a_calibrated_forecast():
-    p, _ = overconfident_forecast(2000, 60, seed=1)
+    p, _ = forecast_and_labels(2000, 60, seed=1)
     uniforms = np.random.default_rng(0).random((1, 2000))
     labels = Forecast(p).redraw(torch.from_numpy(uniforms)).labels[0]
     bounds, errors = (parts.reshape(3, 60) for parts in bounds_and_errors(p, labels))
     excess = (bounds - errors).mean(dim=1)
     assert excess[2] < excess[1] / 5
-
-
-def test_chosen_columns_are_rows():
-    matrix, numbers = torch.rand(21, 9, dtype=torch.float64), torch.tensor([0, 4, 8])
-    assert torch.equal(chosen_columns(matrix, numbers), matrix.T[numbers])

@@ -58,21 +58,6 @@ def test_without_patches_the_start_predicts(problem, start):
     np.testing.assert_allclose(calibrator.predict_proba(logits), expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("start", ["temperature", "pooled"])
-def test_the_last_bit_of_the_logits_changes_no_patch(problem, start):
-    logits, labels = problem
-    calibrator = LogitShiftPatching(start, max_steps=40)
-    fitted = clone(calibrator).fit(logits, labels)
-    logits = logits.astype(np.float64)
-    signs = np.random.default_rng(0).choice([-np.inf, np.inf], logits.shape)
-    moved = calibrator.fit(np.nextafter(logits, signs), labels)
-    np.testing.assert_array_equal(moved.kinds_, fitted.kinds_)
-    np.testing.assert_array_equal(moved.indices_, fitted.indices_)
-    np.testing.assert_allclose(
-        moved.predict_proba(logits), fitted.predict_proba(logits), rtol=0, atol=1e-12
-    )
-
-
 def test_groups_are_repaired_and_unseen_ones_get_the_map_without_groups(tmp_path):
     generator = np.random.default_rng(0)
     names = np.array(["a", "b", "c"])[generator.integers(0, 3, 6000)]

@@ -1,15 +1,24 @@
-"""The last bit of a number decides nothing: what `UtilityPatching` guarantees."""
+"""The last bit of a number decides nothing."""
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from calibrators import UtilityPatching
+from calibrators import LogitShiftPatching, UtilityPatching
 from tests.calibrators.patching.patching_problems import over_confident
 
-TUNED = {"tuning_runs": 6, "max_steps": 20, "sampled_count": 20}
-SAMPLED = {"step_size": 1.0, "steps": 25, "sampled": True, "sampled_count": 40}
-FIXED = {"step_size": 1.0, "steps": 40, "sampled": False}
-CASES = {"made up": FIXED, "cifar10_resnet56": SAMPLED, "cifar100_resnet56": TUNED}
+TUNED = UtilityPatching(tuning_runs=6, max_steps=20, sampled_count=20)
+SAMPLED = UtilityPatching(step_size=1.0, steps=25, sampled=True, sampled_count=40)
+FIXED = UtilityPatching(step_size=1.0, steps=40, sampled=False)
+SHIFTS = LogitShiftPatching(max_steps=40)
+POOLED = LogitShiftPatching("pooled", max_steps=40)
+CASES = {
+    "fixed": ("made up", FIXED),
+    "sampled": ("cifar10_resnet56", SAMPLED),
+    "tuned": ("cifar100_resnet56", TUNED),
+    "shifts": ("made up", SHIFTS),
+    "pooled": ("cifar10_resnet56", POOLED),
+}
 
 
 def one_ulp(logits, seed):
@@ -20,44 +29,25 @@ def one_ulp(logits, seed):
 
 def decisions(calibrator):
     tried = [run["parameters"] for run in calibrator.tuning_log_]
-    chosen = calibrator.step_size_, calibrator.step_limit_, calibrator.sampled_
-    patches = (calibrator.kinds_, calibrator.indices_, calibrator.shifts_)
-    return [tried, chosen, [part.tolist() for part in patches], calibrator.stopped_]
+    names = ("step_size_", "step_limit_", "sampled_", "stopped_")
+    chosen = [getattr(calibrator, name, None) for name in names]
+    patches = (calibrator.kinds_, calibrator.indices_, calibrator.shifts_.round(9))
+    return [tried, chosen, [part.tolist() for part in patches]]
 
 
-@pytest.fixture(scope="module", params=CASES)
-def case(request):
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def problem(request, case):
-    """Logits and labels to fit on, and logits to predict."""
-    if case == "made up":
+@pytest.mark.parametrize("case", CASES)
+def test_the_last_bit_of_logits_changes_no_decision_and_no_probability(case, request):
+    name, method = CASES[case]
+    if name == "made up":
         logits, labels = over_confident(3900, 40, 5)
-        return logits[:900], labels[:900], logits[900:]
-    shared = request.getfixturevalue("shared_dir")
-    with np.load(shared / "logits" / f"{case}.npz") as archive:
-        logits, labels = archive["logits"], archive["labels"]
-    order = np.random.default_rng(1).permutation(len(labels))
-    fit, test = order[:1500], order[1500:4500]
-    return logits[fit], labels[fit], logits[test]
-
-
-@pytest.fixture(scope="module")
-def fitted(case, problem):
-    logits, labels, _ = problem
-    return UtilityPatching(**CASES[case]).fit(logits.astype(np.float64), labels)
-
-
-def test_the_last_bit_of_test_logits_changes_no_probability(fitted, problem):
-    p, moved = (fitted.predict_proba(z) for z in (problem[2], one_ulp(problem[2], 1)))
+        fit, test = np.arange(900), np.arange(900, 3900)
+    else:
+        logits, labels = request.getfixturevalue("real_split")(name)[0]
+        fit, test = np.arange(1500), np.arange(1500, 4500)
+    fitted = clone(method).fit(logits[fit].astype(np.float64), labels[fit])
+    p = fitted.predict_proba(logits[test])
+    moved = fitted.predict_proba(one_ulp(logits[test], 1))
     np.testing.assert_allclose(moved, p, rtol=0, atol=1e-9)
-
-
-def test_the_last_bit_of_calibration_logits_changes_no_decision(fitted, problem):
-    logits, labels, test = problem
-    again = UtilityPatching(**fitted.get_params()).fit(one_ulp(logits, 2), labels)
+    again = clone(method).fit(one_ulp(logits[fit], 2), labels[fit])
     assert decisions(again) == decisions(fitted)
-    expected = fitted.predict_proba(test)
-    np.testing.assert_allclose(again.predict_proba(test), expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(again.predict_proba(logits[test]), p, rtol=0, atol=1e-6)

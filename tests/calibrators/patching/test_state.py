@@ -1,13 +1,16 @@
-"""A forecast under patching: the compiled moves against torch, and the ranking kept with them."""
+"""A forecast under patching: projection, compiled moves against torch, and the ranking."""
 
 from contextlib import nullcontext
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from calibrators import reference
 from calibrators.patching.algorithm import move
-from calibrators.patching.projection import displacement, project_rows_torch
+from calibrators.patching.projection import displacement, project_row, project_rows_torch
 from calibrators.patching.state import TIED_RANKS, PatchedForecast
 from calibrators.patching.update import ProjectedDescent
 from calibrators.patching.utilities import ClassUtility, PayoffUtility
@@ -149,3 +152,45 @@ def test_every_row_depends_on_itself_alone():
         if len(among):
             move(few, UPDATE, among, utility.vectors(few, among), step)
         assert torch.equal(together.probabilities[20:30], few.probabilities)
+
+
+# ---- Projection on the simplex --------------------------------------------------------------
+
+
+def project_rows(points: torch.Tensor) -> torch.Tensor:
+    """The compiled projection of a copy: float64 [k, C]."""
+    projected = points.clone(memory_format=torch.contiguous_format)
+    for row in projected.numpy():
+        project_row(row)
+    return projected
+
+
+IMPLEMENTATIONS = {"compiled": project_rows, "torch": project_rows_torch}
+COORDINATES = st.one_of(
+    st.floats(-3, 3), st.sampled_from([0.0, 1.0, -1.0, 1 / 3, 1e-300, 1 - 2**-53, 50.0, -50.0])
+)
+POINTS = st.lists(COORDINATES, min_size=1, max_size=12).map(np.array)
+
+
+def project(name, x):
+    return IMPLEMENTATIONS[name](torch.from_numpy(np.atleast_2d(x).copy())).numpy()
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+@settings(derandomize=True, deadline=None)
+@given(x=POINTS)
+def test_the_projection_is_the_nearest_point_of_the_simplex(name, x):
+    """No point z of the simplex, hence no corner, has <x - y, z - y> > 0."""
+    (y,) = project(name, x)
+    assert (y >= 0).all()
+    assert y.sum() == pytest.approx(1, abs=1e-12)
+    assert ((x - y) - (x - y) @ y).max() <= 1e-11
+    np.testing.assert_allclose(y, reference.projection(x[None])[0], atol=1e-11)
+    np.testing.assert_allclose(y, project("compiled", x)[0], rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+def test_a_matrix_is_projected_row_by_row(name):
+    points = np.random.default_rng(0).normal(scale=0.3, size=(50, 100))
+    projected = project(name, points)
+    np.testing.assert_array_equal(projected, np.concatenate([project(name, x) for x in points]))

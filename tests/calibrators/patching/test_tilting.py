@@ -7,13 +7,11 @@ from scipy.optimize import minimize_scalar
 
 from calibrators.patching.audit import witness_of
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.update import (
-    LARGEST_SHIFT,
-    ExponentialTilting,
-)
+from calibrators.patching.update import LARGEST_SHIFT, ExponentialTilting
 from calibrators.patching.utilities import ClassUtility, PayoffUtility
 from metrics import Decision
 from tests.calibrators.patching.patching_problems import over_confident, softmax
+from tests.calibrators.patching.test_state import vectors_of
 
 CLASSES = 5
 RANDOM = np.random.default_rng(3)
@@ -43,20 +41,10 @@ def one_patch(state, utility, shrinkage=1.0):
     return witness, moved, signed, step.change
 
 
-def payoffs(state, utility, rows):
-    """u⃗ by class of some rows: [k, C]."""
-    table = utility.vectors(state, rows)
-    full = torch.zeros(len(rows), CLASSES, dtype=torch.float64)
-    values = table.table.expand(len(rows), -1)
-    if table.by_rank:
-        return full.scatter_(1, state.order[rows][:, : values.shape[1]].long(), values)
-    return full + values
-
-
 @pytest.mark.parametrize("utility", UTILITIES.values(), ids=UTILITIES)
 def test_the_step_minimises_the_nll_of_the_patched_points(state, utility):
     witness, _, signed, _ = one_patch(state, utility)
-    u, p = payoffs(state, utility, witness.rows), state.probabilities[witness.rows]
+    u, p = vectors_of(state, utility)[witness.rows], state.probabilities[witness.rows]
     labels = state.labels[witness.rows][:, None]
 
     def nll(delta):
@@ -77,7 +65,7 @@ def test_the_nll_falls_by_what_the_step_says_and_by_no_less_than_the_guarantee(
     before = state.probabilities[witness.rows].gather(1, labels).log().sum()
     after = moved.gather(1, labels).log().sum()
     assert float(before - after) == pytest.approx(change, rel=1e-9)
-    u = payoffs(state, utility, witness.rows)
+    u = vectors_of(state, utility)[witness.rows]
     span = float((u.amax(dim=1) - u.amin(dim=1)).max())
     assert -change / len(state.labels) >= 2 * shrinkage * (witness.error / span) ** 2 > 0
 

@@ -5,18 +5,9 @@ import pytest
 import torch
 
 from calibrators import LogitShiftPatching, UtilityPatching
-from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.audit import StandardFamilies
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.tuning import (
-    COMPARED_AT,
-    SURVIVORS,
-    HoldOut,
-    TuningRun,
-    fewest_patches,
-    held_out_losses,
-)
-from calibrators.patching.update import ProjectedDescent
+from calibrators.patching.tuning import HoldOut, TuningRun, fewest_patches, held_out_losses
 from metrics import InputError, brier_score, negative_log_likelihood
 from tests.calibrators.patching.patching_problems import (
     FITTED,
@@ -85,50 +76,6 @@ def test_a_score_is_the_objective_on_the_hold_out(objective):
         assert run["score"] == pytest.approx(expected, rel=1e-7)
 
 
-def hold_out(logits, labels, tolerance=0.0):
-    """Points whose runs lower the Brier score, and are scored by it."""
-    families = StandardFamilies(0, seed=0)
-
-    def begin(step_size, sampled, state):
-        return Algorithm1(state, families, ProjectedDescent(step_size), tolerance)
-
-    score = ProjectedDescent(1.0).loss
-    return HoldOut(logits.double().softmax(dim=1), labels, 0.3, 0, begin, score)
-
-
-def scores_of(run):
-    return [tried["score"] for tried in run.log]
-
-
-@pytest.mark.parametrize("tolerance", [0.0, 0.045], ids=["goes on", "ends early"])
-def test_the_scores_on_the_way_are_those_of_runs_that_end_there(tolerance):
-    points = hold_out(*map(torch.from_numpy, over_confident(200, 3, 4)), tolerance)
-
-    def scores(limits, stops=()):
-        run = TuningRun(1.0, False, limits)
-        for stop in (*stops, limits[-1]):
-            points.go_on(run, stop)
-        return scores_of(run)
-
-    limits = [0, 1, 4, 9]
-    assert scores(limits) == [scores([limit])[0] for limit in limits]
-    assert scores(limits, stops=[1, 3, 4]) == scores(limits)  # waits do not show
-    assert (scores([8]) == scores([9])) == (tolerance > 0)
-
-
-def test_the_best_runs_alone_go_on():
-    points = hold_out(*map(torch.from_numpy, over_confident(200, 3, 4)))
-    limits = [5, COMPARED_AT, COMPARED_AT + 5]
-    sizes = [1.0, 0.1, 0.03, 0.01, 0.003]
-    runs = [TuningRun(size, False, limits) for size in sizes]
-    points.race(runs)
-    first = sorted(runs, key=lambda run: min(scores_of(run)[:2]))
-    assert [len(run.log) for run in first] == [3] * SURVIVORS + [2] * (len(runs) - SURVIVORS)
-    late = [TuningRun(size, False, [COMPARED_AT + 5]) for size in sizes]
-    points.race(late)  # nothing to compare them by
-    assert all(len(run.log) == 1 for run in late)
-
-
 def test_given_steps_are_scored_as_given():
     logits, labels = over_confident(300, 4, 11)
     calibrator = UtilityPatching(**{**QUICK, "tuning_runs": 5}, steps=3).fit(logits, labels)
@@ -145,23 +92,16 @@ def test_one_point_cannot_be_tuned_on():
 # ---- The number of patches of a logit shift, chosen by cross-validation --------------------
 
 
-def test_a_gain_on_every_point_is_taken_however_small():
-    losses = torch.tensor([[0.5, 0.9, 0.1], [0.4, 0.8, 0.0], [0.41, 0.81, 0.01]])
-    assert fewest_patches(losses.double()) == 1
-
-
-def test_a_gain_within_its_own_noise_is_not_worth_a_patch():
-    random = np.random.default_rng(0)
-    noise = torch.from_numpy(random.normal(size=100))
-    losses = torch.stack([torch.zeros(100).double(), noise - noise.mean() - 0.05])
-    assert fewest_patches(losses) == 0
-    assert fewest_patches(torch.cat([losses[:1], losses[1:] - 0.2])) == 1
-
-
 def test_the_fewest_patches_as_good_as_the_best_are_enough():
+    always = torch.tensor([[0.5, 0.9, 0.1], [0.4, 0.8, 0.0], [0.41, 0.81, 0.01]])
+    assert fewest_patches(always.double()) == 1  # a gain on every point is taken however small
     noise = torch.from_numpy(np.random.default_rng(1).normal(size=64))
+    noise -= noise.mean()
+    within = torch.stack([0 * noise, noise - 0.05])
+    assert fewest_patches(within) == 0
+    assert fewest_patches(torch.cat([within[:1], within[1:] - 0.2])) == 1
     losses = -torch.tensor([0.0, 0.5, 0.9, 0.99, 1.0]).double()[:, None].repeat(1, 64)
-    losses[3:] += 0.3 * (noise - noise.mean()) * torch.tensor([[0.0], [1.0]])
+    losses[3:] += 0.3 * noise * torch.tensor([[0.0], [1.0]])
     assert fewest_patches(losses) == 3
     assert fewest_patches(losses, errors=0.0) == 4
 
@@ -192,7 +132,8 @@ def test_a_run_with_sampled_utilities_waits_unnoticed():
     points.go_on(waits, 3)
     for run in (waits, whole):
         points.go_on(run)
-    assert scores_of(waits) == scores_of(whole)
+    one, other = ([tried["score"] for tried in run.log] for run in (waits, whole))
+    assert one == other
 
 
 def test_no_audit_repeats_the_draws_of_another():

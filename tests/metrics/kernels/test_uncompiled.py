@@ -32,7 +32,7 @@ from metrics.kernels.prefix_range import prefix_range
 from metrics.kernels.ranks import descending_order, places_of
 from metrics.kernels.softmax import softmax
 from metrics.kernels.uniforms import hashed_uniforms, stream_keys
-from tests.calibrators.patching.test_projection import project_rows
+from tests.calibrators.patching.test_state import project_rows
 
 Named = tuple[str, NDArray | Tensor | float]
 ROOT = Path(__file__).resolve().parents[3]

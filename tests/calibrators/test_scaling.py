@@ -1,0 +1,105 @@
+"""Losses against autograd; vector and structured scaling: their optima, compared with SciPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+from sklearn.exceptions import ConvergenceWarning
+
+from calibrators import StructuredMatrixScaling, TemperatureScaling, VectorScaling
+from calibrators.losses import residuals
+from tests.metrics.kernels.test_softmax import logits as rows_of_logits
+
+ROWS, CLASSES = 300, 3
+
+
+@settings(deadline=None, max_examples=24)
+@given(
+    n=st.integers(60, 200),
+    classes=st.integers(2, 4),
+    seed=st.integers(0, 10**6),
+    loss=st.sampled_from(["nll", "brier"]),
+)
+def test_it_finds_a_minimum_of_its_loss(n, classes, seed, loss):
+    generator = np.random.default_rng(seed)
+    logits = generator.normal(size=(n, classes))
+    labels = (logits + generator.gumbel(size=(n, classes))).argmax(axis=1)
+    fitted = VectorScaling(loss=loss).fit(logits, labels)
+    truth = np.eye(classes)[labels]
+
+    def mean_loss(parameters):
+        w, b = parameters.reshape(2, -1)
+        log_p = log_softmax(w * logits + b, axis=1)
+        losses = -log_p * truth if loss == "nll" else (np.exp(log_p) - truth) ** 2
+        return losses.sum(axis=1).mean()
+
+    found = np.concatenate([fitted.scale_, fitted.shift_])
+    assert fitted.loss_ == pytest.approx(mean_loss(found), rel=1e-10)
+    starts = [found]  # the Brier score may have a lower minimum elsewhere
+    if loss == "nll":
+        starts.append(np.repeat([1.0, 0.0], classes))
+    for start in starts:
+        assert fitted.loss_ <= minimize(mean_loss, start, method="BFGS").fun + 1e-7
+
+
+def test_an_early_stop_is_reported(made_up):
+    with pytest.warns(ConvergenceWarning, match="stopped after 2 iterations"):
+        VectorScaling(max_iterations=2).fit(*made_up())
+
+
+def plain_objective(
+    parameters: NDArray[np.float64], log_q: NDArray[np.float64], labels: NDArray[np.int64]
+) -> float:
+    """Mean NLL + C/n (Σ (W_jj - 1)² + Σ b_j²) + C (C - 1)/n Σ_{j≠k} W_jk²."""
+    n, classes = log_q.shape
+    matrix, intercept = parameters[:-classes].reshape(classes, classes), parameters[-classes:]
+    nll = -log_softmax(log_q @ matrix.T + intercept, axis=1)[np.arange(n), labels].mean()
+    diagonal = np.diag(matrix)
+    near = ((diagonal - 1) ** 2).sum() + (intercept**2).sum()
+    beside = (matrix**2).sum() - (diagonal**2).sum()
+    return float(nll + classes / n * near + classes * (classes - 1) / n * beside)
+
+
+def test_the_fit_is_the_minimum_of_the_objective(made_up):
+    logits, labels = made_up(ROWS, CLASSES, seed=0)
+    fitted = StructuredMatrixScaling().fit(logits, labels)
+    beta = 1 / TemperatureScaling().fit(logits, labels).temperature_
+    q = (
+        softmax(beta * logits.astype(float), axis=1) * (1 - 1 / (ROWS + 1))
+        + 1 / (ROWS + 1) / CLASSES
+    )
+    start = np.concatenate([np.eye(CLASSES).ravel(), np.zeros(CLASSES)])
+    best = minimize(plain_objective, start, (np.log(q), labels), method="BFGS", tol=1e-10)
+    found = np.concatenate([fitted.matrix_.ravel(), fitted.intercept_])
+    assert plain_objective(found, np.log(q), labels) <= best.fun + 1e-7
+    np.testing.assert_allclose(found, best.x, atol=1e-3)
+    expected = softmax(np.log(q) @ fitted.matrix_.T + fitted.intercept_, axis=1)
+    np.testing.assert_allclose(fitted.predict_proba(logits), expected, atol=1e-12)
+
+
+def test_a_thousand_classes_with_few_points_each_are_fitted_to_the_optimum(made_up):
+    logits, labels = made_up(600, 1000, seed=2)
+    fitted = StructuredMatrixScaling().fit(logits, labels)  # warns where it does not converge
+    assert fitted.nll_ < TemperatureScaling().fit(logits, labels).nll_ + 1 / 600
+
+
+@settings(max_examples=40)
+@given(rows_of_logits, st.integers(0, 10**6), st.sampled_from(["nll", "brier"]))
+def test_a_loss_and_its_gradient_are_those_of_autograd(values, seed, loss):
+    labels = torch.from_numpy(np.random.default_rng(seed).integers(0, values.shape[1], len(values)))
+    z = torch.from_numpy(values).clone().requires_grad_()
+    away = torch.softmax(z, dim=1) - torch.nn.functional.one_hot(labels, values.shape[1])
+    nll = torch.nn.functional.cross_entropy(z, labels, reduction="sum")
+    expected = nll if loss == "nll" else away.square().sum()
+    expected.backward()
+    block = z.detach().clone()
+    assert residuals(block, labels, loss=loss) == pytest.approx(
+        expected.item(), rel=1e-12, abs=1e-13
+    )
+    torch.testing.assert_close(block, z.grad, rtol=1e-9, atol=1e-14)
