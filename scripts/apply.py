@@ -25,7 +25,7 @@ import pipeline  # noqa: F401  (before NumPy and torch: it says how their thread
 # isort: split
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 from calibrators.base import Calibrator
 from calibrators.files import atomic_path
@@ -40,8 +40,6 @@ from pipeline.own.options import add_options
 from pipeline.own.read import check_is_file
 
 ROWS_AT_ONCE = 100_000
-TABLES = (".csv", ".parquet")
-"""Endings of the tables that are written."""
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -67,7 +65,7 @@ def apply(options: argparse.Namespace) -> None:
         InputError: a file that is missing, damaged or does not fit the calibrator; one line.
     """
     ending = options.output.suffix.lower()
-    if ending not in (".npz", *TABLES):
+    if ending not in (".npz", ".csv", ".parquet"):
         raise InputError(f"--output {options.output}: end its name with .npz, .csv or .parquet")
     check_is_file(options.calibrator, "a saved calibrator")
     for path in (options.calibrator, options.file):
@@ -79,30 +77,24 @@ def apply(options: argparse.Namespace) -> None:
     check_replaceable(options.output, "--output", columns)
     choices = Choices(options.values, classes=options.classes, ignore=options.ignore)
     points, groups = read_points(options.file, calibrator, choices)
-    parts = [slice(k, k + ROWS_AT_ONCE) for k in range(0, len(points), ROWS_AT_ONCE)]
-    named = [{} if groups is None else {"groups": groups[part]} for part in parts]
-    probabilities = np.concatenate(
-        [calibrator.predict_proba(points[at], **of) for at, of in zip(parts, named, strict=True)]
-    )
-    if ending in TABLES:
-        with atomic_path(options.output) as temporary:
-            _write_table(temporary, probabilities, columns)
-    else:
+    parts = []
+    for start in range(0, len(points), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        named = {} if groups is None else {"groups": groups[rows]}
+        parts.append(calibrator.predict_proba(points[rows], **named))
+    probabilities = np.concatenate(parts)
+    if ending == ".npz":
         known: dict[str, Any] = {"class_names": np.array(names)} if names else {}
         write_npz(options.output, probabilities=probabilities, **known)
+    else:  # with all digits, so that reading it gives the same numbers
+        table = pd.DataFrame(probabilities, columns=columns)
+        with atomic_path(options.output) as temporary:
+            if ending == ".csv":
+                table.to_csv(temporary, index=False, lineterminator="\n")
+            else:
+                table.to_parquet(temporary, index=False)
     n, classes = probabilities.shape
     say(f"wrote {options.output}: {n} points, {classes} classes, {type(calibrator).__name__}")
-
-
-def _write_table(path: Path, probabilities: NDArray[np.float64], columns: list[str]) -> None:
-    """With all digits, so that reading it gives the same numbers."""
-    import pandas as pd
-
-    table = pd.DataFrame(probabilities, columns=columns)
-    if path.suffix.lower() == ".csv":
-        table.to_csv(path, index=False, lineterminator="\n")
-    else:
-        table.to_parquet(path, index=False)
 
 
 if __name__ == "__main__":

@@ -43,8 +43,7 @@ import pipeline  # (before NumPy and torch: it says how their threads wait)
 
 # isort: split
 
-from hydra.utils import get_class
-from omegaconf import DictConfig
+from omegaconf import open_dict
 
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
@@ -59,10 +58,12 @@ from pipeline.own.options import Options, parsed
 from pipeline.own.read import check_is_file, check_is_given
 from pipeline.own.results import write_results
 from pipeline.own.size import affordable_draws, check_fits
-from pipeline.own.utilities import aim_at, own_utilities, takes_utilities
+from pipeline.own.utilities import own_utilities, takes
 from pipeline.scoring.choice import REPAIRS
 from pipeline.scoring.files import score_files
 from pipeline.scoring.points import absent_in_calibration, find_logits
+
+_composed = cache(composed)  # each stage asks for the settings again
 
 
 def parse(arguments: Sequence[str] | None = None) -> Options:
@@ -72,60 +73,43 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
 
 def settings_of(options: Options, calibrator: str = "uncalibrated") -> Settings:
     """The pipeline's configuration for this file, as the stages take it."""
-    overrides = [
-        "benchmark=file",
-        f"tuning={options.tuning}",
-        f"splits.count={options.splits}",
-        f"seed={options.seed}",
-        f"jobs={options.jobs}",
-        *options.evaluation,
+    overrides = (
+        *("benchmark=file", f"tuning={options.tuning}", f"splits.count={options.splits}"),
+        *(f"seed={options.seed}", f"jobs={options.jobs}", *options.evaluation),
         f"calibrator={calibrator}",
-    ]
-    config = _with_choices(deepcopy(_composed(tuple(overrides))), options)
-    if options.own and takes_utilities(calibrator):
-        aim_at(config, [f"u_{kind}" for kind in options.calibrate_for])
-    return _with_texts(resolved(config), options)
-
-
-@cache
-def _composed(overrides: tuple[str, ...]) -> DictConfig:
-    """Composed once: each stage asks for the settings again."""
-    return composed(overrides)
-
-
-def _with_choices(config: DictConfig, options: Options) -> DictConfig:
-    """What is set after composing: it needs no quoting for Hydra's grammar then."""
+    )
+    config = deepcopy(_composed(overrides))
+    # What follows is set after composing: it needs no quoting for Hydra's grammar then.
     config.device = options.device
     config.evaluation.own = options.own
+    if options.calibrate_for and options.own and takes(calibrator, "utilities"):
+        with open_dict(config.calibrator):
+            config.calibrator.utilities = [options.own[f"u_{k}"] for k in options.calibrate_for]
+            config.calibrator.standard = False
     if options.draws is not None:
         config.evaluation.floor_repetitions = options.draws
     if options.given_splits:
         shares = [sizes["calibration"] / sum(sizes.values()) for sizes in options.given_splits]
         config.splits.count = len(shares)
         config.splits.calibration_fraction = sum(shares) / len(shares)
-    benchmark = config.benchmark
-    benchmark.name = re.sub(r"[^\w-]+", "_", options.file.stem) or "file"
-    benchmark.precomputed = None
-    benchmark.source.path = "set last"
+    config.benchmark.name = re.sub(r"[^\w-]+", "_", options.file.stem) or "file"
+    config.benchmark.precomputed = None
+    config.benchmark.source.path = "set last"
     if options.similarity is not None:
-        benchmark.similarity = {
+        config.benchmark.similarity = {
             "_target_": f"{pipeline.__name__}.sources.similarity.file_similarity",
             "path": str(options.similarity),
         }
-    return config
-
-
-def _with_texts(settings: Settings, options: Options) -> Settings:
-    """Paths and texts of the person, set last: OmegaConf would resolve `${…}` and `???` in them."""
-    test = None if options.test is None else str(options.test)
+    settings = resolved(config)
+    # The person's paths and texts are set last: OmegaConf would resolve `${…}` and `???` in them.
     names = ("values", "groups", "clusters", "classes", "ignore")
-    texts = {"path": str(options.file), "test": test, **{k: getattr(options, k) for k in names}}
-    tested = "" if options.test is None else f", tested on {options.test.stem}"
-    benchmark = replace(
-        settings.benchmark,
-        title=options.title or f"{options.file.stem}{tested}",
-        source={**settings.benchmark.source, **texts},
-    )
+    texts: dict[str, Any] = {name: getattr(options, name) for name in names}
+    texts |= {"path": str(options.file), "test": None}
+    title = options.file.stem
+    if options.test is not None:
+        texts["test"], title = str(options.test), f"{title}, tested on {options.test.stem}"
+    source = {**settings.benchmark.source, **texts}
+    benchmark = replace(settings.benchmark, title=options.title or title, source=source)
     paths = replace(settings.paths, data=options.output / "data", results=options.output)
     return replace(settings, benchmark=benchmark, paths=paths)
 
@@ -164,7 +148,12 @@ def score(options: Options) -> None:
     )
     say(f"wrote {options.output / 'report.html'}, the page, and the files beside it")
     if options.save is not None:
-        _save(options)
+        on_all = not options.given_splits if options.save_on is None else options.save_on == "all"
+        calibrator = fit_to_keep(settings_of(options, str(options.method)), on_all)
+        fitted = "all points" if on_all else "the calibration points"
+        unscored = "" if options.method in options.methods else " and not scored here"
+        saved = calibrator.save(str(options.save))
+        say(f"wrote {saved}: {options.method} fitted on {fitted}{unscored}; see scripts/apply.py")
 
 
 def prepared(options: Options) -> tuple[Options, int]:
@@ -184,36 +173,38 @@ def prepared(options: Options) -> tuple[Options, int]:
     take(options.output, names_of(settings.benchmark.name))
     general = any(getattr(options, kind) for kind in ("similarity", "losses", "gain", "utility"))
     check_fits(options.file, {name: settings_of(options, name) for name in options.used}, general)
-    _read(settings)
-    options = replace(options, draws=affordable_draws(settings))
-    if options.draws is not None and options.draws < settings.evaluation.floor_repetitions:
-        say(f"many points: {options.draws} redrawn label vectors behind each noise floor")
-    record = find_logits(settings).details
+    try:
+        run_logits([settings])
+    except UnitsFailed as error:  # the benchmark has the name of the file, which is told
+        told = str(error).removeprefix(f"{settings.benchmark.name}: ")
+        raise UnitsFailed(told) from error
+    draws = affordable_draws(settings)
+    options = replace(options, draws=draws)
+    if draws < settings.evaluation.floor_repetitions:
+        say(f"many points: {draws} redrawn label vectors behind each noise floor")
+    cached = find_logits(settings)
+    record = cached.details
     options = replace(options, given_splits=tuple(record.get("given_splits", ())))
     figures, priced = not options.quick, options.losses is not None
     take(options.output, names_of_options(figures, priced, "groups" in record))
-    _tell_absent_classes(settings_of(options), record)
-    options = replace(options, methods=_fitting_methods(options, record))
     names = record.get("class_names") or [str(k) for k in range(record["classes"])]
-    return replace(options, own=own_utilities(options.own_files, names)), int(record["n"])
-
-
-def _tell_absent_classes(settings: Settings, record: Mapping[str, Any]) -> None:
-    """Say which classes have no calibration point in some split."""
-    names = record.get("class_names") or range(record["classes"])
-    for number, splits in absent_in_calibration(settings, find_logits(settings)).items():
+    settings = settings_of(options)
+    for number, splits in absent_in_calibration(settings, cached).items():
         say(
             f"class {names[number]} has no calibration point in {splits} of "
             f"{settings.splits.count} splits; a method that learns class by class (vector, "
             "isotonic, dirichlet) cannot learn it there"
         )
+    options = replace(options, methods=_fitting_methods(options, record))
+    return replace(options, own=own_utilities(options.own_files, names)), int(record["n"])
 
 
 def _fitting_methods(options: Options, record: Mapping[str, Any]) -> tuple[str, ...]:
     """The methods that can be fitted to the points, with the one that repairs groups.
 
     Raises:
-        UsageError: a method that the person named needs groups, and there are none.
+        UsageError: a method that the person named needs groups, and there are none; there are
+            weights, which no method takes, or not the one to save.
     """
     if "groups" not in record:
         for method in options.used:
@@ -221,50 +212,21 @@ def _fitting_methods(options: Options, record: Mapping[str, Any]) -> tuple[str, 
                 raise UsageError(f"{method}: needs groups; name their column: --groups NAME")
     elif options.may_add and not options.calibrate_for:
         options = replace(options, methods=(*options.methods, REPAIRS))
-    return _with_weights(options) if "weights" in record else options.methods
-
-
-def _with_weights(options: Options) -> tuple[str, ...]:
-    """The methods whose fits take weights.
-
-    Raises:
-        UsageError: none of the methods does, or the one to save does not.
-    """
-    takes = []
-    for method in options.used:
-        kind: Any = get_class(settings_of(options, method).calibrator["_target_"])
-        if kind.takes_weights:
-            takes.append(method)
-        elif method == options.method:
-            raise UsageError(f"--method {method}: cannot be fitted with weights; save another one")
-    takes = [method for method in options.methods if method in takes]
-    if not takes:
+    if "weights" not in record:
+        return options.methods
+    if options.method is not None and not takes(options.method, "weights"):
+        raise UsageError(
+            f"--method {options.method}: cannot be fitted with weights; save another one"
+        )
+    methods = tuple(method for method in options.methods if takes(method, "weights"))
+    if not methods:
         raise UsageError(f"{options.file}: weights, which no method takes that --methods names")
-    if left_out := [method for method in options.methods if method not in takes]:
+    if left_out := [method for method in options.methods if method not in methods]:
         say(
             f"weights: {', '.join(left_out)} cannot be fitted with weights; left out (to include "
             "them, draw points in proportion to their weights)"
         )
-    return tuple(takes)
-
-
-def _read(settings: Settings) -> None:
-    """Make the logits; messages name the file, not the benchmark that has its name."""
-    try:
-        run_logits([settings])
-    except UnitsFailed as error:
-        name = settings.benchmark.name
-        raise UnitsFailed(str(error).removeprefix(f"{name}: ")) from error
-
-
-def _save(options: Options) -> None:
-    """Fit the method to save on all points, or on the calibration points where these are given."""
-    on_all = not options.given_splits if options.save_on is None else options.save_on == "all"
-    calibrator = fit_to_keep(settings_of(options, str(options.method)), on_all)
-    points = "all points" if on_all else "the calibration points"
-    unscored = "" if options.method in options.methods else " and not scored here"
-    saved = calibrator.save(str(options.save))
-    say(f"wrote {saved}: {options.method} fitted on {points}{unscored}; see scripts/apply.py")
+    return methods
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ comes from labels drawn from the method's own probabilities (metrics.resampling)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -30,13 +30,19 @@ from metrics.resampling import LARGEST, NoiseFloor, redrawn_outcomes, resampled_
 from pipeline.harness.artifacts import write_json, write_text
 from pipeline.harness.settings import Evaluation
 from pipeline.harness.units import Unit
-from pipeline.own.decisions_text import decision_curve_figure, decisions_table
 from pipeline.own.utilities import actions_of
-from pipeline.reporting.style import save_figure
+from pipeline.reporting.names import method_name
+from pipeline.reporting.style import NOTE_COLOR, house_style, legend_below, look, save_figure
+from pipeline.reporting.wording import TextTable, with_half
+from pipeline.scoring.choice import ROUNDING, cheapest
 from pipeline.scoring.held_out import HeldOut, held_out
 from pipeline.scoring.inference import FEWEST_SPLITS, paired_difference
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 Record = dict[str, Any]
+Floats = NDArray[np.float64]
 THRESHOLDS = np.round(np.arange(0.01, 1, 0.01), 2)
 TINY = 1e-300
 MOST_SAVINGS = 1 << 27
@@ -58,29 +64,28 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
         entry: the losses in `evaluation.own`.
         units: fitted, of one benchmark.
     """
-    losses: NDArray[np.float64] = instantiate(entry, _convert_="all").losses[0].numpy()
+    losses: Floats = instantiate(entry, _convert_="all").losses[0].numpy()
     names = actions_of(entry["path"])
     by_split: dict[str, list[dict[str, Any]]] = {}
     drawn: dict[str, Any] = {}  # summed over the splits, because of their size
     for unit in units:
-        test = held_out(unit, "cpu")
-        p, rows_sum_to_one = test.probabilities.numpy(), test.rows_sum_to_one
-        taken = decisions(losses, p, test.labels.numpy(), rows_sum_to_one=rows_sum_to_one)
-        by_split.setdefault(unit.calibrator, []).append(_priced(losses, test, taken, unit))
-        if rows_sum_to_one:
+        test, method = held_out(unit, "cpu"), unit.calibrator
+        p, labels, is_whole = test.probabilities.numpy(), test.labels.numpy(), test.rows_sum_to_one
+        taken = decisions(losses, p, labels, rows_sum_to_one=is_whole)
+        by_split.setdefault(method, []).append(_priced(losses, test, taken, unit))
+        if is_whole:
             by_chance = _savings_by_chance(losses, test, taken, unit.settings.evaluation)
-            drawn[unit.calibrator] = drawn.get(unit.calibrator, 0) + by_chance
+            drawn[method] = drawn.get(method, 0) + by_chance
     priced = {
         method: {key: np.array([split[key] for split in splits]) for key in splits[0]}
         for method, splits in by_split.items()
     }
     first = next(iter(priced.values()))
     constant = first["constant"].mean(axis=0)
-    best = int(constant.argmin())
-    share = first["points"][0] / test.population
-    costs = {method: (values["cost"], values["drawn"]) for method, values in priced.items()}
+    best, share = int(constant.argmin()), first["points"][0] / test.population
+    references = {method: (values["cost"], values["drawn"]) for method, values in priced.items()}
     always = first["constant"][:, best], first["drawn_constant"][:, best]
-    references = costs | {f"always {names[best]}": always}
+    references[f"always {names[best]}"] = always
     record: Record = {
         "losses": str(entry["path"]),
         "actions": names,
@@ -89,7 +94,13 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
         "splits": len(first["cost"]),
         "methods": {
             method: {
-                **_method_record(values, names, share, drawn.get(method)),
+                **_mean(values["cost"], share, "cost", values["drawn"]),
+                **_mean(values["expected"], share, "expected"),
+                "actions": {
+                    name: {key: float(values[key][:, action].mean()) for key in ("share", "gap")}
+                    for action, name in enumerate(names)
+                },
+                "otherwise": _otherwise(values["savings"], drawn.get(method), names),
                 "against": {
                     other: _mean(
                         values["cost"] - cost, share, "difference", values["drawn"] - draws
@@ -112,41 +123,21 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
     return record
 
 
-def _method_record(
-    values: Mapping[str, NDArray[np.float64]], names: Sequence[str], share: float, drawn: Any
-) -> Record:
-    """The costs of one method, its share and gap per action, and the better action of hindsight.
-
-    Args:
-        values: what `_priced` returns, one entry per split; drawn: [R, K, K], the savings by chance
-            summed over the splits, or None.
-    """
-    return {
-        **_mean(values["cost"], share, "cost", values["drawn"]),
-        **_mean(values["expected"], share, "expected"),
-        "actions": {
-            name: {key: float(values[key][:, action].mean()) for key in ("share", "gap")}
-            for action, name in enumerate(names)
-        },
-        "otherwise": _otherwise(
-            values["savings"].mean(axis=0),
-            None if drawn is None else drawn / len(values["cost"]),
-            names,
-        ),
-    }
-
-
-def _priced(
-    losses: NDArray[np.float64], test: HeldOut, taken: Decisions, unit: Unit
-) -> dict[str, Any]:
+def _priced(losses: Floats, test: HeldOut, taken: Decisions, unit: Unit) -> dict[str, Any]:
     """One method on one split: mean costs, share and gap of each action, and net benefits.
 
     `drawn` [B] and `drawn_constant` [K, B]: the costs under draws of the points, the same for every
-    method; none where tests need none.
+    method; none where there are many splits, whose tests need none.
     """
-    p, labels, actions = test.probabilities.numpy(), test.labels.numpy(), losses.shape[1]
+    labels, actions, evaluation = test.labels.numpy(), losses.shape[1], unit.settings.evaluation
     weights = np.ones(len(labels)) if test.weights is None else test.weights
-    drawn = np.concatenate([np.empty((0, len(labels))), *_resampled(test, unit)]) * weights
+    numbers, count = test.points, test.population
+    if test.clusters is not None:
+        numbers, count = test.clusters, test.cluster_count
+    is_drawn = unit.settings.splits.count < FEWEST_SPLITS and count <= LARGEST
+    draws, seed = evaluation.bootstrap_repetitions * is_drawn, evaluation.noise_seed
+    times = resampled_weights(torch.from_numpy(numbers), count, draws, seed)
+    drawn = np.concatenate([np.empty((0, len(labels))), *map(np.asarray, times)]) * weights
     drawn /= np.maximum(drawn.sum(axis=1, keepdims=True), TINY)
     priced = {
         "drawn": drawn @ np.asarray(taken.realized),
@@ -160,64 +151,129 @@ def _priced(
         "share": np.bincount(taken.actions, weights, actions) / weights.sum(),
     }
     if len(losses) == 2:
-        priced["curve"] = net_benefit(p[:, 1].clip(0, 1), labels, THRESHOLDS, weights)
+        p = test.probabilities.numpy()[:, 1].clip(0, 1)
+        priced["curve"] = net_benefit(p, labels, THRESHOLDS, weights)
         priced["always"] = net_benefit(np.ones(len(labels)), labels, THRESHOLDS, weights)
     return priced
 
 
-def _resampled(test: HeldOut, unit: Unit) -> Iterator[NDArray[np.float64]]:
-    """How often each point is drawn, [r, n] at a time; nothing where there are many splits."""
-    evaluation, few = unit.settings.evaluation, unit.settings.splits.count < FEWEST_SPLITS
-    numbers, count = test.points, test.population
-    if test.clusters is not None:
-        numbers, count = test.clusters, test.cluster_count
-    draws = evaluation.bootstrap_repetitions * (few and count <= LARGEST)
-    for weights in resampled_weights(
-        torch.from_numpy(numbers), count, draws, evaluation.noise_seed
-    ):
-        yield np.asarray(weights)
-
-
 def _savings_by_chance(
-    losses: NDArray[np.float64], test: HeldOut, taken: Decisions, evaluation: Evaluation
-) -> NDArray[np.float64]:
+    losses: Floats, test: HeldOut, taken: Decisions, evaluation: Evaluation
+) -> Floats:
     """`swap_savings` under labels drawn from the forecast: [R, K, K]."""
-    count = losses.shape[1]
-    repetitions = min(evaluation.floor_repetitions, max(1, MOST_SAVINGS // count**2))
+    repetitions = min(evaluation.floor_repetitions, max(1, MOST_SAVINGS // losses.shape[1] ** 2))
     forecast, points = Forecast(test.probabilities), torch.from_numpy(test.points)
     draws = redrawn_outcomes(forecast, points, repetitions, evaluation.noise_seed)
     saved = [swap_savings(losses, taken.actions, draw.labels, test.weights) for _, draw in draws]
     return np.asarray(torch.cat(saved))
 
 
-def _otherwise(
-    savings: NDArray[np.float64], drawn: NDArray[np.float64] | None, names: Sequence[str]
-) -> Record:
+def _otherwise(savings: Floats, drawn: Floats | None, names: Sequence[str]) -> Record:
     """The better action instead of one that was chosen, of all such pairs the one that saves most.
 
     Args:
-        savings: mean over splits, [K, K]; drawn: the same under drawn labels, [R, K, K].
+        savings: by split, [J, K, K]; drawn: those by chance summed over the splits, [R, K, K].
     """
-    action, instead = divmod(int(savings.argmax()), len(names))
-    saved = float(savings[action, instead])
+    mean = savings.mean(axis=0)
+    action, instead = divmod(int(mean.argmax()), len(names))
+    saved = float(mean[action, instead])
     record: Record = {"action": names[action], "instead": names[instead], "saved": saved}
     if drawn is None or not len(drawn):
         return record | {"floor_q95": None, "p_value": None}
-    floor = NoiseFloor.of(drawn.max(axis=(1, 2)), saved)
+    floor = NoiseFloor.of((drawn / len(savings)).max(axis=(1, 2)), saved)
     return record | {"floor_q95": floor.q95, "p_value": floor.p_value}
 
 
-def _mean(
-    values: NDArray[np.float64], share: float, name: str, draws: Any = ()
-) -> dict[str, float | None]:
+def _mean(values: Floats, share: float, name: str, draws: Any = ()) -> dict[str, float | None]:
     """Mean over splits and half of its 95 % interval, None where it is not known.
 
     Args:
         values: [J]; draws: [J, B], the same under resampled points.
     """
     drawn = np.mean(draws, axis=0) if np.size(draws) else None
-    found = paired_difference(
-        values, 0 * values, share, drawn, None if drawn is None else 0 * drawn
-    )
+    none = None if drawn is None else 0 * drawn
+    found = paired_difference(values, 0 * values, share, drawn, none)
     half = None if np.isnan(found.half_width) else found.half_width
     return {name: float(values.mean()), f"{name}_half_width": half}
+
+
+def decisions_table(record: Record) -> TextTable:
+    """One line per method: costs, differences, and the action that is misjudged most."""
+    methods: Mapping[str, Any] = record["methods"]
+    always, best, splits = f"always {record['best_constant']}", cheapest(methods), record["splits"]
+    heading = [
+        "Method", "mean loss", "foreseen", f"against {always}",
+        f"against {method_name(best)}", "most misjudged action", "another action would save",
+    ]  # fmt: skip
+    rows = []
+    for method, priced in methods.items():
+        name, action = max(priced["actions"].items(), key=lambda of: abs(of[1]["gap"]))
+        saves, other = "nothing", priced["otherwise"]
+        if (saved := other["saved"]) > ROUNDING:
+            floor = other["floor_q95"]
+            chance = "unknown" if floor is None else f"{floor:.2g}"
+            saves = (
+                f"{other['instead']} instead of {other['action']}: {saved:.2g} (chance {chance})"
+            )
+        to_best = "–" if method == best else with_half(priced["against"][best], "difference")
+        rows.append(
+            [
+                method_name(method),
+                with_half(priced, "cost"),
+                f"{priced['expected']:.3g}",
+                with_half(priced["against"][always], "difference"),
+                to_best,
+                f"{name} {action['gap']:+.2g} ({100 * action['share']:.0f} %)",
+                saves,
+            ]
+        )
+    constants = ", ".join(f"{name} {cost:.3g}" for name, cost in record["constant"].items())
+    over = f", mean over {splits} splits ± half of a 95 % interval" if splits > 1 else ""
+    note = (
+        f"At each test point the action of least expected loss is taken. Mean loss: what this costs"
+        f"{over}. Foreseen: what the probabilities expect it to cost. Against: "
+        "the difference; negative is cheaper. Most misjudged action: the one with the largest sum "
+        "of realized minus expected loss, divided by all points (decision calibration, Zhao et al. "
+        "2021), and how often it is taken. Another action would save: one action instead of "
+        "another, wherever that one is taken (swap regret). The table has the change that saves "
+        "most, found with the labels known, and what chance alone saves at most in 95 % of cases. "
+        f"One action for all points costs: {constants}; the best of these is the reference. "
+        "decisions.json has all pairs of methods."
+    )
+    return TextTable("Decisions", heading, rows, note)
+
+
+def decision_curve_figure(curve: Record) -> Figure:
+    """Net benefit over thresholds per method, with acting always and never (Vickers & Elkin 2006).
+
+    A vertical line marks the threshold of the user's losses, if they have one.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    from metrics.plots.drawing import plain
+
+    thresholds, handles = curve["thresholds"], []
+    with house_style():
+        figure = Figure(figsize=(5.2, 3.8), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(thresholds, curve["always"], color=NOTE_COLOR, linewidth=1)
+        axes.axhline(0, color=NOTE_COLOR, linewidth=1, linestyle=(0, (4, 2)))
+        for method, values in curve["methods"].items():
+            style = look(method)
+            axes.plot(thresholds, values, **style.line)
+            handles.append(Line2D([], [], label=plain(method_name(method)), **style.line))
+        handles.append(Line2D([], [], color=NOTE_COLOR, lw=1, label="act always"))
+        handles.append(Line2D([], [], color=NOTE_COLOR, lw=1, ls=(0, (4, 2)), label="never act"))
+        if curve["own_threshold"] is not None:
+            axes.axvline(curve["own_threshold"], color=NOTE_COLOR, linewidth=0.8, linestyle=":")
+            axes.annotate(
+                "these losses", (curve["own_threshold"], 0.98), xycoords=("data", "axes fraction"),
+                xytext=(3, 0), textcoords="offset points", va="top", color=NOTE_COLOR,
+            )  # fmt: skip
+        best = max(max(values) for values in [curve["always"], *curve["methods"].values()])
+        axes.set(xlim=(0, 1), ylim=(-0.25 * max(best, 0.01), 1.08 * max(best, 0.01)))
+        axes.set_xlabel(f"Threshold: act on {plain(curve['event'])} where its probability exceeds")
+        axes.set_ylabel("Net benefit, share of points")
+        legend_below(figure, handles, "Higher is better.")
+    return figure

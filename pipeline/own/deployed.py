@@ -38,16 +38,16 @@ def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
     if not on_all:
         points, _ = indices_of(settings, cached, 0)
         logits, labels = logits_at(cached, points), labels[points]
-    record = cached.details
-    calibrator: Any = instantiate(settings.calibrator, _convert_="all")
-    groups = groups_at(cached, points, calibrator)
-    calibrator.fit(logits, labels, sample_weight=weights_at(cached, points), **groups)
+    fitted: Calibrator = instantiate(settings.calibrator, _convert_="all")
+    groups = groups_at(cached, points, fitted)
+    fitted.fit(logits, labels, sample_weight=weights_at(cached, points), **groups)
+    kept: dict[str, Any] = {"takes_": cached.details.get("origin", {}).get("values", "logits")}
     if groups:
-        calibrator.groups_from_ = settings.benchmark.source.get("groups") or "groups"
-    calibrator.takes_ = record.get("origin", {}).get("values", "logits")
-    if "class_names" in record:
-        calibrator.class_names_ = np.array(record["class_names"])
-    fitted: Calibrator = calibrator
+        kept["groups_from_"] = settings.benchmark.source.get("groups") or "groups"
+    if "class_names" in cached.details:
+        kept["class_names_"] = np.array(cached.details["class_names"])
+    for name, value in kept.items():
+        setattr(fitted, name, value)
     return fitted
 
 
@@ -56,27 +56,30 @@ def read_points(
 ) -> tuple[NDArray[np.float32], NDArray[np.str_] | None]:
     """Read the points of `path` as logits [n, C], or as logarithms of probabilities; their groups.
 
-    The groups [n] are None unless the calibrator has patches of groups.
-
-    Args:
-        path: a file as score.py takes it, without labels. The columns of a table, and an array
-            with `class_names`, are matched with the calibrator's classes by name. For two classes
-            one column is enough.
-        choices: `values` "logits" takes what looks like probabilities or votes for logits.
+    The groups [n] are None unless the calibrator has patches of groups. The file is as score.py
+    takes it, without labels. The columns of a table, and an array with `class_names`, are matched
+    with the calibrator's classes by name. For two classes one column is enough.
 
     Raises:
         InputError: one line with file, field and fix.
     """
     takes = str(getattr(calibrator, "takes_", calibrator.inputs))
     named = str(getattr(calibrator, "groups_from_", ""))
-    held: Any = read(path, lambda name: name in ("class_names", named))
+    held = read(path, lambda name: name in ("class_names", named))
     with naming(path):
         (held,) = without_ignored([held], choices.ignore)
         if named and named not in held:
             raise InputError(f"no `{named}`, which names each point's group; add it")
         groups: Any = held.pop(named) if named else None
         choices = replace(choices, values=choices.values if takes == "logits" else takes)
-        known = _classes_of(calibrator)
+        names = getattr(calibrator, "class_names_", None)
+        if names is None and calibrator.classes_.dtype.kind == "U":
+            names = calibrator.classes_
+        if names is None:
+            names = getattr(calibrator, "feature_names_in_", None)
+        places = np.arange(calibrator.n_features_in_)
+        texts = [str(name) for name in (places if names is None else names)]
+        known = Labels(texts, places, is_text=names is not None, are_known=True)
         given = answers_of(held, list(held), known, choices, takes)
         logits: NDArray[np.float32] = with_logits(given, choices.values).matrix
         if logits.shape[1] != calibrator.n_features_in_:
@@ -87,15 +90,3 @@ def read_points(
         if groups is not None:
             groups = text_of(groups, len(logits), named)
     return logits[:, given.labels], groups
-
-
-def _classes_of(calibrator: Calibrator) -> Labels:
-    """The names of the calibrator's columns, in their order; else 0 … C-1."""
-    names = getattr(calibrator, "class_names_", None)
-    if names is None and calibrator.classes_.dtype.kind == "U":
-        names = calibrator.classes_
-    if names is None:
-        names = getattr(calibrator, "feature_names_in_", None)
-    places = np.arange(calibrator.n_features_in_)
-    texts = [str(name) for name in (places if names is None else names)]
-    return Labels(texts, places, is_text=names is not None, are_known=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from calibrators.files import read_archive
@@ -26,16 +27,15 @@ ALWAYS = (
 
 def names_of(benchmark: str) -> list[str]:
     """Return the files that every run writes for a benchmark; `*` matches several names."""
-    own = [f"scores/{benchmark}{end}" for end in (".csv", ".ecdf.csv", ".json")]
+    scores = [f"scores/{benchmark}{end}" for end in (".csv", ".ecdf.csv", ".json")]
     folders = [f"data/fits/{benchmark}", f"data/scores/{benchmark}"]
-    return [*ALWAYS, *own, *folders, f"data/logits/{benchmark}.npz"]
+    return [*ALWAYS, *scores, *folders, f"data/logits/{benchmark}.npz"]
 
 
 def names_of_options(figures: bool, priced: bool, grouped: bool) -> list[str]:
     """What a run writes with some options: figures, costs of decisions, groups."""
-    pictures = ["ecdf", "worst_*"] if figures else []
+    pictures = ["ecdf", "worst_*", *(["decision_curve"] if priced else [])] if figures else []
     names = ["decisions.json", "decisions.md"] if priced else []
-    pictures += ["decision_curve"] if priced and figures else []
     names += [f"{name}.{kind}" for name in pictures for kind in PICTURES]
     return [*names, *(["groups.csv"] if grouped else [])]
 
@@ -48,12 +48,12 @@ def take(folder: Path, names: Sequence[str]) -> None:
     """
     taken = taken_in(folder)
     new = [name for name in names if name not in taken]
-    paths = [path for name in new for path in folder.glob(name)]
-    if found := sorted(path.relative_to(folder).as_posix() for path in paths):
+    found = sorted(path.relative_to(folder) for name in new for path in folder.glob(name))
+    if found:
         more = f" and {len(found) - 3} more" if len(found) > 3 else ""
         raise UsageError(
-            f"--output {folder}: holds {', '.join(found[:3])}{more}, not written by this program "
-            "or by an earlier version; name another folder, or move them"
+            f"--output {folder}: holds {', '.join(map(str, found[:3]))}{more}, not written by this "
+            "program or by an earlier version; name another folder, or move them"
         )
     if new:
         try:
@@ -91,33 +91,26 @@ def give_back(folder: Path) -> None:
 
 
 def check_replaceable(path: Path, option: str, columns: Sequence[str] | None = None) -> None:
-    """Raise `InputError` if a file exists that the programs did not write.
+    """Raise `InputError` if the file that `option` names exists and the programs did not write it.
 
-    Args:
-        path: where a program is about to write.
-        option: the option that names it.
-        columns: of a table of probabilities; None: a calibrator, or probabilities in an npz.
+    `columns` are those of a table of probabilities, which also may be in an npz; None: a calibrator
+    is about to be written.
     """
-    if not path.exists():
-        return
-    try:
-        if path.suffix == ".npz" and columns is None:
-            read_archive(path)
-            return
-        if path.suffix == ".npz":
-            if set(array_names(path)) <= {"probabilities", "class_names"}:
-                return
-        elif columns is not None and _columns_of(path) == list(columns):
-            return
-    except (InputError, OSError, ValueError):
-        pass
-    raise InputError(f"{option} {path}: another file has this name; move it, or name another")
-
-
-def _columns_of(path: Path) -> list[str]:
     import pandas as pd
     import pyarrow.parquet
 
-    if path.suffix.lower() == ".csv":
-        return [str(name) for name in pd.read_csv(path, nrows=0).columns]
-    return [str(name) for name in pyarrow.parquet.read_schema(path).names]
+    if not path.exists():
+        return
+    with suppress(InputError, OSError, ValueError):
+        if columns is None:
+            read_archive(path)
+            return
+        if path.suffix == ".npz":
+            is_ours = set(array_names(path)) <= {"probabilities", "class_names"}
+        elif path.suffix.lower() == ".csv":
+            is_ours = list(pd.read_csv(path, nrows=0)) == list(columns)
+        else:
+            is_ours = pyarrow.parquet.read_schema(path).names == list(columns)
+        if is_ours:
+            return
+    raise InputError(f"{option} {path}: another file has this name; move it, or name another")

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from pipeline.harness.command import CONF, Parser, known_instead
-from pipeline.own.utilities import OWN, takes_utilities
+from pipeline.own.utilities import OWN, takes
 from pipeline.reporting.names import METHODS
 
 QUICK_METHODS, QUICK_SPLITS = ("uncalibrated", "temperature", "vector"), 3
@@ -156,18 +156,18 @@ def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> Options:
     parser = Parser(doc)
     add_options(parser, [held.name for held in fields(Options) if held.metadata])
     given = vars(parser.parse_args(arguments))
-    many = {name: tuple(dict.fromkeys(given[name])) for name in ("methods", "calibrate_for")}
-    options = Options(**{**given, **many})
-    splits = QUICK_SPLITS if options.quick else 10
-    options = replace(
-        options,
-        evaluation=QUICK_EVALUATION if options.quick else (),
-        may_add=not options.methods,
-        methods=options.methods or (QUICK_METHODS if options.quick else tuple(METHODS)),
-        splits=splits if options.splits is None else options.splits,
-    )
-    if options.save is not None and options.method is None and len(options.methods) == 1:
-        options = replace(options, method=options.methods[0])
+    named, quick = tuple(dict.fromkeys(given["methods"])), given["quick"]
+    given |= {
+        "methods": named or (QUICK_METHODS if quick else tuple(METHODS)),
+        "may_add": not named,
+        "calibrate_for": tuple(dict.fromkeys(given["calibrate_for"])),
+        "evaluation": QUICK_EVALUATION if quick else (),
+    }
+    if given["splits"] is None:
+        given["splits"] = QUICK_SPLITS if quick else 10
+    if given["save"] is not None and given["method"] is None and len(given["methods"]) == 1:
+        given["method"] = given["methods"][0]
+    options = Options(**given)
     if (mistake := _mistake_in(options)) is not None:
         parser.error(mistake)
     return options
@@ -178,7 +178,7 @@ def _mistake_in(options: Options) -> str | None:
     for kind in options.calibrate_for:
         if kind not in options.own_files:
             return f"--calibrate-for {kind}: give its file, too: --{kind} FILE.csv"
-    if options.calibrate_for and not any(map(takes_utilities, options.used)):
+    if options.calibrate_for and not any(takes(k, "utilities") for k in options.used):
         return "--calibrate-for: only patching and logit_shift calibrate for a utility; add one"
     if options.save is None:
         return "--method: say where to with --save FILE.npz" if options.method else None

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
 
 from metrics.registry import METRICS
 from pipeline.harness.artifacts import CorruptFile, write_json
 from pipeline.harness.code import as_typed
 from pipeline.harness.settings import Settings
 from pipeline.harness.units import Unit
-from pipeline.own.decisions import decisions_of, write_decisions
-from pipeline.own.decisions_text import decisions_table
-from pipeline.own.utilities import aim_of
+from pipeline.own.decisions import decisions_of, decisions_table, write_decisions
 from pipeline.reporting.names import method_name
 from pipeline.reporting.sections import provenance_of, section_of
 from pipeline.reporting.style import draw_all
@@ -29,11 +24,7 @@ MADE = "scripts/score.py made this page. The fitted parameters of every split ar
 
 
 def write_results(
-    settings: Settings,
-    units: Sequence[Unit],
-    folder: Path,
-    figures: bool = True,
-    wide: bool = False,
+    settings: Settings, units: Sequence[Unit], folder: Path, figures: bool, wide: bool
 ) -> None:
     """Write everything into `folder` from evaluated units; print tables and verdict.
 
@@ -52,7 +43,7 @@ def write_results(
     title, source = settings.benchmark.title, settings.benchmark.source
     measured = scores.own_rows()["metric"].unique().tolist()
     keys = sorted(measured, key=list(dict.fromkeys([*METRICS, *measured])).index)
-    spec = TableSpec("table", title, keys, (*_aims(units), *_splits(settings)))
+    spec = TableSpec("table", title, keys, tuple(_remarks(settings, units)))
     losses = settings.evaluation.own.get("u_losses")
     record = None if losses is None else decisions_of(losses, units)
     section = section_of(scores, methods, [spec], priced=record)
@@ -67,37 +58,28 @@ def write_results(
     read = [Path(file).name for file in (source["path"], source["test"]) if file is not None]
     heads = title, " and ".join(read)
     write_page(folder, "report", heads, [section], provenance_of(as_typed(MADE), [scores], methods))
-    write_json(folder / "metrics.json", nested(section.decisions.frame()))
+    # By method and metric the numbers of the table's CSV; unknown ones are null.
+    numbers = section.decisions.frame()
+    plain = numbers.astype(object).where(numbers.notna(), None).groupby("method", sort=False)
+    nested = {
+        str(method): rows.drop(columns="method").set_index("metric").to_dict("index")
+        for method, rows in plain
+    }
+    write_json(folder / "metrics.json", nested)
     print_sections([section], wide)
 
 
-def _aims(units: Sequence[Unit]) -> list[str]:
-    """A remark for each patching that calibrates to own utilities."""
-    aims = {unit.calibrator: aim_of(unit.settings) for unit in units}
-    return [
-        f"{method_name(method)} calibrates to {', '.join(keys)} alone."
-        for method, keys in aims.items()
-        if keys
-    ]
-
-
-def _splits(settings: Settings) -> list[str]:
-    """A remark on which points calibrate and test."""
+def _remarks(settings: Settings, units: Sequence[Unit]) -> Iterator[str]:
+    """Remarks on patchings that calibrate to own utilities, and on which points are which."""
+    for method, its in {unit.calibrator: unit.settings for unit in units}.items():
+        aims = its.calibrator.get("utilities") or []
+        if keys := [key for key, entry in its.evaluation.own.items() if entry in aims]:
+            yield f"{method_name(method)} calibrates to {', '.join(keys)} alone."
     splits = find_logits(settings).details.get("given_splits")
     if splits is None:
         share = 100 * settings.splits.calibration_fraction
-        return [
-            f"Splits are random: {share:.0f} % calibrate. Choose your own by --test or `split`."
-        ]
-    numbers = "; ".join(f"{sizes['calibration']} and {sizes['test']}" for sizes in splits[:5])
-    more = ", …" if len(splits) > 5 else ""
-    return [f"Calibration and test points are the file's own: {numbers}{more}."]
-
-
-def nested(table: pd.DataFrame) -> dict[str, Any]:
-    """{method: {metric: {"mean", "two_se", …}}} from the table's CSV; unknown numbers are null."""
-    plain = table.astype(object).where(table.notna(), None)
-    return {
-        str(method): rows.drop(columns="method").set_index("metric").to_dict("index")
-        for method, rows in plain.groupby("method", sort=False)
-    }
+        yield f"Splits are random: {share:.0f} % calibrate. Choose your own by --test or `split`."
+    else:
+        sizes = "; ".join(f"{one['calibration']} and {one['test']}" for one in splits[:5])
+        more = ", …" if len(splits) > 5 else ""
+        yield f"Calibration and test points are the file's own: {sizes}{more}."

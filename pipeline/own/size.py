@@ -44,11 +44,10 @@ def affordable_draws(settings: Settings) -> int:
 
     The logits must have been read.
     """
-    details, wanted = find_logits(settings).details, settings.evaluation.floor_repetitions
-    share = 1 - settings.splits.calibration_fraction
+    details, share = find_logits(settings).details, 1 - settings.splits.calibration_fraction
     sizes = [split["test"] for split in details.get("given_splits", [])]
     test = max(sizes, default=max(1, round(share * details["n"])))
-    return min(int(wanted), max(FEWEST_DRAWS, MOST_DRAWN // test))
+    return min(settings.evaluation.floor_repetitions, max(FEWEST_DRAWS, MOST_DRAWN // test))
 
 
 def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = False) -> None:
@@ -95,15 +94,13 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
         most = scaling if kind.needs_little_memory else BYTES_PER_LOGIT * n
         needed[name] = processes * (BASE + classes * most)
     free = free_memory()
-    too_large = [name for name, most in needed.items() if most > free]
-    if not too_large:
-        return
+    fitting = {name: most for name, most in needed.items() if most <= free}
+    too_large = [name for name in needed if name not in fitting]
     fix = f"{'--jobs 1, ' * (processes > 1)}give fewer rows, or a machine with more"
-    if fitting := [name for name in needed if name not in too_large]:
-        most = max(needed[name] for name in fitting)
-        fix = f"--methods {' '.join(fitting)} ({most:,} bytes), or {fix}"
-    raise InputError(
-        f"{path}: {n:,} rows of {classes:,} classes take "
-        f"{max(needed[name] for name in too_large):,} bytes of memory for "
-        f"{', '.join(too_large)}, {free:,} are free; {fix}"
-    )
+    if fitting:
+        fix = f"--methods {' '.join(fitting)} ({max(fitting.values()):,} bytes), or {fix}"
+    if too_large:
+        raise InputError(
+            f"{path}: {n:,} rows of {classes:,} classes take {max(needed.values()):,} bytes of "
+            f"memory for {', '.join(too_large)}, {free:,} are free; {fix}"
+        )

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from hydra.utils import get_class
 from numpy.typing import NDArray
-from omegaconf import DictConfig, open_dict
 
 from metrics.utilities.base import FunctionUtility
 from metrics.utilities.gain_matrix import GainMatrix
@@ -31,7 +30,6 @@ from metrics.utilities.payoffs import Decision, Linear, Rank
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.code import UnknownTarget, code_digest
-from pipeline.harness.settings import Settings
 from pipeline.harness.units import composed
 from pipeline.own.cells import cut_off, naming, normal, numbers_of, some_of, text_column
 from pipeline.own.read import check_is_file, read_table
@@ -52,7 +50,7 @@ OWN = {
 
 
 def own_utilities(options: Mapping[str, str], class_names: Names) -> dict[str, dict[str, Any]]:
-    """`evaluation.own` for utilities {kind: file or module:function}; see `settings_of`."""
+    """`evaluation.own` for utilities {kind: file or module:function}."""
     if "utility" in options and str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))  # the user's module is there; worker processes get it, too
     return {f"u_{kind}": settings_of(kind, value, class_names) for kind, value in options.items()}
@@ -86,37 +84,21 @@ def settings_of(kind: str, value: str, class_names: Names) -> dict[str, Any]:
 
 
 @cache
-def takes_utilities(method: str) -> bool:
-    """Whether a method of conf/calibrator can calibrate to own utilities; its class says so."""
-    kind: Any = get_class(composed([f"calibrator={method}"]).calibrator._target_)
-    return bool(kind.takes_utilities)
-
-
-def aim_at(config: DictConfig, keys: Sequence[str]) -> None:
-    """Make the calibrator of `config` calibrate to these keys of `evaluation.own` and no others.
-
-    Without keys nothing changes.
-    """
-    if keys:
-        with open_dict(config.calibrator):
-            config.calibrator.utilities = [config.evaluation.own[key] for key in keys]
-            config.calibrator.standard = False
-
-
-def aim_of(settings: Settings) -> list[str]:
-    """The keys of `evaluation.own` that the calibrator of `settings` calibrates to."""
-    aims = settings.calibrator.get("utilities") or []
-    return [key for key, entry in settings.evaluation.own.items() if entry in aims]
+def takes(method: str, what: str) -> bool:
+    """Whether a method of conf/calibrator can be fitted with weights, or to own utilities."""
+    return bool(
+        getattr(get_class(composed([f"calibrator={method}"]).calibrator._target_), f"takes_{what}")
+    )
 
 
 def payoffs(path: str | Path, class_names: Names, sha256: str | None = None) -> Linear:
     """Users with a payoff per class."""
-    return Linear(_users(path, class_names, "class", sha256)[1])
+    return Linear(_users("payoffs", path, class_names, sha256)[1])
 
 
 def valuations(path: str | Path, class_names: Names, sha256: str | None = None) -> Rank:
     """Users with a value per rank; column 1 is the most probable class, column C the least."""
-    return Rank(_users(path, _ranks(class_names), "rank", sha256)[1])
+    return Rank(_users("valuations", path, class_names, sha256)[1])
 
 
 def losses(path: str | Path, class_names: Names, sha256: str | None = None) -> Decision:
@@ -152,10 +134,8 @@ def utility(function: str, code: str | None = None) -> FunctionUtility:
 def name_of(entry: Mapping[str, Any], index: int) -> str:
     """The name of utility `index` of an entry of `evaluation.own`."""
     kind = str(entry["_target_"]).removeprefix(f"{__name__}.")
-    if kind == "payoffs":
-        return _users(entry["path"], entry["class_names"], "class")[0][index]
-    if kind == "valuations":
-        return _users(entry["path"], _ranks(entry["class_names"]), "rank")[0][index]
+    if kind in ("payoffs", "valuations"):
+        return _users(kind, entry["path"], entry["class_names"])[0][index]
     if kind == "losses":
         return f"{Path(entry['path']).stem} (utility: minus the loss)"
     if kind == "gain":
@@ -168,19 +148,16 @@ def actions_of(path: str | Path) -> list[str]:
     return list(_read(path).columns[1:])
 
 
-def _ranks(class_names: Names) -> list[str]:
-    return [str(k) for k in range(1, len(class_names) + 1)]
-
-
 def _users(
-    path: str | Path, wanted: Names, what: str, sha256: str | None = None
+    kind: str, path: str | Path, class_names: Names, sha256: str | None = None
 ) -> tuple[list[str], NDArray[np.float64]]:
-    """Names and numbers [users, wanted columns] of a file with a line per user."""
-    table = _read(path, sha256)
+    """Names and numbers [users, C] of a file with a line per user, a column per class or rank."""
+    table, what, wanted = _read(path, sha256), "class", class_names
+    if kind == "valuations":
+        what, wanted = "rank", [str(k) for k in range(1, len(class_names) + 1)]
     columns = list(table.columns)
     is_named = columns[0] not in wanted
-    columns = columns[is_named:]
-    _check_match(columns, wanted, f"{path}: column", f"columns, one per {what}")
+    _check_match(columns[is_named:], wanted, f"{path}: column", f"columns, one per {what}")
     names = text_column(table.iloc[:, 0]).tolist() if is_named else [""] * len(table)
     # A bare number, such as pandas' row number, would look like a number of the report.
     users = [
@@ -209,11 +186,9 @@ def _read(path: str | Path, sha256: str | None = None) -> pd.DataFrame:
 
 def _check_match(names: Names, wanted: Names, field: str, expected: str) -> None:
     """Raise `InputError` unless `names` are the `wanted` ones, each once."""
-    fix = f"give {len(wanted)} {expected}"
-    for name in names:
-        if name not in wanted:
-            raise InputError(f"{field} `{cut_off(name)}` is none of {some_of(wanted)}; {fix}")
-    for name in wanted:
-        if list(names).count(name) != 1:
-            often = "is missing" if name not in names else "is there twice"
-            raise InputError(f"{field} `{cut_off(name)}` {often}; {fix}")
+    for name in (*[name for name in names if name not in wanted], *wanted):
+        if (often := list(names).count(name)) != 1 or name not in wanted:
+            told = "is there twice" if often else "is missing"
+            told = told if name in wanted else f"is none of {some_of(wanted)}"
+            fix = f"give {len(wanted)} {expected}"
+            raise InputError(f"{field} `{cut_off(name)}` {told}; {fix}")
