@@ -107,6 +107,9 @@ def borne_alone(column: str, labels: Sequence[str]) -> str | None:
     """The label in the name of a single column, as a word: p_sick, P(sick); -1, not 1, in p_-1."""
     if column in labels:
         return column
+    column = re.sub(
+        r"(?i)(model|fold|run|seed)[\W_]*\d+", "", column
+    )  # these numbers are no labels
     words = f"_{folded(column).strip('_')}_"
     for form in (r"(?<![^\W_])[+-]\d+(?:\.\d+)?", r"\d+(?:\.\d+)?"):
         numbers = {as_number(number) for number in re.findall(form, column)}
@@ -147,10 +150,7 @@ def classes_of(labels: Any, columns: int, names: NDArray[np.str_] | None) -> NDA
     The columns of a data frame are matched with the labels by name. Without named columns, text
     labels name the columns in sorted order, as in scikit-learn; every class must then occur.
 
-    Args:
-        labels: [n], the labels of the calibration points.
-        columns: C, the number of columns.
-        names: the names of a data frame's columns, else None.
+    `labels` [n] are those of the calibration points, `names` [C] those of a data frame's columns.
 
     Raises:
         InputError: the labels do not say which column belongs to which class.

@@ -114,10 +114,8 @@ def assigned(
 ) -> Given:
     """The labelled points of a file, or of two, of which the second has the test points.
 
-    Args:
-        paths: the files.
-        contents: what `pipeline.own.read.read` found in each.
-        mistakes: gets what does not keep the rest from being checked.
+    `contents` is what `pipeline.own.read.read` found in each of `paths`; `mistakes` gets what does
+    not keep the rest from being checked.
 
     Raises:
         InputError: something is missing, or could mean two things; one line with the fix.
@@ -158,11 +156,10 @@ def _advice_on_clusters(path: Path, held: Any, choices: Choices) -> list[str]:
     if are_arrays(held):  # arrays without a purpose have not been read; some cannot be
         with suppress(InputError):
             held = read_arrays(path, [*filter(LIKE_CLUSTERS.search, array_names(path))])
-    for name in held:
+    for name in filter(LIKE_CLUSTERS.search, held):
         values = np.asarray(held[name])
-        if not LIKE_CLUSTERS.search(name) or values.ndim != 1 or values.dtype.kind == "f":
-            continue
-        if name != choices.groups and 1 < len(set(values.tolist())) < len(values):
+        may_repeat = values.ndim == 1 and values.dtype.kind != "f" and name != choices.groups
+        if may_repeat and 1 < len(set(values.tolist())) < len(values):
             return [f"`{name}` repeats: if rows with one value depend, say --clusters {name}"]
     return []
 

@@ -63,13 +63,12 @@ def text_of(values: Any, n: int, field: str) -> NDArray[np.str_]:
     if entries.dtype.kind == "f":
         text = np.where(np.isnan(entries), "", text)
     different, places = np.unique(text, return_inverse=True)
-    names = [normal(name) for name in different.tolist()]
+    names = list(map(normal, different.tolist()))
     for place, name in enumerate(names):
         if not name or not is_plain(name):
             row = int((places == place).argmax())
-            told = f"none in row {row}; complete or remove such rows"
-            if name:
-                told = f"{cut_off(name)} in row {row} holds control characters; rename it"
+            told = f"{cut_off(name)} in row {row} holds control characters; rename it"
+            told = told if name else f"none in row {row}; complete or remove such rows"
             raise InputError(f"{field}: {told}")
     return np.array(names, dtype=np.str_)[places]
 
@@ -221,16 +220,14 @@ def kind_of(name: str) -> str | None:
 
 def arrays_of(held: Held) -> Held:
     """The same, with each column of lists of answers as an array."""
-    matrices = {}
+    names, matrices = {}, {}
     for name in [] if are_arrays(held) else filter(kind_of, held):
         if has_lists(held[name]):
-            fill = "-inf" if kind_of(name) == "logits" else "0"
-            matrices[name] = _matrix(name, held[name], fill)
+            matrices[name] = _matrix(name, held[name])
         elif str(held[name].iloc[0]).startswith("["):
             raise InputError(f"`{name}` holds lists as text; write JSON lines or parquet")
     if not matrices:
         return held
-    names = {}
     for name in held:  # a data set knows the order of its classes
         if name.lower() in LABELS and hasattr(held[name], "cat"):
             names = {"class_names": held[name].cat.categories.to_numpy(str)}
@@ -239,7 +236,7 @@ def arrays_of(held: Held) -> Held:
     return {**held, **matrices, **names}
 
 
-def _matrix(name: str, column: pd.Series[Any], fill: str) -> NDArray[Any]:
+def _matrix(name: str, column: pd.Series[Any]) -> NDArray[Any]:
     """A column of lists of one length as an array; `null` in JSON becomes NaN."""
     if isinstance(column.iloc[0], dict):
         raise InputError(
@@ -247,12 +244,13 @@ def _matrix(name: str, column: pd.Series[Any], fill: str) -> NDArray[Any]:
             "(pandas.json_normalize)"
         )
     lengths = [len(cell) if isinstance(cell, LISTS) else 0 for cell in column]
-    for row, length in enumerate(lengths):
-        if length != lengths[0]:
-            raise InputError(
-                f"column `{name}` has {length} entries in row {row}, {lengths[0]} in row 0; give "
-                f"one per class (pad with {fill} the impossible)"
-            )
+    row = next((row for row, length in enumerate(lengths) if length != lengths[0]), None)
+    if row is not None:
+        fill = "-inf" if kind_of(name) == "logits" else "0"
+        raise InputError(
+            f"column `{name}` has {lengths[row]} entries in row {row}, {lengths[0]} in row 0; give "
+            f"one per class (pad with {fill} the impossible)"
+        )
     matrix = np.array(column.tolist())
     if matrix.dtype.kind in "OU":
         with suppress(TypeError, ValueError):
@@ -274,19 +272,19 @@ def _one_list(name: str, column: pd.Series[Any]) -> NDArray[Any]:
 
 def kind_and_name(arrays: Held, values: str) -> tuple[str, str]:
     """Kind and name of the array of answers."""
-    found = [(kind, name) for name in arrays if (kind := kind_of(name)) is not None]
+    found = {name: kind for name in arrays if (kind := kind_of(name))}
+    if values == "logits" and len(found) == 1:
+        found = dict.fromkeys(found, values)  # whatever the name says
     if values != "auto":
-        found = [(kind, name) for kind, name in found if kind == values] or [
-            (values, name) for _, name in found if len(found) == 1 and values == "logits"
-        ]
-    if len(found) == 1:
-        return found[0]
+        found = {name: kind for name, kind in found.items() if kind == values}
     if not found:
         wanted = "`logits` or `probabilities`" if values == "auto" else f"`{values}`"
         held = f"(it holds {some_of(list(arrays)) or 'nothing'})"
         raise InputError(f"no array {wanted} {held}; add one, [n, classes]")
-    (kind, name), (other_kind, other) = found[:2]
-    fix = "; choose: --values logits or --values probabilities, or keep one of them"
-    if kind == other_kind:
-        fix = f" hold {kind}; leave one out: --ignore {name} or --ignore {other}"
-    raise InputError(f"both `{name}` and `{other}`{fix}")
+    (name, kind), *others = found.items()
+    for other, other_kind in others[:1]:
+        fix = "; choose: --values logits or --values probabilities, or keep one of them"
+        if kind == other_kind:
+            fix = f" hold {kind}; leave one out: --ignore {name} or --ignore {other}"
+        raise InputError(f"both `{name}` and `{other}`{fix}")
+    return kind, name

@@ -25,9 +25,8 @@ BELOW_CHANCE = "WARNING: worse than guessing"
 def checked(given: Given, values: str, mistakes: list[str]) -> Given:
     """The points of a file with logits float32 [n, C] as the matrix, and notes for the person.
 
-    Args:
-        values: the kind of the answers that the person names, or auto.
-        mistakes: what is known to be wrong; `given` has no matrix if its columns are not known.
+    `values` is the kind of the answers that the person names, or auto; `mistakes` are known, and
+    `given` has no matrix if its columns are not.
 
     Raises:
         InputError: one line with all that is wrong, and the fixes.

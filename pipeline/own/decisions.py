@@ -60,9 +60,7 @@ def write_decisions(record: Record, folder: Path, figures: bool = True) -> None:
 def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
     """The record: costs per method and constant action, gaps per action, the decision curve.
 
-    Args:
-        entry: the losses in `evaluation.own`.
-        units: fitted, of one benchmark.
+    `entry` has the losses in `evaluation.own`; `units` are fitted, of one benchmark.
     """
     losses: Floats = instantiate(entry, _convert_="all").losses[0].numpy()
     names = actions_of(entry["path"])
@@ -171,8 +169,7 @@ def _savings_by_chance(
 def _otherwise(savings: Floats, drawn: Floats | None, names: Sequence[str]) -> Record:
     """The better action instead of one that was chosen, of all such pairs the one that saves most.
 
-    Args:
-        savings: by split, [J, K, K]; drawn: those by chance summed over the splits, [R, K, K].
+    `savings` are by split, [J, K, K]; `drawn` those by chance, summed over the splits, [R, K, K].
     """
     mean = savings.mean(axis=0)
     action, instead = divmod(int(mean.argmax()), len(names))
@@ -185,10 +182,9 @@ def _otherwise(savings: Floats, drawn: Floats | None, names: Sequence[str]) -> R
 
 
 def _mean(values: Floats, share: float, name: str, draws: Any = ()) -> dict[str, float | None]:
-    """Mean over splits and half of its 95 % interval, None where it is not known.
+    """Mean of `values` [J] over splits and half of its 95 % interval, None where it is not known.
 
-    Args:
-        values: [J]; draws: [J, B], the same under resampled points.
+    `draws` [J, B] are the same under resampled points.
     """
     drawn = np.mean(draws, axis=0) if np.size(draws) else None
     none = None if drawn is None else 0 * drawn

@@ -175,15 +175,14 @@ def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> Options:
 
 def _mistake_in(options: Options) -> str | None:
     """What is wrong with --calibrate-for, --save or --method, or None."""
-    for kind in options.calibrate_for:
-        if kind not in options.own_files:
-            return f"--calibrate-for {kind}: give its file, too: --{kind} FILE.csv"
-    if options.calibrate_for and not any(takes(k, "utilities") for k in options.used):
+    save, method = options.save, options.method
+    alone = [kind for kind in options.calibrate_for if kind not in options.own_files]
+    if alone:
+        return f"--calibrate-for {alone[0]}: give its file, too: --{alone[0]} FILE.csv"
+    if options.calibrate_for and not any(takes(name, "utilities") for name in options.used):
         return "--calibrate-for: only patching and logit_shift calibrate for a utility; add one"
-    if options.save is None:
-        return "--method: say where to with --save FILE.npz" if options.method else None
-    if options.method is None:
+    if save is None:
+        return "--method: say where to with --save FILE.npz" if method else None
+    if method is None:
         return "--save: which of the methods? add --method NAME"
-    if options.save.suffix != ".npz":
-        return f"--save {options.save}: end its name with .npz"
-    return None
+    return None if save.suffix == ".npz" else f"--save {save}: end its name with .npz"

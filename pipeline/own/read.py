@@ -24,8 +24,8 @@ from pipeline.sources.result import MissingResource, reason_of
 if TYPE_CHECKING:
     import pandas as pd
 
-SEPARATED, LINES = (".csv", ".tsv"), (".jsonl", ".ndjson")
-TABLES = (*SEPARATED, *LINES, ".parquet")
+LINES = (".jsonl", ".ndjson")
+TABLES = (".csv", ".tsv", *LINES, ".parquet")
 """Endings of file names that are read as tables; each may be followed by .gz but parquet."""
 SAVED = "state.json"
 """A file in every folder that `datasets` saves with save_to_disk."""
@@ -51,10 +51,8 @@ DECIMAL_COMMA = re.compile(r"(^|[;|\t])[ \"]*[+-]?\d*,\d+(e[+-]?\d+)?[ \"]*([;|\
 
 def ending_of(path: Path) -> str:
     """The ending that says how to read a file: .csv for a.CSV and a.csv.gz."""
-    endings = [end.lower() for end in path.suffixes[-2:]]
-    if endings[-1:] == [".gz"] and len(endings) == 2:
-        return endings[0]
-    return endings[-1] if endings else ""
+    endings = [end.lower() for end in path.suffixes]
+    return endings[-2] if len(endings) > 1 and endings[-1] == ".gz" else "".join(endings[-1:])
 
 
 def is_table(path: Path) -> bool:
@@ -98,21 +96,18 @@ def read(path: Path, is_used: Callable[[str], bool]) -> Held:
     check_is_given(path)
     if is_table(path):
         return {str(name): column for name, column in read_table(path).items()}
-    with naming(path):
-        if ending_of(path) not in ("", ".npz"):
-            with path.open("rb") as file:
-                if file.read(2) != b"PK":
-                    raise InputError(f"{ending_of(path)} is not read; give {READ}")
+    if ending_of(path) not in ("", ".npz"):
+        with path.open("rb") as file:
+            if file.read(2) != b"PK":
+                raise InputError(f"{path}: {ending_of(path)} is not read; give {READ}")
     names = array_names(path)
     matrices = [name for name in names if kind_of(name) is not None]
-    with naming(path):
-        if {"indptr", "format", "shape"} <= set(names):
-            raise InputError(f"a sparse matrix; save matrix.toarray(): {SAVEZ}")
-        if not matrices:
-            held = f"it holds {some_of(names) or 'nothing'}"
-            raise InputError(
-                f"no array `logits` or `probabilities` ({held}); add one, [n, classes]: {SAVEZ}"
-            )
+    if {"indptr", "format", "shape"} <= set(names):
+        raise InputError(f"{path}: a sparse matrix; save matrix.toarray(): {SAVEZ}")
+    if not matrices:
+        held = f"it holds {some_of(names) or 'nothing'}"
+        fix = f"add one, [n, classes]: {SAVEZ}"
+        raise InputError(f"{path}: no array `logits` or `probabilities` ({held}); {fix}")
     used = [*matrices, *filter(is_used, names)]
     return read_arrays(path, only=used, fix=SAVE, mapped=matrices)
 
@@ -140,15 +135,14 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def _table(path: Path) -> pd.DataFrame:
-    form, kind = "text in UTF-8 with a line of names", ending_of(path).removeprefix(".")
+    kind, form = ending_of(path).removeprefix("."), "text in UTF-8 with a line of names"
     try:
         if path.is_dir():
             kind, form = "a data set", "a folder of save_to_disk"
             return _numbered_names(require("datasets").load_from_disk(str(path)))
         if kind == "parquet":
-            form = "parquet"
+            form = kind
             return _read_parquet(path)
-        _check_size(path)
         return _read_lines(path) if ending_of(path) in LINES else _read_separated(path)
     except (InputError, MissingResource):
         raise
@@ -158,13 +152,15 @@ def _table(path: Path) -> pd.DataFrame:
         ) from error
 
 
-def _check_size(path: Path) -> None:
-    """Raise `InputError` if the text is larger than the limit, unpacked."""
-    open_bytes: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    with open_bytes(path, "rb") as file:
-        file.seek(LARGEST_ARRAY)
-        if file.read(1):
+def _opened(path: Path) -> TextIO:
+    """The text of a file, unpacked, of which pandas would take any amount of memory."""
+    unpacked: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    with unpacked(path, "rb") as held:
+        held.seek(LARGEST_ARRAY)
+        if held.read(1):
             raise InputError(f"more than {LARGEST_ARRAY:,} bytes; save it as npz")
+    file: TextIO = unpacked(path, "rt", encoding="utf-8-sig")
+    return file
 
 
 def _numbered_names(data: Any) -> pd.DataFrame:
@@ -196,29 +192,21 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 def _read_lines(path: Path) -> pd.DataFrame:
     import pandas as pd
 
+    def each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        entries = dict(pairs)  # Python's reader would keep the last of two entries of one name
+        if len(entries) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = cut_off(next(name for name in names if names.count(name) > 1))
+            raise InputError(f"`{twice}` stands twice in one line; rename one of them")
+        return entries
+
     rows: list[Any] = []
     with _opened(path) as file:
         for line in filter(str.strip, file):
             if not rows and line.lstrip().startswith("["):
                 raise InputError(f"an array of JSON; {LINE_BY_LINE}")
-            rows.append(json.loads(line, object_pairs_hook=_each_name_once))
+            rows.append(json.loads(line, object_pairs_hook=each_name_once))
     return pd.DataFrame(rows)
-
-
-def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON; Python's reader would keep the last of two entries of one name."""
-    entries = dict(pairs)
-    if len(entries) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"`{cut_off(twice)}` stands twice in one line; rename one of them")
-    return entries
-
-
-def _opened(path: Path) -> TextIO:
-    open_text: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    file: TextIO = open_text(path, "rt", encoding="utf-8-sig")
-    return file
 
 
 def _read_separated(path: Path) -> pd.DataFrame:

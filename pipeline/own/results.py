@@ -28,9 +28,7 @@ def write_results(
 ) -> None:
     """Write everything into `folder` from evaluated units; print tables and verdict.
 
-    Args:
-        figures: write image files, too; the page draws its own.
-        wide: print all columns, however wide the terminal is.
+    With `figures` image files, too; the page draws its own. `wide`: print all columns.
 
     Raises:
         CorruptFile: there are no scores.

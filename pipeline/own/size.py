@@ -53,10 +53,8 @@ def affordable_draws(settings: Settings) -> int:
 def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = False) -> None:
     """Refuse an npz that needs too much memory with one of `methods`, their settings by name.
 
-    Tables and small files pass: their readers have limits.
-
-    Args:
-        general: a similarity is scored, or an own utility that is no payoff per class or rank.
+    Tables and small files pass: their readers have limits. `general`: a similarity is scored, or an
+    own utility that is no payoff per class or rank.
 
     Raises:
         InputError: one line with the needed bytes, the free bytes, and the fix.

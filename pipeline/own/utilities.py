@@ -1,14 +1,9 @@
 """A user's own utilities, as classes of `metrics` and as settings of the evaluation.
 
-* payoffs: a line per user, a column per class (`Linear`); valuations: a line per user, a column
-  per rank 1 … C (`Rank`). If the first column is no class or rank, it names the users.
-* losses: a line per class, named in the first column, and a column per action (`Decision`).
-* gain: a line per true class, named in the first column, a column per predicted one (`GainMatrix`).
-* a function module:function from probabilities to u⃗, torch to torch (`FunctionUtility`).
-
-Classes are matched by name, in any order. The configuration `evaluation.own` has the entries that
-`settings_of` returns. They have the digest of a file's content or of a function's code, so that a
-change makes earlier results stale. Each utility is a metric u_<kind>.
+OWN says what their files hold. If the first column of payoffs or valuations is no class or rank, it
+names the users. Classes are matched by name, in any order. The entries of the configuration
+`evaluation.own` have the digest of a file's content or of a function's code, so that a change makes
+earlier results stale. Each utility is a metric u_<kind>.
 """
 
 from __future__ import annotations
@@ -57,12 +52,10 @@ def own_utilities(options: Mapping[str, str], class_names: Names) -> dict[str, d
 
 
 def settings_of(kind: str, value: str, class_names: Names) -> dict[str, Any]:
-    """The entry of `evaluation.own` for an option of the command line.
+    """The entry of `evaluation.own` for an option of the command line, one of OWN.
 
-    Args:
-        kind: one of OWN.
-        value: the path of its file; for `utility` its name, module:function.
-        class_names: [C], in the order of the probabilities' columns.
+    `value` is the path of its file, for `utility` its name, module:function. `class_names` [C] are
+    in the order of the probabilities' columns.
 
     Raises:
         MissingResource, InputError: the file or function is absent or wrong; one line.

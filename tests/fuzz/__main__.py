@@ -39,14 +39,6 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
-def _wrong(error: BaseException) -> str | None:
-    """What is wrong with an error as an answer to bad input, or None."""
-    if not isinstance(error, InputError | MissingResource):
-        return f"{type(error).__name__}: {error}"
-    text = str(error)
-    return None if text.isprintable() and len(text) < 500 else f"not one short line: {text!r}"
-
-
 def read(target: str, content: bytes, folder: Path) -> str | None:
     """What goes wrong when `target` reads a file of this content, or None."""
     ending, reader = READERS[target]
@@ -56,8 +48,12 @@ def read(target: str, content: bytes, folder: Path) -> str | None:
         warnings.simplefilter("ignore")
         try:
             reader(path)
+        except (InputError, MissingResource) as error:
+            text = str(error)
+            is_short = text.isprintable() and len(text) < 500
+            return None if is_short else f"not one short line: {text!r}"
         except Exception as error:
-            return _wrong(error)
+            return f"{type(error).__name__}: {error}"
     return None
 
 
@@ -84,14 +80,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first input's number")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as folder:
+    done, findings, began = 0, 0, time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         for number in range(WARM_UP):
-            fuzz_one(number, Path(folder))
-    limit_memory()
-    began, done, findings = time.monotonic(), 0, 0
-    with tempfile.TemporaryDirectory() as folder:
+            fuzz_one(number, folder)
+        limit_memory()
         while done != options.inputs and time.monotonic() - began < options.seconds:
-            problem = fuzz_one(options.seed + done, Path(folder))
+            problem = fuzz_one(options.seed + done, folder)
             done += 1
             if problem is not None:
                 findings += 1

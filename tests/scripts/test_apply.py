@@ -32,26 +32,21 @@ def saved(tmp_path):
     return VectorScaling().fit(logits, labels).save(tmp_path / "calibrator.npz")
 
 
-def test_new_logits_come_out_as_the_calibrator_says(saved, tmp_path):
+def test_new_logits_come_out_as_the_calibrator_says_in_every_form(saved, tmp_path):
     logits, _ = problem(50, 1)
-    np.savez(tmp_path / "new.npz", logits=logits)
-    run(saved, tmp_path / "new.npz", tmp_path / "deep" / "calibrated.npz")
-    with np.load(tmp_path / "deep" / "calibrated.npz", allow_pickle=False) as found:
-        np.testing.assert_array_equal(
-            found["probabilities"], Calibrator.load(saved).predict_proba(logits)
-        )
-
-
-def test_a_csv_gives_a_table_with_all_digits(saved, tmp_path):
-    logits, _ = problem(50, 1)
+    np.savez(tmp_path / "new.npz", logits=logits.astype(float))
     table = pd.DataFrame(logits.astype(float), columns=["z_0", "z_1", "z_2"])
     table[["z_2", "z_0", "z_1"]].to_csv(tmp_path / "new.csv", index=False)
+    run(saved, tmp_path / "new.npz", tmp_path / "deep" / "calibrated.npz")
     run(saved, tmp_path / "new.csv", tmp_path / "calibrated.csv")
     run(saved, tmp_path / "new.csv", tmp_path / "calibrated.parquet")
-    found = pd.read_csv(tmp_path / "calibrated.csv")
+    expected = Calibrator.load(saved).predict_proba(logits.astype(float))
+    with np.load(tmp_path / "deep" / "calibrated.npz", allow_pickle=False) as found:
+        np.testing.assert_array_equal(found["probabilities"], expected)
+    found = pd.read_csv(tmp_path / "calibrated.csv")  # with all digits
     pd.testing.assert_frame_equal(found, pd.read_parquet(tmp_path / "calibrated.parquet"))
     assert found.columns.tolist() == ["c0", "c1", "c2"]
-    np.testing.assert_array_equal(found, Calibrator.load(saved).predict_proba(logits.astype(float)))
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_score_saves_a_calibrator_of_probabilities_with_its_class_names(tmp_path):
@@ -92,45 +87,31 @@ def test_the_probability_of_one_of_two_classes_is_taken_as_in_scoring(tmp_path, 
     np.testing.assert_allclose(found[["healthy", "sick"]], expected, atol=1e-6)
 
 
-def test_files_that_do_not_fit_are_refused_in_one_line(saved, tmp_path):
+def test_what_does_not_fit_or_would_be_replaced_is_refused_in_one_line(saved, tmp_path):
     logits, _ = problem(5, 1)
-    np.savez(tmp_path / "wide.npz", logits=np.hstack([logits, logits]))
-    with pytest.raises(InputError, match=r"wide\.npz: logits: 6 columns, .* on 3 classes"):
-        run(saved, tmp_path / "wide.npz", tmp_path / "x.npz")
-    with pytest.raises(InputError, match=r"end its name with \.npz, \.csv or \.parquet"):
-        run(saved, tmp_path / "wide.npz", tmp_path / "x.xlsx")
-    assert not (tmp_path / "x.npz").exists()
-
-
-def test_a_column_of_no_class_is_refused_even_if_a_pattern_means_it(saved, tmp_path):
-    logits, _ = problem(5, 1)
-    table = pd.DataFrame(np.hstack([logits, logits[:, :1]]), columns=["z_0", "z_1", "z_2", "z_3"])
-    table.to_csv(tmp_path / "new.csv", index=False)
-    for options in ((), ("--classes", "z_*")):
-        with pytest.raises(InputError, match="z_3"):
-            run(saved, tmp_path / "new.csv", tmp_path / "x.npz", *options)
-
-
-def test_what_is_read_is_not_replaced(saved, tmp_path):
-    logits, _ = problem(50, 1)
-    np.savez(tmp_path / "new.npz", logits=logits)
-    for target in (tmp_path / "new.npz", saved):
-        before = target.read_bytes()
-        with pytest.raises(InputError, match="would replace what is read; name another"):
-            run(saved, tmp_path / "new.npz", target)
-        assert target.read_bytes() == before
-
-
-def test_what_looks_like_probabilities_is_no_logits_unless_said_so(saved, tmp_path):
-    logits, _ = problem(50, 1)
     odds = np.exp(logits.astype(float))
     values = odds / odds.sum(axis=1, keepdims=True)
-    file = tmp_path / "new.npz"
-    np.savez(file, logits=values)
-    told = r"but would be read as logits; give logits, or .*--values logits$"
-    with pytest.raises(InputError, match=told):
-        run(saved, file, tmp_path / "x.npz")
-    run(saved, file, tmp_path / "x.npz", "--values", "logits")
+    wide = np.hstack([logits, logits])
+    np.savez(tmp_path / "wide.npz", logits=wide)
+    np.savez(tmp_path / "odd.npz", logits=values)
+    columns = ["z_0", "z_1", "z_2", "z_3"]
+    pd.DataFrame(wide[:, :4], columns=columns).to_csv(tmp_path / "four.csv", index=False)
+    looks = r"but would be read as logits; give logits, or .*--values logits$"
+    for name, target, options, told in (
+        ("wide.npz", "x.npz", (), r"wide\.npz: logits: 6 columns, .* on 3 classes"),
+        ("wide.npz", "x.xlsx", (), r"end its name with \.npz, \.csv or \.parquet"),
+        ("wide.npz", "wide.npz", (), "would replace what is read; name another"),
+        ("wide.npz", saved.name, (), "would replace what is read; name another"),
+        ("four.csv", "x.npz", (), "z_3"),
+        ("four.csv", "x.npz", ("--classes", "z_*"), "z_3"),
+        ("odd.npz", "x.npz", (), looks),
+    ):
+        before = (tmp_path / name).read_bytes(), saved.read_bytes()
+        with pytest.raises(InputError, match=told):
+            run(saved, tmp_path / name, tmp_path / target, *options)
+        assert ((tmp_path / name).read_bytes(), saved.read_bytes()) == before
+    assert not (tmp_path / "x.npz").exists()
+    run(saved, tmp_path / "odd.npz", tmp_path / "x.npz", "--values", "logits")
     with np.load(tmp_path / "x.npz") as found:
         expected = Calibrator.load(saved).predict_proba(values)
         np.testing.assert_array_equal(found["probabilities"], expected)

@@ -76,30 +76,20 @@ def test_a_registered_utility_has_a_column_everywhere(tmp_path, monkeypatch):
     assert "temperature,u_first," in texts["csv"]
 
 
-def test_csv_similarity_and_a_single_split(tmp_path):
-    arrays = np.load(write_example(tmp_path / "x.npz"))
-    rows = np.column_stack([arrays["labels"], arrays["logits"]])
-    np.savetxt(tmp_path / "x.csv", rows, delimiter=",", header="label,c0,c1,c2", comments="")
-    np.savetxt(tmp_path / "s.csv", np.eye(3), delimiter=",")
-    arguments = [
-        tmp_path / "x.csv", tmp_path / "out", "--methods", "temperature", "--splits", "1",
-        "--similarity", str(tmp_path / "s.csv"), "--title", "Mine",
-    ]  # fmt: skip
-    result = quick(*arguments)
-    assert list(result["temperature"]) == list(metrics.METRICS)
-    assert result["temperature"]["accuracy"]["two_se"] is None
-    assert "Mine" in (tmp_path / "out/table.tex").read_text()
-
-
-def test_names_and_groups_reach_the_cached_logits(tmp_path):
+def test_names_groups_and_a_similarity_reach_the_scores_and_the_cached_logits(tmp_path):
     arrays = np.load(write_example(tmp_path / "x.npz"))
     table = pd.DataFrame(arrays["logits"], columns=["ant", "cat", "dog"])
     table["label"] = np.array(["ant", "cat", "dog"])[arrays["labels"]]
     table["site"] = np.where(np.arange(len(table)) % 3, "A", "B")
     table.to_csv(tmp_path / "named.csv", index=False)
-    chosen = ("--methods", "temperature", "--splits", "2")
+    np.savetxt(tmp_path / "s.csv", np.eye(3), delimiter=",")
+    chosen = ("--methods", "temperature", "--similarity", str(tmp_path / "s.csv"))
+    chosen = (*chosen, "--splits", "1", "--title", "Mine")
     named = quick(tmp_path / "named.csv", tmp_path / "out", *chosen, "--groups", "site")
     assert named == quick(tmp_path / "x.npz", tmp_path / "plain", *chosen)
+    assert list(named["temperature"]) == list(metrics.METRICS)
+    assert named["temperature"]["accuracy"]["two_se"] is None
+    assert "Mine" in (tmp_path / "out/table.tex").read_text()
     record = record_of(tmp_path / "out/data/logits/named.npz")
     assert record is not None and record["details"]["class_names"] == ["ant", "cat", "dog"]
     cached = read_npz(tmp_path / "out/data/logits/named.npz")
@@ -131,17 +121,13 @@ def test_mistakes_are_one_line(tmp_path, monkeypatch, capsys, arguments, words):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_method_is_known_by_how_it_begins():
+def test_a_method_is_known_by_how_it_begins_and_quick_takes_those_without_tuning():
     options = score.parse(["x.npz", "--methods", "temp", "vec", "isotonic"])
     assert options.methods == ("temperature", "vector", "isotonic")
     assert score.parse(["x.npz", "--save", "c.npz", "--method", "temp"]).method == "temperature"
-
-
-def test_quick_takes_methods_without_tuning_unless_others_are_named():
     quick = score.parse(["x.npz", "--quick"])
     assert (quick.methods, quick.splits) == (("uncalibrated", "temperature", "vector"), 3)
-    settings = score.settings_of(quick, "vector")
-    assert settings.evaluation.utilities == 200
+    assert score.settings_of(quick, "vector").evaluation.utilities == 200
     named = score.parse(["x.npz", "--quick", "--methods", "isotonic", "--splits", "2"])
     assert (named.methods, named.splits) == (("isotonic",), 2)
 

@@ -53,34 +53,22 @@ def test_a_group_has_the_numbers_of_its_own_points(scored):
     assert set(rows["n_test"]) == {len(own.labels)}
 
 
-def test_small_groups_are_told_and_not_scored(scored):
-    out, options, _ = scored
-    scores = Scores.read(score_files(script.units_for(options)[0].settings))
-    assert scores.of_group("tiny").own_rows().empty
-    assert "Group tiny (9 points) is too small" in (out / "report.md").read_text()
-
-
-def test_the_group_that_is_treated_differently_is_named(scored):
-    out, _, _ = scored
+def test_the_group_that_is_treated_differently_is_named_and_each_has_its_part(scored):
+    out, options, groups = scored
     said = read_json(out / "verdict.json")["groups"]
-    (gap,) = [
-        gap for gap in said["gaps"] if (gap["method"], gap["metric"]) == ("uncalibrated", "u_cwe")
-    ]
+    gaps = {(gap["method"], gap["metric"]): gap for gap in said["gaps"]}
+    gap = gaps["uncalibrated", "u_cwe"]
     assert (gap["larger"], gap["smaller"]) == ("south", "north")
     assert gap["p_value"] < 0.05
     assert list(said["verdicts"]) == ["north", "south"]
-
-
-def test_each_group_has_a_table_and_worst_intervals_on_the_page(scored):
-    out, _, groups = scored
-    table = pd.read_csv(out / "groups.csv")
-    assert dict(table.groupby("group")["points"].first()) == {
-        name: int((groups == name).sum()) for name in ("north", "south")
-    }
+    points = pd.read_csv(out / "groups.csv").groupby("group")["points"].first().to_dict()
+    assert points == {name: int((groups == name).sum()) for name in ("north", "south")}
     page = (out / "report.html").read_text()
-    for name in ("north", "south"):
-        assert f"group {name} (" in page
+    assert all(f"group {name} (" in page for name in ("north", "south"))
     assert page.count("Where it fails") == 3
+    scores = Scores.read(score_files(script.units_for(options)[0].settings))
+    assert scores.of_group("tiny").own_rows().empty
+    assert "Group tiny (9 points) is too small" in (out / "report.md").read_text()
 
 
 def test_other_groups_and_class_names_of_the_same_points_replace_earlier_ones(tmp_path):

@@ -53,6 +53,7 @@ def refused(path, content, **options) -> str:
         (arrays(np.zeros(N, [("ant", "f8"), ("bee", "f8")])), "logits: of [('ant'"),
         (arrays(sample_weights=-np.ones(N)), "weight: -1 in row 0"),
         (RUNS, "run0 and run1 rise together"),
+        (table(P[:, :1], Y > 0, ["model_0_score"]), "say that it is for True: --classes"),
         (arrays(WRONG), "the first is row 1"),
         (arrays(-LOGITS * 1e50), "too large for float32"),
         (arrays(IMPOSSIBLE), "1 points have a class whose logit is -inf, the first is row 50"),
@@ -137,9 +138,26 @@ def test_cells_of_parquet_that_are_empty_or_lists_are_told(tmp_path, content, to
     assert told in refused(tmp_path / "a.parquet", content)
 
 
-def test_damaged_parquet_is_one_line(tmp_path):
-    content = written(tmp_path / "a.parquet", table()).read_bytes()
-    assert "not readable as parquet" in refused(tmp_path / "a.parquet", content[:-20])
+@pytest.mark.parametrize(
+    ("name", "content", "fix"),
+    [
+        ("x.pt", b"PK\x03\x04", "a pickle, which is never loaded; save its arrays: numpy.savez"),
+        ("x.xlsx", b"PK\x03\x04", "save the sheet as «CSV UTF-8»"),
+        ("x.json", b"[]", "lines=True"),
+        ("x.txt", b"label,p_0,p_1", ".txt is not read; give npz, CSV"),
+        ("x.csv.zip", b"PK\x03\x04", "unpack it, or pack it with gzip"),
+        ("x.npy", b"\x93NUMPY", "save labels, too: numpy.savez"),
+        ("x.parquet", b"PAR1PAR1", "not readable as parquet"),
+        ("x.jsonl", b'[{"label": 0, "a": 1}]', "an array of JSON; write one object per line"),
+        ("x.jsonl", b'{"label": 0, "a": 1, "a": 2}', "`a` stands twice in one line; rename"),
+        ("x.jsonl", b'{"label": {"a": 1}, "a": 1}', "`label` holds lists or objects; give one"),
+        ("x.jsonl", b'{"label": 0, "probs": {"0": 1}}', "`probs` holds objects; write a list"),
+    ],
+)
+def test_what_is_not_read_is_refused_with_the_fix_that_is_right_for_it(
+    tmp_path, name, content, fix
+):
+    assert fix in refused(tmp_path / name, content)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ NAMED["label"] = np.array(["a,b,c", "d,e,f", "g"])[Y]
 LISTS = pd.DataFrame({"logits": list(LOGITS), "label": pd.Categorical.from_codes(Y, NAMES)})
 ORDERED = pd.DataFrame({"logits": list(LOGITS[:, ORDER]), "label": NAMES[Y]})
 ORDERED["class_names"] = [list(NAMES[ORDER])] * N
+IMPOSSIBLE = {"logits": LOGITS.copy(), "labels": Y, "split": np.repeat(["cal", "test"], [40, 20])}
+IMPOSSIBLE["logits"][50, Y[50]] = -np.inf
 TYPED = table(names=NAMES, y=NAMES[Y], site=pd.Categorical(NAMES[Y])).convert_dtypes()
 
 
@@ -80,6 +82,7 @@ def test_the_own_class_has_its_probability(tmp_path, name, content, options):
         ({"logits": LOGITS, "labels": Y, "group": Y}, None, "not used: group"),
         (table(np.roll(np.eye(3)[Y] * 2.5 - 1, 1, axis=1)), None, "of the points, guessing would"),
         (table(P[:, ORDER], NAMES[Y], NAMES[ORDER], patient=Y), list(NAMES), "clusters patient"),
+        (IMPOSSIBLE, None, "1 test points have a class whose logit is -inf"),
     ],
 )
 def test_what_was_decided_is_noted(tmp_path, content, names, note):
@@ -179,14 +182,6 @@ def test_a_second_file_tests_its_columns_in_any_order_beside_what_is_ignored(tmp
     found = read(tmp_path / "a.csv", table(), test=test, ignore="id")
     np.testing.assert_allclose(own_of(found)[0], [*OWN, *OWN], rtol=1e-4)
     np.testing.assert_array_equal(found.tested, [[False] * N + [True] * N])
-
-
-def test_a_test_point_of_an_impossible_class_is_noted(tmp_path):
-    odd = LOGITS.copy()
-    odd[50, Y[50]] = -np.inf
-    split = np.where(np.arange(N) < 40, "calibration", "test")
-    _, notes = own_of(read(tmp_path / "a", {"logits": odd, "labels": Y, "split": split}))
-    assert "1 test points have a class whose logit is -inf" in notes
 
 
 def test_a_data_set_says_the_order_of_its_classes(tmp_path):
