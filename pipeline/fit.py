@@ -32,8 +32,7 @@ def main(config: DictConfig) -> None:
 def run_fit(units: Sequence[Unit]) -> None:
     """Fit every unit that is not up to date, and say where fits of another seed are replaced.
 
-    Raises:
-        UnitsFailed: the units that failed, after all others are done.
+    UnitsFailed names those that failed, after all others are done.
     """
     require_logits(unit.settings for unit in units)
     said: set[str] = set()

@@ -52,8 +52,7 @@ def main(config: DictConfig) -> None:
 def run_logits(settings: Sequence[Settings]) -> None:
     """Make the logits of each benchmark that is not up to date.
 
-    Raises:
-        UnitsFailed: the benchmarks that failed, after all others are done.
+    UnitsFailed names those that failed, after all others are done.
     """
     for each in settings:
         # A file of word vectors is checked at once, before images are counted and large files are
@@ -92,8 +91,7 @@ def logits_task(settings: Settings) -> Task:
 def _inputs_of(entry: Target | None, held: Record) -> Record:
     """What a `_target_` makes its answer from, and `made_from`, a digest of it and of its code.
 
-    Args:
-        held: `files` of the answer that lies there.
+    `held`: the `files` of the answer that lies there.
     """
     if entry is None:
         return {"made_from": "", "files": {}}
@@ -224,11 +222,9 @@ def _taken(path: Path) -> SourceResult:
 def require_logits(settings: Iterable[Settings]) -> None:
     """Check that each benchmark has logits, as they lie; take ready-made ones where it has none.
 
-    No later stage runs a source: it needs neither the images nor their settings.
-
-    Raises:
-        InputError: a metric of a benchmark that does not exist.
-        UnitsFailed: there are no logits, and how to make them.
+    No later stage runs a source: it needs neither the images nor their settings. InputError: a
+    metric of a benchmark does not exist. UnitsFailed says which logits are absent, and how to make
+    them.
     """
     absent = []
     for name, each in {each.benchmark.name: each for each in settings}.items():

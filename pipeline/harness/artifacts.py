@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from calibrators.files import atomic_path
 from metrics.errors import InputError
 
-_plain = methodcaller("tolist")
-"""A NumPy scalar or array as JSON holds it."""
+_plain = methodcaller("tolist")  # a NumPy scalar or array as JSON holds it
 
 
 class CorruptFile(InputError):

@@ -18,11 +18,9 @@ from typing import Any
 from calibrators.files import atomic_path
 from pipeline.harness.artifacts import json_text
 
-RECORD = "record.json"
-"""The member of the npz that holds the record; readers of arrays ignore it."""
+RECORD = "record.json"  # the member of the npz that holds the record; readers of arrays ignore it
 Record = dict[str, Any]
-Save = Callable[[Path], object]
-"""Writes an npz to a path."""
+Save = Callable[[Path], object]  # writes an npz to a path
 
 
 def record_of(path: Path) -> Record | None:

@@ -21,8 +21,7 @@ from typing import Any
 PACKAGES = ("pipeline", "calibrators", "metrics")
 NOT_COUNTED = __name__.rpartition(".")[0]
 LONG = "utility_calibration."
-PREFIX = LONG if __name__.startswith(LONG) else ""
-"""What the names of our modules begin with, here."""
+PREFIX = LONG if __name__.startswith(LONG) else ""  # what the names of our modules begin with, here
 ROOT = Path(__file__).resolve().parents[2]
 """The folder that holds our packages: the clone, or `utility_calibration/` of a wheel."""
 COMMAND = re.compile(r"python -m pipeline\.(\w+)|(?:python )?scripts/(score|apply)\.py")
@@ -59,10 +58,7 @@ def code_digest(*targets: str) -> str:
     """SHA-256 over the files behind `targets` and all that they import.
 
     Of a target in another package, such as a user's, these are the files that it imports from that
-    package and from this repository.
-
-    Raises:
-        UnknownTarget: a target's module does not exist.
+    package and from this repository. UnknownTarget: a target's module does not exist.
     """
     sources: dict[str, str] = {}
     waiting = [_module_of(_here(target)) for target in targets]

@@ -37,13 +37,9 @@ class MissingDevice(RuntimeError):
 def device_name(device: str, auto: str = "cpu") -> str:
     """The device to compute on.
 
-    Args:
-        device: auto, cpu, cuda or cuda:<k>.
-        auto: what `auto` becomes where there is a GPU. Forward passes take it. Fits and scores
-            launch very many small kernels and stay on the CPU.
-
-    Raises:
-        MissingDevice: a GPU that is not there.
+    Where there is a GPU, the device auto becomes the argument `auto`: cuda for forward passes. Fits
+    and scores launch very many small kernels and stay on the CPU. MissingDevice: there is no such
+    GPU.
     """
     if device == "cpu" or (device, auto) == ("auto", "cpu"):  # no need to load torch
         return "cpu"

@@ -24,10 +24,8 @@ from pipeline.harness.settings import Settings
 
 BYTES_PER_LOGIT = 60
 """Memory of a process per logit of its unit (n x C). Patching takes most, about 48 bytes."""
-SECONDS_IDLE = 20
-"""How long a worker process waits for work before it ends."""
-NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP)
-"""Errors of a file system that cannot lock files."""
+SECONDS_IDLE = 20  # how long a worker process waits for work before it ends
+NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP)  # errors of a file system that cannot lock files
 KILLED = "a worker process was killed, perhaps out of memory; run it again with jobs=1"
 NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 """Messages that differ only in numbers are printed once."""
@@ -54,8 +52,7 @@ class Task:
     make: Callable[[str, Progress], tuple[Save, Record]]
     """Called with the device and a progress. It returns a function that writes the arrays, and the
     record without its key."""
-    size: int = 0
-    """Logits of its benchmark, n x C."""
+    size: int = 0  # logits of its benchmark, n x C
 
     def is_current(self) -> bool:
         """Whether the unit is up to date."""
@@ -82,13 +79,9 @@ class Outcome:
 def run_tasks(title: str, tasks: Sequence[Task], one_by_one: bool = False) -> None:
     """Make every unit that is not up to date, and print how many were made.
 
-    Units that another process works on come last; then this process waits for them.
-
-    Args:
-        one_by_one: for a few long tasks; each gets all cores and a bar of its own.
-
-    Raises:
-        UnitsFailed: the units that failed, after all others are done.
+    Units that another process works on come last; then this process waits for them. `one_by_one` is
+    for a few long tasks; each gets all cores and a bar of its own. UnitsFailed names the units that
+    failed, after all others are done.
     """
     began = time.perf_counter()
     waiting = [task for task in tasks if task.settings.force or not task.is_current()]
@@ -163,10 +156,8 @@ def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
 def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome:
     """Make a unit unless it is up to date, one process at a time, and log the run.
 
-    The lock ends with the process that holds it, even if that process is killed.
-
-    Args:
-        wait: wait for another process that works on the unit.
+    The lock ends with the process that holds it, even if that process is killed. `wait`: for
+    another process that works on the unit.
     """
     from filelock import FileLock, Timeout  # a run with nothing to do needs none of these
 

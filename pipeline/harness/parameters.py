@@ -36,11 +36,8 @@ class UsageError(ValueError):
 def expanded(arguments: Sequence[str]) -> list[str]:
     """The command line with `params=FILE` replaced by the settings in that file.
 
-    What stands on the command line has priority over the file.
-
-    Raises:
-        UsageError: the file is absent or not a params.yaml; or DVC runs this stage although a
-            folder of its outputs is a symbolic link.
+    What stands on the command line has priority over the file. UsageError: the file is absent or
+    not a params.yaml; or DVC runs this stage although a folder of its outputs is a symbolic link.
     """
     files = [text for text in arguments if text.startswith("params=")]
     others = [text for text in arguments if text not in files]
@@ -114,11 +111,7 @@ def known_instead(name: str, known: Sequence[str]) -> str:
 
 
 def instead_of(key: str, arguments: Sequence[str]) -> str:
-    """One line about the setting `key`, such as benchmark.source.data, that no chosen file has.
-
-    Args:
-        arguments: the whole command line.
-    """
+    """One line about a setting that no chosen file has; `arguments`: the whole command line."""
     others = [t for t in arguments if "=" in t and t.partition("=")[0].lstrip("+") != key]
     config = _composed(others)
     settings = [*_names(config), *(folder.name for folder in CONF.iterdir())]

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Target = dict[str, Any]
-"""A `_target_` and its arguments."""
+Target = dict[str, Any]  # a `_target_` and its arguments
 
 
 @dataclass(frozen=True)

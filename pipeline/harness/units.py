@@ -92,8 +92,7 @@ class Request:
     benchmarks: tuple[str, ...]
     calibrators: tuple[str, ...]
     splits: tuple[int, ...]
-    overrides: tuple[str, ...]
-    """All but those of benchmark, calibrator and split."""
+    overrides: tuple[str, ...]  # all but those of benchmark, calibrator and split
 
     @classmethod
     def from_hydra(cls, config: DictConfig) -> Request:
@@ -181,9 +180,7 @@ def composed(overrides: Sequence[str]) -> DictConfig:
 def resolved(config: DictConfig) -> Settings:
     """`config` as checked plain values.
 
-    Raises:
-        UsageError: a setting has a value of another kind, or does not exist.
-        MissingMandatoryValue: a value left open (`???`).
+    UsageError: a setting has a value of another kind, or does not exist.
     """
     _check(config)
     kinds = OmegaConf.structured(Settings)

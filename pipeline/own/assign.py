@@ -115,10 +115,8 @@ def assigned(
     """The labelled points of a file, or of two, of which the second has the test points.
 
     `contents` is what `pipeline.own.read.read` found in each of `paths`; `mistakes` gets what does
-    not keep the rest from being checked.
-
-    Raises:
-        InputError: something is missing, or could mean two things; one line with the fix.
+    not keep the rest from being checked. InputError: something is missing, or could mean two
+    things.
     """
     advice = _advice_on_clusters(paths[0], contents[0], choices)
     names = dict.fromkeys(
@@ -140,8 +138,7 @@ def assigned(
 def without_ignored(contents: Sequence[Held], ignore: str | None) -> list[Held]:
     """Columns or arrays by name, without what --ignore names: whatever it would have been.
 
-    Raises:
-        InputError: no table has such a column. Other arrays of an npz have not even been read.
+    InputError: no table has such a column. Other arrays of an npz have not even been read.
     """
     names = list(dict.fromkeys(name for held in contents for name in held))
     option = None if all(map(are_arrays, contents)) else "--ignore"
@@ -249,10 +246,7 @@ def answers_of(
     """The answers in some columns of a table, or in the one array of answers, as classes.
 
     `labels` of the result are the places of the given ones among the classes. `kind` is that of the
-    answers, if it is known.
-
-    Raises:
-        InputError: which column is which class is not clear; one line with the fix.
+    answers, if it is known. InputError: which column is which class is not clear.
     """
     if are_arrays(held):
         return _of_arrays(held, labels, choices, kind)

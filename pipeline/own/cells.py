@@ -25,10 +25,8 @@ MATRICES = {
     "probabilities": ("probabilities", "probability", "probs", "prob", "proba", "y_prob"),
 }
 """Arrays, or columns of lists, with the answers of one kind. They may be larger than the memory."""
-Held = dict[str, Any]
-"""What a file holds by name: arrays, or the columns of a table."""
-LISTS = (list, tuple, dict, np.ndarray)
-"""What a cell of a column of lists may be."""
+Held = dict[str, Any]  # what a file holds by name: arrays, or the columns of a table
+LISTS = (list, tuple, dict, np.ndarray)  # what a cell of a column of lists may be
 
 
 @contextmanager
@@ -116,10 +114,8 @@ class Labels(NamedTuple):
 def distinct_labels(values: Any, field: str, mistakes: list[str]) -> Labels:
     """The labels [n] of any kind: text, whole or other numbers, booleans.
 
-    Missing labels go to `mistakes`, and are replaced by another one.
-
-    Raises:
-        InputError: they are no labels, or not [n].
+    Missing labels go to `mistakes`, and are replaced by another one. InputError: they are no
+    labels, or not [n].
     """
     plain = _decoded(values)
     if plain.ndim == 2 and plain.shape[1] == 1:
@@ -173,9 +169,8 @@ def numbers_of(
 ) -> NDArray[np.float64]:
     """Some columns of a table, or of a `Held`, as numbers [rows, columns].
 
-    Raises:
-        InputError: a cell is no finite number and not `lowest`; the message names every such
-            column with one of its cells, and ends with `fix`.
+    InputError: a cell is no finite number and not `lowest`; it names every such column with one of
+    its cells, and ends with `fix`.
     """
     import pandas as pd
 

@@ -16,8 +16,7 @@ from pipeline.own.scale import as_float32, with_logits
 
 CALIBRATES, TESTS = ("calibration", "cal", "validation", "val"), ("test",)
 """Words in a column or array `split` for points that calibrate, and for points that test."""
-MOST_GROUPS = 100
-"""Largest number of groups in one file; each gets tables of its own."""
+MOST_GROUPS = 100  # largest number of groups in one file; each gets tables of its own
 BELOW_CHANCE = "WARNING: worse than guessing"
 """First words of the note on an accuracy below chance; the verdict then recommends nothing."""
 
@@ -26,10 +25,7 @@ def checked(given: Given, values: str, mistakes: list[str]) -> Given:
     """The points of a file with logits float32 [n, C] as the matrix, and notes for the person.
 
     `values` is the kind of the answers that the person names, or auto; `mistakes` are known, and
-    `given` has no matrix if its columns are not.
-
-    Raises:
-        InputError: one line with all that is wrong, and the fixes.
+    `given` has no matrix if its columns are not. InputError says all that is wrong at once.
     """
     n = len(given.labels)
     with kept(mistakes):
@@ -113,8 +109,7 @@ def _refuse_pairwise(matrix: NDArray[Any], labels: NDArray[Any]) -> None:
 def _notes(given: Given, names: list[str]) -> list[str]:
     """Notes on absent and impossible classes, and if guessing would be right more often.
 
-    Raises:
-        InputError: all points are of one class, or a calibration point is of an impossible one.
+    InputError: all points are of one class, or a calibration point is of an impossible one.
     """
     matrix, labels = given.matrix, given.labels
     n, classes = matrix.shape

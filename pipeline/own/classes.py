@@ -34,8 +34,7 @@ SINGLE = re.compile(
     re.IGNORECASE,
 )
 """Names of a single column of answers that is taken for the second of two classes."""
-MOST = 40
-"""Columns that one message names."""
+MOST = 40  # columns that one message names
 ADD = "add `class_names`, one per column, or --classes NAME,NAME"
 """How a person says which column of an array is which class."""
 Classes = tuple[list[str], list[str] | None, int | None]
@@ -45,8 +44,7 @@ Classes = tuple[list[str], list[str] | None, int | None]
 def matching(text: str, names: Sequence[str], option: str | None) -> list[str]:
     """Those of `names` that a list of names and patterns means, in its order.
 
-    Raises:
-        InputError: `option` has an entry that means none; None: this is no mistake.
+    InputError: an entry of `option` means none; without an option this is no mistake.
     """
     found: dict[str, None] = {}
     for part in [text] if text in names else filter(None, map(str.strip, text.split(","))):
@@ -72,9 +70,7 @@ def classes_by_name(
     """The columns of the classes, of `columns` that have no other purpose.
 
     `chosen` is what the person names, by a pattern or a list; `notes` gets what was decided.
-
-    Raises:
-        InputError: one line with all columns in question and the options that settle it.
+    InputError names all columns in question, and the options that settle it.
     """
     if chosen is not None:
         return _chosen(matching(chosen, columns, "--classes"), labels, "*" in chosen)
@@ -224,10 +220,8 @@ def classes_by_place(
 
     Labels that are among `names` [C] go by name. Labels from 0 to C - 1 are the numbers of the
     columns. Else C different labels are the columns in increasing order. `matrix` [n, C] shows
-    whether labels fit another order much better; `notes` gets what was decided.
-
-    Raises:
-        InputError: a label is unknown, or the order of the columns is not.
+    whether labels fit another order much better; `notes` gets what was decided. InputError: a label
+    is unknown, or the order of the columns is not known.
     """
     texts, places = labels.texts, labels.places
     if set(texts) <= {"False", "True"} and not labels.is_text and names is None:

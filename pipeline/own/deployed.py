@@ -59,9 +59,6 @@ def read_points(
     The groups [n] are None unless the calibrator has patches of groups. The file is as score.py
     takes it, without labels. The columns of a table, and an array with `class_names`, are matched
     with the calibrator's classes by name. For two classes one column is enough.
-
-    Raises:
-        InputError: one line with file, field and fix.
     """
     takes = str(getattr(calibrator, "takes_", calibrator.inputs))
     named = str(getattr(calibrator, "groups_from_", ""))

@@ -43,8 +43,7 @@ def names_of_options(figures: bool, priced: bool, grouped: bool) -> list[str]:
 def take(folder: Path, names: Sequence[str]) -> None:
     """Put `names` on the folder's list before anything is written to them.
 
-    Raises:
-        UsageError: a file has one of the names, but is not on the list; one line.
+    UsageError: a file has one of the names, but is not on the list.
     """
     taken = taken_in(folder)
     new = [name for name in names if name not in taken]

@@ -120,16 +120,13 @@ class Options:
         nargs="+",
         choices=[kind for kind in OWN if kind != "utility"],
     )
-    evaluation: tuple[str, ...] = ()
-    """Settings of the evaluation."""
+    evaluation: tuple[str, ...] = ()  # settings of the evaluation
     may_add: bool = True
     """Whether the methods are the default ones, to which a repair of groups may be added."""
-    draws: int | None = None
-    """Redrawn label vectors behind each noise floor; None: as configured."""
+    draws: int | None = None  # redrawn label vectors behind each noise floor; None: as configured
     given_splits: tuple[dict[str, int], ...] = ()
     """The numbers of calibration and test points of each split that the file gives."""
-    own: dict[str, Any] = field(default_factory=dict)
-    """`evaluation.own`, for the own utilities."""
+    own: dict[str, Any] = field(default_factory=dict)  # `evaluation.own`, for the own utilities
 
     @property
     def used(self) -> list[str]:

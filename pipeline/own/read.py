@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 LINES = (".jsonl", ".ndjson")
 TABLES = (".csv", ".tsv", *LINES, ".parquet")
 """Endings of file names that are read as tables; each may be followed by .gz but parquet."""
-SAVED = "state.json"
-"""A file in every folder that `datasets` saves with save_to_disk."""
+SAVED = "state.json"  # a file in every folder that `datasets` saves with save_to_disk
 READ = "npz, CSV, TSV, JSON lines or parquet"
 SAVE = "copy it again if it was cut, save it with numpy.savez, or name a table of text .csv"
 SAVEZ = "numpy.savez('my.npz', logits=…, labels=…)"
@@ -87,12 +86,7 @@ def check_is_given(path: Path) -> None:
 
 
 def read(path: Path, is_used: Callable[[str], bool]) -> Held:
-    """The columns of the table in a file, or the arrays of an npz whose names `is_used`.
-
-    Raises:
-        MissingResource: there is no such file.
-        InputError: it cannot be read; one line with the file, the reason and the fix.
-    """
+    """The columns of the table in a file, or the arrays of an npz whose names `is_used`."""
     check_is_given(path)
     if is_table(path):
         return {str(name): column for name, column in read_table(path).items()}
@@ -113,11 +107,7 @@ def read(path: Path, is_used: Callable[[str], bool]) -> Held:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """The table in a file, at least one row; names are printable text without spaces around it.
-
-    Raises:
-        InputError: one line with the file, the reason and the fix.
-    """
+    """The table in a file, at least one row; names are printable text without spaces around it."""
     import pandas as pd
 
     with naming(path):

@@ -29,9 +29,6 @@ def write_results(
     """Write everything into `folder` from evaluated units; print tables and verdict.
 
     With `figures` image files, too; the page draws its own. `wide`: print all columns.
-
-    Raises:
-        CorruptFile: there are no scores.
     """
     files = score_files(settings)
     scores = Scores.read(files)

@@ -26,8 +26,7 @@ from metrics.validation import (
 )
 from pipeline.own.assign import Given
 
-NOTED = 1e-5
-"""A larger difference of a row's sum from one is noted; float32 makes smaller ones."""
+NOTED = 1e-5  # a larger difference of a row's sum from one is noted; float32 makes smaller ones
 DIGITS = (2, 3, 4, 5)
 """Probabilities may have been rounded to so many digits, after the point or significant ones."""
 BFLOAT16 = 2**-8
@@ -39,8 +38,7 @@ FARTHEST_SUM = 0.2
 def with_logits(given: Given, values: str) -> Given:
     """`given` with logits [n, C] as its matrix; probabilities become their logarithms.
 
-    Raises:
-        InputError: these are no logits or probabilities, or could be either.
+    InputError: these are no logits or probabilities, or could be either.
     """
     kind = given.kind if values == "auto" else values
     matrix = given.matrix if given.single is None else np.reshape(given.matrix, (-1, 1))
@@ -84,10 +82,8 @@ def as_float32(logits: NDArray[Any]) -> NDArray[np.float32]:
 def _are_probabilities(numbers: Tensor, kind: str | None) -> bool:
     """Whether all values [n, C] are in [0, 1] and rows sum to one, rounding and clipping included.
 
-    A single column may be of any class.
-
-    Raises:
-        InputError: they are predicted classes, or in [0, 1] with other sums; percentages.
+    A single column may be of any class. InputError: they are predicted classes, percentages, or in
+    [0, 1] with other sums.
     """
     classes = numbers.shape[1]
     for rows in (numbers[:8], numbers):  # the first rows of logits show what they are

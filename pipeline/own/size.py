@@ -23,20 +23,15 @@ from pipeline.scoring.points import find_logits
 
 BASE = 2 << 30
 """Bytes of libraries and of everything else that does not grow with points and classes."""
-SMALL = 1 << 26
-"""Up to this number of logits, any machine has enough memory."""
+SMALL = 1 << 26  # up to this number of logits, any machine has enough memory
 PER_TEST_PROBABILITY = 11
 """Bytes: 8 for float64, 2 for its rank among the classes, the rest for predicted utilities."""
-GENERAL = 40
-"""Bytes per test probability for a utility with a vector for each point, and its draws."""
-READ_WHOLE = 32
-"""Bytes per entry while probabilities, or an array that cannot be mapped, are read."""
+GENERAL = 40  # bytes per test probability for a utility with a vector for each point, and its draws
+READ_WHOLE = 32  # bytes per entry while probabilities, or an array that cannot be mapped, are read
 MOST_DRAWN = 40_000_000
 """Labels redrawn for the floors (points x vectors); more would take most of the time."""
-FEWEST_DRAWS = 100
-"""Label vectors at least, because the 95 % quantile needs them."""
-SPLITS = ("split", "split_1")
-"""Arrays that say which points calibrate and test."""
+FEWEST_DRAWS = 100  # label vectors at least, because the 95 % quantile needs them
+SPLITS = ("split", "split_1")  # arrays that say which points calibrate and test
 
 
 def affordable_draws(settings: Settings) -> int:
@@ -54,10 +49,8 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
     """Refuse an npz that needs too much memory with one of `methods`, their settings by name.
 
     Tables and small files pass: their readers have limits. `general`: a similarity is scored, or an
-    own utility that is no payoff per class or rank.
-
-    Raises:
-        InputError: one line with the needed bytes, the free bytes, and the fix.
+    own utility that is no payoff per class or rank. InputError says how many bytes are needed and
+    are free.
     """
     first = next(iter(methods.values()))
     source = first.benchmark.source

@@ -56,9 +56,6 @@ def settings_of(kind: str, value: str, class_names: Names) -> dict[str, Any]:
 
     `value` is the path of its file, for `utility` its name, module:function. `class_names` [C] are
     in the order of the probabilities' columns.
-
-    Raises:
-        MissingResource, InputError: the file or function is absent or wrong; one line.
     """
     target = f"{__name__}.{kind}"
     if kind == "utility":

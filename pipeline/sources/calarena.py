@@ -24,11 +24,9 @@ ARRAYS = ("probas_cal", "labels_cal", "probas_test", "labels_test")
 
 
 def calarena_logits(*, dataset: str, model: str, data_dir: str | Path) -> SourceResult:
-    """Read one experiment; its probabilities become their logarithms.
+    """Read the group <dataset>/<model> of a file; its probabilities become their logarithms.
 
-    Args:
-        dataset, model: the names of the group in the file, such as imagenet and beit.
-        data_dir: the folder with imagenet-multiclass.h5 and cv-multiclass.h5.
+    `data_dir` is the folder with imagenet-multiclass.h5 and cv-multiclass.h5.
     """
     path = Path(data_dir) / f"{'imagenet' if dataset == 'imagenet' else 'cv'}-multiclass.h5"
     check_is_file(path, "CalArena's file (benchmark.source.data_dir has its folder)")

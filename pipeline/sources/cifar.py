@@ -64,10 +64,6 @@ def cifar_logits(
     """Run a checkpoint of the zoo over the CIFAR test set, in the data set's order.
 
     Args: those of conf/shared/cifar.yaml; `device`, `workers`, `progress` as in `inference.Run`.
-
-    Raises:
-        MissingResource: checkpoint or data set are absent and cannot be downloaded.
-        InputError: unknown names, or a damaged file.
     """
     run = Run(device, batch_size, workers, progress)
     network, origin, warnings = load_network(dataset, model, checkpoint, checkpoints)
@@ -103,10 +99,6 @@ def load_network(
     """A network of the zoo in evaluation mode, its origin for the record, and warnings.
 
     Its checkpoint is the given file, or lies in a given folder or torch.hub's, or is downloaded.
-
-    Raises:
-        MissingResource: the file is absent and cannot be downloaded, or it does not fit.
-        InputError: unknown model, or wrong hash.
     """
     digits = ZOO.get(f"{dataset}_{model}")
     if digits is None:

@@ -28,11 +28,9 @@ YAHOO = tuple(_YAHOO.split(", "))
 
 
 def class_names(names: str | Sequence[str]) -> list[str]:
-    """The names of a known set of classes, or the given list of names.
+    """The given list of names, or those of cifar10, cifar100, yahoo or imagenet.
 
-    Args:
-        names: a list of names, or one of cifar10, cifar100, yahoo and imagenet (timm's, with all
-            synonyms of a synset: "tench, Tinca tinca").
+    ImageNet's are timm's, with all synonyms of a synset: "tench, Tinca tinca".
     """
     if not isinstance(names, str):
         return [str(name) for name in names]

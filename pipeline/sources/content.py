@@ -17,10 +17,8 @@ Source = TypeVar("Source", bound=Callable[..., Any])
 Options = Mapping[str, Any]
 Place = str | Path
 Classes = Callable[[Options], int | None] | None
-SPEED = ("batch_size", "workers")
-"""Options of all sources that change the speed, not the logits."""
-STAY = ("vectors_path",)
-"""Once given, such a file stays in effect for commands that name none."""
+SPEED = ("batch_size", "workers")  # options of all sources that change the speed, not the logits
+STAY = ("vectors_path",)  # once given, such a file stays in effect for commands that name none
 
 
 def reads(

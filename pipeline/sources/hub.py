@@ -33,9 +33,8 @@ def hub_files(
         revision: the commit, whose files never change; None means the newest.
         needed: a file must match each of these patterns; by default one of `patterns`.
 
-    Raises:
-        MissingResource: the files are not in the cache and cannot be downloaded; with the reason.
-        InputError: a file of the cache is not what its hash says.
+    MissingResource: the files are not in the cache and cannot be downloaded. InputError: a file of
+    the cache is not what its hash says.
     """
     place = Path(repository).expanduser()
     if place.exists():

@@ -52,10 +52,6 @@ def imagenet_logits(
     """Run a pinned timm model over the validation set with timm's own preprocessing.
 
     Args: those of conf/shared/imagenet.yaml; `device` and `progress` as in `inference.Run`.
-
-    Raises:
-        MissingResource: images or weights are absent; the message says how to get them.
-        InputError: the folder is incomplete or has other contents, or a file is damaged.
     """
     run = Run(device, batch_size, workers, progress, on_error)
     timm_data = require("timm.data")

@@ -29,8 +29,7 @@ Collate = Callable[[list[Any]], tuple[Any, Tensor]]
 class Run:
     """How a model is run over its data; an `InputError` names the setting of a wrong value."""
 
-    device: str = "auto"
-    """auto (CUDA if there is one), cpu, cuda or cuda:<k>."""
+    device: str = "auto"  # auto (CUDA if there is one), cpu, cuda or cuda:<k>
     batch_size: int = 256
     workers: int | None = 0
     """Processes that load and transform data; 0 loads in this one, None is one per core up to 8."""
@@ -82,8 +81,7 @@ def forward_logits(
         order: in which order items are computed, such as by length; the answer does not show it.
         name_of: the name of an item for messages, such as the path of an image.
 
-    Raises:
-        InputError: an item cannot be read, a logit is not finite, or memory is too small.
+    InputError: an item cannot be read, a logit is not finite, or memory is too small.
     """
     device = run.place
     # The loader's items are numbers, so that an error of a worker process says which item it is of.

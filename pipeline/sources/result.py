@@ -23,16 +23,11 @@ class SourceResult:
     other.
     """
 
-    logits: NDArray[np.float32]
-    """[n, C], before the softmax."""
-    labels: NDArray[np.int64]
-    """[n], in [0, C)."""
+    logits: NDArray[np.float32]  # [n, C], before the softmax
+    labels: NDArray[np.int64]  # [n], in [0, C)
     details: dict[str, Any] = field(default_factory=dict)
-    groups: NDArray[np.str_] | None = None
-    """[n], the name of each point's group."""
+    groups: NDArray[np.str_] | None = None  # [n], the name of each point's group
     tested: NDArray[np.bool_] | None = None
     """[splits, n], True for test points, False for calibration points."""
-    weights: NDArray[np.float64] | None = None
-    """[n], >= 0."""
-    clusters: NDArray[np.str_] | None = None
-    """[n], the name of each point's cluster."""
+    weights: NDArray[np.float64] | None = None  # [n], >= 0
+    clusters: NDArray[np.str_] | None = None  # [n], the name of each point's cluster

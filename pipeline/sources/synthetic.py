@@ -22,8 +22,7 @@ from metrics.validation import InputError
 from pipeline.harness.parallel import Progress, no_progress
 from pipeline.sources.result import SourceResult
 
-BLOCK = 2048
-"""Rows drawn from one random stream, so that results depend on the seed alone."""
+BLOCK = 2048  # rows drawn from one random stream, so that results depend on the seed alone
 
 
 class Sample(NamedTuple):
@@ -103,13 +102,7 @@ class SyntheticClassifier:
 def synthetic_logits(
     *, samples: int, seed: int = 0, progress: Progress = no_progress, **classifier: Any
 ) -> SourceResult:
-    """Logits and labels of a `SyntheticClassifier` as a benchmark.
-
-    Args:
-        samples: number of points n.
-        seed: of the sample.
-        classifier: fields of `SyntheticClassifier`.
-    """
+    """Logits and labels of n = `samples` points; `classifier`: fields of `SyntheticClassifier`."""
     known = SyntheticClassifier.__dataclass_fields__
     if unknown := sorted(classifier.keys() - known.keys()):
         fields = ", ".join(known)

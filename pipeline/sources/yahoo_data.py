@@ -32,10 +32,6 @@ def read_rows(
     """Texts, classes in [0, 10), and the names of rows that were left out, of the test split.
 
     Args: those of conf/benchmark/yahoo.yaml; `skip` leaves out rows without a class.
-
-    Raises:
-        MissingResource: there is no such file.
-        InputError: a file, a column or a class is not what it should be; with the setting.
     """
     files = parquet_files(place)
     if not files:
