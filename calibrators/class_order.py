@@ -151,9 +151,7 @@ def classes_of(labels: Any, columns: int, names: NDArray[np.str_] | None) -> NDA
     labels name the columns in sorted order, as in scikit-learn; every class must then occur.
 
     `labels` [n] are those of the calibration points, `names` [C] those of a data frame's columns.
-
-    Raises:
-        InputError: the labels do not say which column belongs to which class.
+    InputError: the labels do not say which column belongs to which class.
     """
     text = _as_text(labels)
     if text is None:
@@ -203,8 +201,7 @@ def _check_numbered(labels: Any, names: Sequence[str]) -> None:
 def codes_of(labels: Any, n: int, classes: NDArray[Any]) -> Tensor:
     """Return the column number of each of `labels` [n], int64.
 
-    Raises:
-        InputError: a label is no class, or there are not as many labels as rows.
+    InputError: a label is no class, or there are not as many labels as rows.
     """
     text = _as_text(labels)
     if text is None or classes.dtype.kind != "U":

@@ -37,17 +37,14 @@ from metrics.kernels.threads import row_blocks
 from metrics.scores import LIKELIHOOD_FLOOR
 from metrics.validation import InputError
 
-FAR = 30.0
-"""A padding lies this many median gaps of the two largest logits below the row's largest."""
+FAR = 30.0  # a padding lies this many median gaps of the two largest logits below the row's largest
 OCTAVE, HOLE = 4, 3
 """Distances to the largest logit are counted in quarters of octaves. Between paddings and other
 logits at least three octaves, a factor of eight, are empty."""
 BEYOND = 50.0
 """A logit of a new point is a padding if it lies this many times further below than any before."""
-SAMPLED_ROWS = 2000
-"""Number of rows that the median gap is computed from."""
-LOG_SUM = 1e-4
-"""Log-probabilities sum to one within this share, in float32 as well."""
+SAMPLED_ROWS = 2000  # number of rows that the median gap is computed from
+LOG_SUM = 1e-4  # log-probabilities sum to one within this share, in float32 as well
 ZERO = math.log(LIKELIHOOD_FLOOR) + LOG_SUM
 """A log-probability of at most this is the logarithm of a probability of 0 that was raised."""
 HALF = 0.5
@@ -55,8 +52,7 @@ HALF = 0.5
 few points without a zero vote do not show that there is none."""
 RARE = math.log(1e-6)
 """Log-weight of an impossible class in the fit; afterwards its probability becomes 0."""
-STEEPEST = 4.0
-"""With β up to this, an impossible class is as rare in the softmax without β."""
+STEEPEST = 4.0  # with β up to this, an impossible class is as rare in the softmax without β
 SLOPES = 100.0
 """β lies within this factor of one over the median gap, so filled logits are of moderate size."""
 
@@ -65,13 +61,11 @@ SLOPES = 100.0
 class Conditioning:
     """What is known about a classifier's impossible and absent classes.
 
-    Attributes:
-        zero: logits of at most this are zeros; -inf if only -inf is one.
-        gap: logits this far below the largest of their row are paddings.
-        beta: inverse temperature of the possible classes.
-        log_weight: ln w; -inf if no calibration point has a class that is marked.
-        present: int64 [P], the classes that have calibration points.
-        whole: whether the calibrator gets the absent classes, too.
+    Logits of at most `zero` are zeros (-inf if only -inf is one), and logits `gap` below the
+    largest of their row are paddings. `beta` is the inverse temperature of the possible classes,
+    and `log_weight` is ln w, -inf if no calibration point has a class that is marked. `present`,
+    int64 [P], are the classes that have calibration points; with `whole` the calibrator gets the
+    others, too.
     """
 
     zero: float

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 KIND, PARAMETERS, FORMAT = "calibrator", "params", "format"
 REQUIRED = {KIND, PARAMETERS, FORMAT, "classes_", "n_features_in_"}
-LATEST = 2
-"""Format of the files written here; 0.3.0 wrote 1."""
+LATEST = 2  # format of the files written here; 0.3.0 wrote 1
 RENAMED = {"steps_": "shifts_", "kept_": "cached_", "kept_for_": "cached_for_"}
 """Arrays of format 1 that have another name since."""
 

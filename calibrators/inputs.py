@@ -30,8 +30,7 @@ MAJORITY = 0.6
 """Rows with a common sum are votes only if some row's largest entry exceeds this share of it.
 Shifted or quantised logits can also have a common sum, but with more than a few classes their
 largest entry hardly exceeds half of it."""
-ENOUGH_ROWS = 10
-"""Fewer rows may have the same sum by chance."""
+ENOUGH_ROWS = 10  # fewer rows may have the same sum by chance
 
 
 @overload
@@ -91,8 +90,7 @@ def warn_of_lookalike(logits: Tensor) -> None:
 
 class Lookalike(NamedTuple):
     what: str
-    step: str
-    """What turns them into probabilities."""
+    step: str  # what turns them into probabilities
 
 
 def lookalike(matrix: Tensor) -> Lookalike | None:

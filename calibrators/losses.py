@@ -17,8 +17,7 @@ from metrics.kernels.compiled import compiled_sums
 from metrics.kernels.softmax import exponential, has_kernels
 from metrics.kernels.threads import over_blocks, row_blocks
 
-Loss = Literal["nll", "brier"]
-"""The name of a loss, in every calibrator and in the configuration."""
+Loss = Literal["nll", "brier"]  # the name of a loss, in every calibrator and in the configuration
 
 
 def _kernel(is_brier: bool) -> Any:

@@ -79,8 +79,7 @@ class PeerCalibration(Calibrator):
             package cannot fit these points: beta calibration needs a point of each class.
     """
 
-    _model: Any = None
-    """The package's fitted object; None after `load`."""
+    _model: Any = None  # the package's fitted object; None after `load`
 
     def __init__(self, method: str, options: Mapping[str, Any] | None = None) -> None:
         self.method = method

@@ -24,8 +24,7 @@ from metrics.kernels.softmax import softmax
 from metrics.kernels.threads import row_blocks
 from metrics.validation import InputError, check_whole
 
-BLOCK = 1 << 18
-"""Logits per block, few enough that their copies in float64 fit into the cache."""
+BLOCK = 1 << 18  # logits per block, few enough that their copies in float64 fit into the cache
 HESSIAN_BLOCK = 1 << 22
 """Logits per block of the Hessian; in products of fewer rows, threads would wait for each other."""
 FLOOR = 1e-12

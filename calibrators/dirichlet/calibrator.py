@@ -38,12 +38,9 @@ TOLERANCE = 1e-6
 """Bound on the Newton decrement, which is about twice the gap to the minimal objective, in nats."""
 TINY = 1e-300
 """Added to λ and μ before their logarithm is taken, because a user may set either to zero."""
-WARM_STARTS = 8
-"""Number of earlier solutions that a fit may start from."""
-PRINTED = 1e-7
-"""Hold-out losses that differ by less than this share are equal."""
-PATIENCE = 1
-"""Iterations after which a fit may be stopped; the first iteration may overshoot."""
+WARM_STARTS = 8  # number of earlier solutions that a fit may start from
+PRINTED = 1e-7  # hold-out losses that differ by less than this share are equal
+PATIENCE = 1  # iterations after which a fit may be stopped; the first iteration may overshoot
 MAX_ITERATIONS = 300
 HOPELESS, EXCESS = 8, 1.01
 """The path of λ ends after so many fits in a row that were given up, each at a hold-out loss above
@@ -249,9 +246,8 @@ class TuningFits:
     As λ falls, fits begin to overfit more and more. The path ends after `HOPELESS` fits in a row
     that were given up at a loss above `EXCESS` times temperature scaling's.
 
-    Args:
-        problem: the kept rows.
-        inputs, labels, counts: [m, C], [m] and [m] or None, the held-out rows and their weights.
+    `problem` has the kept rows; `inputs` [m, C], `labels` and `counts` [m] are the held-out rows
+    and their weights.
     """
 
     def __init__(

@@ -27,15 +27,12 @@ from metrics.kernels.softmax import softmax
 from metrics.kernels.threads import one_thread, row_blocks
 
 TOP_ROWS = 64
-FLOOR = 1e-6
-"""Smallest diagonal entry, relative to the largest."""
+FLOOR = 1e-6  # smallest diagonal entry, relative to the largest
 INTERCEPT = 1e-3
 """The diagonal counts this share of an intercept's curvature a second time. Otherwise it would be
 zero without a penalty, and the inverse would be badly conditioned."""
-TINY = 1e-300
-"""Keeps quotients finite if no row is undecided about any class."""
-BLOCK = 1 << 20
-"""Elements of a block: 4 MiB of float32 stay in the cache until they are read."""
+TINY = 1e-300  # keeps quotients finite if no row is undecided about any class
+BLOCK = 1 << 20  # elements of a block: 4 MiB of float32 stay in the cache until they are read
 
 
 @dataclass(frozen=True)

@@ -28,14 +28,10 @@ DOUBLE_WORK = 2_000_000_000
 DOUBLE_TO_TUNE = 10_000_000
 """The same for tuning. A fit to 7,000 points of a hundred classes then takes 6 to 11 core seconds
 in place of 9 to 16. In 16 fits, of 3 to 100 classes, it chose the same λ and μ."""
-ONE_THREAD_WORK = 100_000_000
-"""n C² up to which a fit works on one thread."""
-BLOCK = 1 << 23
-"""Elements per block. In products of fewer rows, threads would wait for each other."""
-PREDICTED_BLOCK = 1 << 24
-"""Number of probabilities that are predicted at a time."""
-RIDGE = 1e-8
-"""Weight of the pull towards the start that makes the optimum unique."""
+ONE_THREAD_WORK = 100_000_000  # n C² up to which a fit works on one thread
+BLOCK = 1 << 23  # Elements per block. In products of fewer rows, threads would wait for each other.
+PREDICTED_BLOCK = 1 << 24  # number of probabilities that are predicted at a time
+RIDGE = 1e-8  # weight of the pull towards the start that makes the optimum unique
 FLOAT32_NOISE = 1e-7
 """Relative error of a mean NLL whose logits are float32 products; smaller changes are noise."""
 
@@ -72,12 +68,9 @@ def start_point(classes: int, beta: float, device: torch.device) -> Tensor:
 class LinearMapProblem:
     """Data and starting point of a fit; the penalties come with each call of `solve`.
 
-    Args:
-        inputs: float32 or float64 [n, C], with `labels` int64 [n].
-        beta: the fit starts at the temperature-scaled solution W = β I, b = 0.
-        spread: root mean square of the row-centred logits.
-        loss: the loss that is minimised.
-        counts: float64 [n], the weights of the rows; None means that all are 1.
+    The fit to `inputs` [n, C] and `labels` [n] starts at the temperature-scaled solution W = β I, b
+    = 0. `spread` is the root mean square of the row-centred logits, and `counts`, float64 [n], are
+    the weights of the rows, all 1 if None.
     """
 
     def __init__(

@@ -45,12 +45,9 @@ class Patch(NamedTuple):
     low: float
     high: float
     shift: float
-    error: float
-    """Error of the witness before the patch."""
-    loss_change: float
-    """Change of the mean loss of the points that the patch was fitted on."""
-    points: int = 0
-    """Number of these points that the patch moved."""
+    error: float  # error of the witness before the patch
+    loss_change: float  # change of the mean loss of the points that the patch was fitted on
+    points: int = 0  # number of these points that the patch moved
 
     def apply(self, state: PatchedForecast, update: Update) -> None:
         """Apply the patch to any forecast."""
@@ -70,15 +67,9 @@ def move(
 class Algorithm1:
     """The loop, which moves a forecast. Iterating over it gives the patches one by one.
 
-    Args:
-        state: the forecast f on the calibration points.
-        auditor: the utilities of each round.
-        update: how rows move.
-        tolerance: ε.
-
-    Attributes:
-        number: the number of the next round; set it to go on where an equal run was left.
-        stopped: why it ended; None while it can go on.
+    The `state` is the forecast f on the calibration points, and `tolerance` is ε. `number` is the
+    number of the next round; set it to go on where an equal run was left. `stopped` says why the
+    run ended; it is None while it can go on.
     """
 
     state: PatchedForecast

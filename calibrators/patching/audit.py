@@ -46,8 +46,7 @@ TIED = 1e-6
 """Predictions no further apart are tied. Float32 errors are smaller, even after many patches."""
 EQUAL = 1e-10
 """Errors that differ by less are equal: the first utility in the order of the families wins."""
-EXACT_AT_ONCE = 16
-"""Number of a family's errors that the first round computes."""
+EXACT_AT_ONCE = 16  # number of a family's errors that the first round computes
 WORTH_SHARPENING = 64
 """Sharper bounds cost less than they save if they replace at least this many errors."""
 MORE_AT_ONCE = 4
@@ -89,11 +88,9 @@ def witness_of(state: PatchedForecast, utility: Utility) -> Witness:
 class Family:
     """Utilities that are audited together.
 
-    Attributes:
-        bounds: float64 [m], upper bounds on their errors.
-        errors: maps numbers of utilities, int64 [k], to their errors, float64 [k].
-        utility: maps a number to its utility.
-        sharper: maps numbers to upper bounds that are smaller, but take longer to compute.
+    `bounds`, float64 [m], are upper bounds on their errors. `errors` maps numbers of utilities,
+    int64 [k], to their errors, float64 [k], `utility` a number to its utility, and `sharper`
+    numbers to upper bounds that are smaller, but take longer to compute.
     """
 
     bounds: Tensor
@@ -157,9 +154,8 @@ Auditor = Callable[[PatchedForecast, int], Sequence[Family]]
 class StandardFamilies:
     """An auditor of U_CWE ∪ U_topK, and of utilities sampled anew for every audit.
 
-    Args:
-        sampled_count: utilities drawn from each of U_lin and U_rank for every audit; 0 for none.
-        seed: of the draws; audit t draws the same utilities in every run with this seed.
+    An audit draws `sampled_count` from each of U_lin and U_rank, the same in every run with this
+    `seed`.
     """
 
     sampled_count: int

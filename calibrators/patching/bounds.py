@@ -24,38 +24,28 @@ from torch import Tensor
 from metrics.kernels.compiled import compiled
 from metrics.kernels.threads import row_blocks
 
-ROUNDING = 1e-9
-"""Added to the bounds: sums in another order differ by less than this."""
+ROUNDING = 1e-9  # added to the bounds: sums in another order differ by less than this
 SMALLEST = 2.0**-32
 PER_OCTAVE = 16
 """Bins of v divide the octaves of 1 - v from `SMALLEST` to 1; a first bin holds what is smaller."""
-MANTISSA = 52
-"""Bits of a float64 after its exponent: the others number the octaves."""
-SLOTS = 2048
-"""Slots of v in [-1, 1], few enough for their sums to stay in the cache."""
+MANTISSA = 52  # bits of a float64 after its exponent: the others number the octaves
+SLOTS = 2048  # slots of v in [-1, 1], few enough for their sums to stay in the cache
 
 
 def indicator_bounds(sums: Tensor, hits: Tensor, n: int) -> Tensor:
     """Return an upper bound on UC of utilities that are 1 for some outcomes and 0 else: [C].
 
     A sum over an interval is at most that of all positive residuals, and at least that of all
-    negative ones. Here those are 1 - v at the hits and -v at the misses.
-
-    Args:
-        sums: float64 [2, C], of the predictions of all n points, and of those that miss.
-        hits: int64 [C], the number of points that hit.
+    negative ones. Here those are 1 - v at the hits and -v at the misses. `sums`, float64 [2, C],
+    are those of the predictions of all n points, and of those that miss; `hits`, int64 [C], is the
+    number of points that hit.
     """
     predicted, missed = sums
     return torch.maximum(hits - (predicted - missed), missed) / n + ROUNDING
 
 
 def class_wise_sums(probabilities: Tensor, labels: Tensor) -> Tensor:
-    """Return the `sums` of U_CWE, on any device: labels int64 [n] miss all classes but their own.
-
-    Args:
-        probabilities: float64 [n, C].
-        labels: int64 [n].
-    """
+    """Return the `sums` of U_CWE on any device: `labels` [n] miss all classes but their own."""
     of_label = probabilities.gather(1, labels[:, None])[:, 0]
     hit = torch.zeros_like(probabilities[0]).index_add_(0, labels, of_label)
     predicted = _column_sums(probabilities)
@@ -65,9 +55,8 @@ def class_wise_sums(probabilities: Tensor, labels: Tensor) -> Tensor:
 def top_k_sums(top_sums: Tensor, ranks: Tensor) -> Tensor:
     """Return the `sums` of U_topK, on any device: a rank misses all smaller K.
 
-    Args:
-        top_sums: float64 [n, C], sums of the K largest probabilities.
-        ranks: int64 [n], the rank of each label, from 0.
+    `top_sums`, float64 [n, C], are sums of the K largest probabilities, `ranks`, int64 [n], of
+    labels.
     """
     classes = top_sums.shape[1]
     if top_sums.device.type == "cpu":
@@ -84,11 +73,8 @@ def top_k_bounds(top_sums: Tensor, ranks: Tensor, numbers: Tensor) -> Tensor:
     """Return upper bounds on UC of some utilities of U_topK, on the CPU: float64 [m].
 
     A running sum is known where bins of v end. Within a bin it rises at most by the residuals of
-    the bin's hits, and falls at most by those of its misses.
-
-    Args:
-        top_sums, ranks: the arguments of `top_k_sums`.
-        numbers: int64 [m], K - 1 of each utility.
+    the bin's hits, and falls at most by those of its misses. `numbers`, int64 [m], are K - 1 of
+    each utility.
     """
     bins = PER_OCTAVE * round(-math.log2(SMALLEST)) + 1
     hits, misses = np.zeros((2, bins, len(numbers)))
@@ -124,10 +110,9 @@ def payoff_bounds(factors: Tensor, matrix: Tensor, payoffs: Tensor, codes: Tenso
     takes all points of the slots of v below t, and some of one slot and the next, if these are
     wider than 2 δ. Not on the CPU, the bounds are infinite: a GPU computes errors as fast.
 
-    Args:
-        factors: float64 [m, C], such that v = matrix @ factors.T.
-        matrix: float64 [n, C], the probabilities or their top-K sums.
-        payoffs, codes: float64 [m, L] and int64 [n], what each utility pays for each outcome.
+    `factors` [m, C] are such that v = matrix @ factors.T, with the probabilities or their top-K
+    sums as `matrix` [n, C]. `payoffs` [m, L] and `codes` [n] say what each utility pays for each
+    outcome.
     """
     n, classes = matrix.shape
     if matrix.device.type != "cpu":

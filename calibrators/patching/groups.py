@@ -26,8 +26,7 @@ from calibrators.patching.update import Update
 from calibrators.patching.utilities import KINDS, PayoffUtility
 from metrics.validation import InputError
 
-SMALLEST = 50
-"""Points that a group needs; with fewer, errors below .1 cannot be told from chance."""
+SMALLEST = 50  # points that a group needs; with fewer, errors below .1 cannot be told from chance
 Begin = Callable[[PatchedForecast], Algorithm1]
 
 
@@ -46,9 +45,8 @@ def checked_groups(groups: Any, n: int) -> NDArray[np.str_]:
 class GroupRun:
     """Runs of Algorithm 1, one for each group, of which each round takes the one most in error.
 
-    Args:
-        p, labels, names: probabilities [n, C], labels [n] and the groups' names [n].
-        begin: begins the algorithm on the forecast of a group.
+    `p` [n, C], `labels` and `names` [n] are probabilities, labels and groups of the points; `begin`
+    begins the algorithm on the forecast of a group.
     """
 
     def __init__(self, p: Tensor, labels: Tensor, names: NDArray[np.str_], begin: Begin) -> None:

@@ -29,12 +29,8 @@ MOVED_ELEMENTS = 1 << 17
 class PatchedForecast:
     """Probabilities float64 [n, C], their order [n, C] and top-K sums [n, C].
 
-    Args:
-        probabilities: the forecast before patching; it is copied.
-        labels: int64 [n]; without labels the state can be moved, but not audited.
-
-    Attributes:
-        ranks: int64 [n], the rank of each point's label.
+    `probabilities` before patching are copied. Without `labels`, int64 [n], the state can be moved,
+    but not audited. `ranks`, int64 [n], are those of the labels.
     """
 
     def __init__(self, probabilities: Tensor, labels: Tensor | None = None) -> None:

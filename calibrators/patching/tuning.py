@@ -42,30 +42,23 @@ STEP_SIZES = (1.0, 0.1, 0.03)
 """First step sizes of the line search; they are few, so that settings share runs."""
 SCORED_EVERY = 5
 """Tuning tries numbers of patches that are multiples of this (or `max_steps`, if smaller)."""
-COMPARED_AT = 25
-"""Number of patches after which runs are compared."""
-SURVIVORS = 3
-"""Number of runs that continue after that."""
+COMPARED_AT = 25  # number of patches after which runs are compared
+SURVIVORS = 3  # number of runs that continue after that
 FOLDS = 5
-ENOUGH = 4000
-"""Once this many points are held out, further folds would add little information."""
-PATIENCE = 25
-"""The search ends this many patches after the best number of patches."""
+ENOUGH = 4000  # once this many points are held out, further folds would add little information
+PATIENCE = 25  # the search ends this many patches after the best number of patches
 POOLED_PATIENCE = 15
 """The same for the pooled start. More patience costs time, and chose no better numbers."""
-ROUNDING = 1e-9
-"""Mean losses that differ by less are equal."""
+ROUNDING = 1e-9  # mean losses that differ by less are equal
 
 
 @dataclass(eq=False)
 class TuningRun:
     """A run of the algorithm on the kept points that is scored on the held-out points on its way.
 
-    Attributes:
-        limits: the numbers of patches to score, increasing.
-        log: the scores so far.
-        made: the number of patches so far, while it waits.
-        reached: the probabilities of the kept and of the held-out points, while it waits.
+    `limits` are the numbers of patches to score, increasing, and `log` has the scores so far. While
+    it waits, `made` is the number of patches so far, and `reached` are the probabilities of the
+    kept and of the held-out points.
     """
 
     step_size: float
@@ -79,11 +72,9 @@ class TuningRun:
 class HoldOut:
     """The points that runs are fitted on, and the points that they are scored on.
 
-    Args:
-        probabilities, labels: float64 [n, C] and int64 [n], all calibration points.
-        share, seed: the share of the points that is held out, and the seed of the draw.
-        begin: begins the algorithm for a step size, sampled utilities or not, and a forecast.
-        score: returns the score of a held-out forecast; smaller is better.
+    Of the calibration points, `probabilities` [n, C] and `labels` [n], a `share` is held out, drawn
+    by `seed`. `begin` begins the algorithm for a step size, sampled utilities or not, and a
+    forecast; `score` scores a held-out forecast, smaller is better.
     """
 
     def __init__(
@@ -171,14 +162,10 @@ def held_out_losses(
 ) -> Tensor:
     """Return the losses of held-out points after 0, 1, … patches: float64 [T + 1, held].
 
-    Args:
-        probabilities, labels: [n, C] and [n], all points, before any patch.
-        run: begins the algorithm on a forecast.
-        loss: the loss of the held-out points.
-        most: the largest T; T is smaller if all runs end, or if the best number is clear.
-        seed: the seed of the folds.
-        best: `fewest_patches`, or the same with other noise or a progress bar.
-        patience: the number of patches after the best number at which the search ends.
+    All points have `probabilities` [n, C] before any patch, and `labels` [n]. `run` begins the
+    algorithm on a forecast. T is `most`, or smaller if all runs end, or `patience` patches after
+    the number that `best` chooses: `fewest_patches`, or the same with other noise or a progress
+    bar.
     """
     runs: list[tuple[Algorithm1, PatchedForecast]] = []
     for kept, held in folds_of(labels, seed):

@@ -38,8 +38,7 @@ ROUNDING = 1e-9
 LARGEST_SHIFT = 5.0
 """Bound of |δ| times the range of u⃗. If the event happens at all points or at none, the best δ is
 infinite."""
-NO_RESIDUAL = 1e-13
-"""Mean residuals of at most this share of the range of u⃗ count as zero."""
+NO_RESIDUAL = 1e-13  # mean residuals of at most this share of the range of u⃗ count as zero
 
 
 class Step(NamedTuple):
@@ -53,10 +52,9 @@ class Step(NamedTuple):
 class ProjectedDescent:
     """The paper's update, which lowers the Brier score.
 
-    Args:
-        step_size: largest η that the line search tries.
-        armijo: share of the linearly predicted decrease of the Brier score that η must achieve.
-        theory: whether to take η = err / C (Proposition A.1) without a search.
+    `step_size` is the largest η that the line search tries, `armijo` the share of the linearly
+    predicted decrease of the Brier score that η must achieve. With `theory`, η = err / C
+    (Proposition A.1) is taken without a search.
     """
 
     step_size: float
@@ -92,12 +90,9 @@ def armijo_step(
 ) -> Step | None:
     """Halve η, from `first` on, until the Brier score falls by `armijo` of the linear prediction.
 
-    Args:
-        try_step: maps η to (Σ<p - y, d>, Σ‖d‖²), where d are the displacements after projection.
-            The summed Brier score then changes by exactly twice the first plus the second.
-
-    Returns:
-        The step, or None if none of `MAX_HALVINGS` steps lowers the score enough.
+    `try_step` maps η to (Σ<p - y, d>, Σ‖d‖²), where d are the displacements after projection. The
+    summed Brier score then changes by exactly twice the first plus the second. The result is None
+    if none of `MAX_HALVINGS` steps lowers the score enough.
     """
     eta = first
     for _ in range(MAX_HALVINGS):
@@ -137,8 +132,7 @@ def on_grid(moved: Tensor, before: Tensor) -> Tensor:
 class ExponentialTilting:
     """An update that lowers the NLL. Probabilities stay positive, so there is no projection.
 
-    Args:
-        shrinkage: ν in (0, 1], the share of δ that a patch applies.
+    `shrinkage` is ν in (0, 1], the share of δ that a patch applies.
     """
 
     shrinkage: float

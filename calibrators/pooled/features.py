@@ -14,8 +14,7 @@ from torch import Tensor
 
 from metrics.kernels.ranks import descending_order
 
-PLACES = 12
-"""Number of most probable classes of a row that have features."""
+PLACES = 12  # number of most probable classes of a row that have features
 KNOTS = (-0.05, -0.2, -0.5, -1.0, -2.0, -3.5, -5.0, -7.0)
 """Where the hinges max(ℓ - knot, 0) begin; e^-.05 = .95 and e^-7 = .0009."""
 BIASES, SLOPES = 10, 2
@@ -28,9 +27,8 @@ TIED = 1e-6
 class Features(NamedTuple):
     """The features of the most probable classes of every row.
 
-    Attributes:
-        places: int64 [n, P], these classes, the most probable first.
-        values: [n, P, K], their φ.
+    `places`, int64 [n, P], are these classes, the most probable first, and `values` [n, P, K] their
+    φ.
     """
 
     places: Tensor

@@ -25,8 +25,7 @@ from calibrators.solvers.lbfgs import dot, minimize
 from metrics.kernels.softmax import softmax
 from metrics.kernels.threads import row_blocks
 
-OFF_DIAGONAL = 3.0
-"""Strength of the penalty off the diagonal."""
+OFF_DIAGONAL = 3.0  # strength of the penalty off the diagonal
 TOLERANCE = 1e-10
 """Newton decrement in nats at which a fit ends. The penalties leave no flat direction."""
 MAX_ITERATIONS = 200

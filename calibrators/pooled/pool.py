@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from calibrators.base import Calibrator
 from calibrators.losses import residuals
-from calibrators.modules import order_of
+from calibrators.modules import log_mixture, order_of
 from calibrators.patching.tuning import FOLDS, folds_of
 from calibrators.pooled.features import TIED, Features
 from calibrators.pooled.maps import (
@@ -61,14 +61,17 @@ class PooledScaling(Calibrator):
         temperature._fit(logits, labels)
         self.inverse_temperature_ = 1 / temperature.temperature_
         self.uniform_share_ = 1 / (n + 1) ** 2
-        inputs = log_mixture(logits, self.inverse_temperature_, self.uniform_share_)
+        inputs = self._map_inputs(logits)
         members, held_out = cross_fit(Data(inputs, Features.of(inputs), labels), self.seed)
         weights = pool_weights(held_out, labels)
         self.cross_fitted = softmax(torch.einsum("m,mnc->nc", weights, held_out))
         self.pool_, self.map_ = weights.cpu().numpy(), (weights @ members).cpu().numpy()
 
+    def _map_inputs(self, logits: Tensor) -> Tensor:
+        return log_mixture(softmax(logits, self.inverse_temperature_), self.uniform_share_)
+
     def _predict_proba(self, logits: Tensor) -> Tensor:
-        inputs = log_mixture(logits, self.inverse_temperature_, self.uniform_share_)
+        inputs = self._map_inputs(logits)
         point = MapPoint.of(torch.as_tensor(self.map_, device=logits.device), logits.shape[1])
         return softmax(point.scores(inputs, Features.of(inputs)))
 
@@ -87,16 +90,10 @@ class PooledModule(nn.Module):
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""
         q = torch.softmax(logits.to(self.map.dtype) * self.beta, dim=1)
-        inputs = (q * (1 - self.share) + self.share / q.shape[1]).log()
+        inputs = log_mixture(q, self.share)
         features = Features.of(inputs, order_of(inputs, TIED))
         point = MapPoint.of(self.map, q.shape[1])
         return torch.softmax(point.scores(inputs, features), dim=1)
-
-
-def log_mixture(logits: Tensor, beta: float, share: float) -> Tensor:
-    """Return ℓ = ln((1 - share) softmax(β z) + share / C), float64 [n, C]."""
-    q = softmax(logits, beta)
-    return q.mul_(1 - share).add_(share / q.shape[1]).log_()
 
 
 def cross_fit(data: Data, seed: int) -> tuple[Tensor, Tensor]:

@@ -19,10 +19,8 @@ from typing import Any, Literal
 import numpy as np
 
 How = Literal["even", "bayes"]
-Run = dict[str, Any]
-"""Its `parameters`, `score` (smaller is better) and `seconds`."""
-WIDTH = 40
-"""Characters of a progress bar."""
+Run = dict[str, Any]  # its `parameters`, `score` (smaller is better) and `seconds`
+WIDTH = 40  # characters of a progress bar
 
 
 def evenly_spread(space: Mapping[str, Any], number: int) -> list[dict[str, Any]]:

@@ -29,8 +29,7 @@ SMALLEST, LARGEST = 1e-6, 1e6
 EPS = float(np.finfo(np.float64).eps)
 SCANNED = 1 << 18
 """From twice this many logits on, the grid is computed from every second row, or fewer."""
-BLOCK = 1 << 18
-"""Logits per block, few enough that their copies in float64 fit into the cache."""
+BLOCK = 1 << 18  # logits per block, few enough that their copies in float64 fit into the cache
 
 
 class Moments(NamedTuple):
