@@ -29,6 +29,7 @@ SMALLEST = 2.0**-32
 PER_OCTAVE = 16
 """Bins of v divide the octaves of 1 - v from `SMALLEST` to 1; a first bin holds what is smaller."""
 MANTISSA = 52  # bits of a float64 after its exponent: the others number the octaves
+WORTH_BOUNDING = 50  # classes from which on predictions in float32 cost less than they save
 SLOTS = 2048  # slots of v in [-1, 1], few enough for their sums to stay in the cache
 
 
@@ -108,14 +109,14 @@ def payoff_bounds(factors: Tensor, matrix: Tensor, payoffs: Tensor, codes: Tenso
 
     v is computed in float32, with an error of at most δ. A sum over the points with v <= t then
     takes all points of the slots of v below t, and some of one slot and the next, if these are
-    wider than 2 δ. Not on the CPU, the bounds are infinite: a GPU computes errors as fast.
+    wider than 2 δ. The bounds are infinite on a GPU and for few classes: errors cost no more there.
 
     `factors` [m, C] are such that v = matrix @ factors.T, with the probabilities or their top-K
     sums as `matrix` [n, C]. `payoffs` [m, L] and `codes` [n] say what each utility pays for each
     outcome.
     """
     n, classes = matrix.shape
-    if matrix.device.type != "cpu":
+    if matrix.device.type != "cpu" or classes < WORTH_BOUNDING:
         return factors.new_full((len(factors),), math.inf)
     rough = torch.empty(len(factors), n, dtype=torch.float32)
     single = factors.to(torch.float32)
