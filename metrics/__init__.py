@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from metrics.decisions import constant_losses as constant_losses
     from metrics.decisions import decisions as decisions
     from metrics.decisions import net_benefit as net_benefit
-    from metrics.ecdf import dkw_band as dkw_band
-    from metrics.ecdf import ecdf as ecdf
     from metrics.errors import InputError as InputError
     from metrics.measurement import Noise as Noise
     from metrics.measurement import Options as Options
@@ -63,6 +61,8 @@ if TYPE_CHECKING:
     from metrics.utilities.payoffs import TopClass as TopClass
     from metrics.utilities.payoffs import TopK as TopK
     from metrics.utility_calibration import WorstInterval as WorstInterval
+    from metrics.utility_calibration import dkw_band as dkw_band
+    from metrics.utility_calibration import ecdf as ecdf
     from metrics.utility_calibration import utility_calibration as utility_calibration
     from metrics.utility_calibration import worst_interval as worst_interval
 
@@ -89,7 +89,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps `metrics.ecdf` the function: importing the file of this name would replace it."""
+    """Keeps `metrics.scorecard` the function: importing the file of that name would replace it."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name in WHERE and isinstance(value, ModuleType)):

@@ -22,10 +22,7 @@ LARGEST_ARRAY = 4 << 30
 """Bytes that one array may take unpacked (4 GiB): a million rows of 1000 float32 logits."""
 BLOCK = 1 << 20
 """Bytes unpacked at a time."""
-HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 """Readers by version of the .npy format. Version 3.0 only adds field names beyond Latin-1."""
 SAVE = "save it again with numpy.savez"
 

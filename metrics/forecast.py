@@ -111,14 +111,7 @@ class Forecast:
         """Return `values(part)` [k, points] for all parts, side by side: [k, n]."""
         if not self.is_large:
             return values(self)
-        joined: Tensor | None = None
-        for rows, part in self.parts():
-            of_part = values(part)
-            if joined is None:
-                joined = of_part.new_empty(len(of_part), self.n)
-            joined[:, rows] = of_part
-        assert joined is not None
-        return joined
+        return torch.cat([values(part) for _, part in self.parts()], dim=1)
 
     @cached_property
     def order(self) -> Tensor:

@@ -18,14 +18,8 @@ from torch import Tensor
 from metrics.binned import class_weights
 from metrics.measurement import Measurement, Options
 from metrics.scores import accuracies, brier_scores, log_losses
+from metrics.utilities import payoffs
 from metrics.utilities.base import UtilityClass
-from metrics.utilities.payoffs import (
-    CLASS_WISE,
-    TOP_K,
-    DiscountedCumulativeGain,
-    Similarity,
-    TopClass,
-)
 from metrics.validation import InputError
 
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
@@ -98,7 +92,7 @@ def _quantile(key: str, text: str, family: str, level: float, meaning: str) -> M
 
 def _class_wise_binned(m: Measurement) -> Tensor:
     weights = class_weights(m.options.class_weights, m.outcomes, m.forecast.classes)
-    return (m.with_bins(CLASS_WISE)[1] * weights).sum(dim=1)
+    return (m.with_bins(payoffs.CLASS_WISE)[1] * weights).sum(dim=1)
 
 
 METRICS: dict[str, Metric] = {
@@ -113,18 +107,20 @@ METRICS: dict[str, Metric] = {
         Metric("cwe_bin", "CWE_bin", 4, "binned class-wise error, bins of equal weight", "share",
                compute=_class_wise_binned),
         Metric("tce_bin", "TCE_bin", 3, "binned top-class error, bins of equal weight", "share",
-               compute=lambda m: m.with_bins(TopClass())[1][:, 0]),
-        utility_metric("u_cwe", "CWE", lambda _: CLASS_WISE, "each class's probability", 4),
-        utility_metric("u_topk", "topK", lambda _: TOP_K, "label among the K most probable"),
-        utility_metric("u_tce", "TCE", lambda _: TopClass(), "label is the most probable class"),
+               compute=lambda m: m.with_bins(payoffs.TopClass())[1][:, 0]),
+        utility_metric("u_cwe", "CWE", lambda _: payoffs.CLASS_WISE, "each class's probability", 4),
+        utility_metric("u_topk", "topK", lambda _: payoffs.TOP_K,
+                       "label among the K most probable"),
+        utility_metric("u_tce", "TCE", lambda _: payoffs.TopClass(),
+                       "label is the most probable class"),
         Metric("u_comb", "U_comb", 3, "the larger of U_CWE and U_topK", compute=lambda m:
                torch.maximum(METRICS["u_cwe"].value(m), METRICS["u_topk"].value(m))),
         utility_metric("u_dcg", "dcg",
-                       lambda options: DiscountedCumulativeGain(tuple(options.exponents)),
+                       lambda options: payoffs.DiscountedCumulativeGain(tuple(options.exponents)),
                        "pay by the label's rank, discounted"),
         utility_metric("u_w2v", "w2v",
                        lambda given: None if given.similarity is None
-                       else Similarity(given.similarity),
+                       else payoffs.Similarity(given.similarity),
                        "pay by similarity to the label"),
         _quantile("u_lin_median", "U_lin median", "linear", 0.5,
                   "median over sampled users paid by class"),
@@ -164,11 +160,11 @@ def metrics_of(options: Options) -> list[Metric]:
     if taken := [key for key in options.own if key in METRICS]:
         raise InputError(f"{taken[0]}: there is a metric of this key; name your utility otherwise")
     known = [metric for metric in METRICS.values() if metric.applies(options)]
-    return known + [_own(key) for key in options.own]
 
+    def own(key: str) -> Metric:
+        return utility_metric(key, key, lambda given: given.own[key])
 
-def _own(key: str) -> Metric:
-    return utility_metric(key, key, lambda options: options.own[key])
+    return [*known, *map(own, options.own)]
 
 
 def check_keys(keys: Iterable[str], own: Iterable[str] = (), where: str = "metrics") -> None:

@@ -8,12 +8,7 @@ import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
-from metrics.validation import (
-    check_labels,
-    check_probabilities,
-    check_weights,
-    class_numbers,
-)
+from metrics.validation import check_labels, check_probabilities, check_weights, class_numbers
 
 LIKELIHOOD_FLOOR = 1e-12
 """The NLL raises smaller probabilities to this. Isotonic regression gives exact zeros, which would

@@ -17,7 +17,7 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,7 +36,7 @@ from pipeline.harness.command import Parser
 from pipeline.harness.machine import core_count, versions
 from pipeline.harness.progress import say
 from pipeline.reporting.wording import markdown_table
-from scripts.speed.cases import CASES, OURS, PEERS, Case, Data, Size, data
+from scripts.speed.cases import CASES, OURS, PEERS, Case, Size, data
 
 QUICK = Size(1500, 20, utilities=50)
 MIN_SECONDS = 0.5
@@ -87,9 +87,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     titles = ", ".join(case.title for case in CASES)
     parser.add_argument("--cases", nargs="+", default=[""], metavar="WORD", help=f"of {titles}")
     parser.add_argument(
-        "--output",
-        type=Path,
-        help="folder (default: results/speed; with --quick out/speed, which git ignores)",
+        "--output", type=Path, help="folder (default: results/speed; with --quick out/speed)"
     )
     options = parser.parse_args(arguments)
     options.output = options.output or Path("out/speed" if options.quick else "results/speed")
@@ -99,38 +97,31 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def measured(case: Case, size: Size, device: str, with_peers: bool) -> Iterator[dict[str, Any]]:
     """Time every contender that can run here, and compare its answer with the first one's."""
     reference, first = None, float("nan")
-    names = [(name, "cpu") for name in case.contenders if with_peers or name not in PEERS]
+    peers = [name for name in PEERS if with_peers and find_spec(name)]
+    names = [(name, "cpu") for name in case.contenders if name in peers or name not in PEERS]
     names += [(OURS, "cuda")] if device == "cuda" else []
     for name, where in names:
         shown = f"{name} (GPU)" if where == "cuda" else name
         row = {"case": case.title, "size": str(size), "contender": shown}
-        if name in PEERS and find_spec(name) is None:
-            continue
-        inputs, run = data(size, where), case.contenders[name]
+        inputs, run, times = data(size, where), case.contenders[name], list[float]()
         try:
             run(data(QUICK, where))  # imports and compiles
-            result, seconds = timed(run, inputs)
+            while sum(times) < MIN_SECONDS:
+                began = time.perf_counter()
+                result = run(inputs)
+                times.append(time.perf_counter() - began)
             answer = case.answer(inputs, result)
         except Exception as error:  # another package may raise anything
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             yield {**row, "failure": reason, "agrees": False}
             continue
+        seconds = median(times)
         if reference is None:
             reference, first = answer, seconds
         difference = case.difference(reference, answer)
         agrees = name in PEERS or difference <= case.tolerance
         of_first = {"seconds": seconds, "speedup": first / seconds, "difference": difference}
         yield {**row, **of_first, "agrees": agrees}
-
-
-def timed(run: Callable[[Data], Any], inputs: Data) -> tuple[Any, float]:
-    """Return the result, and the median time of runs that take `MIN_SECONDS` together."""
-    times: list[float] = []
-    while sum(times) < MIN_SECONDS:
-        began = time.perf_counter()
-        result = run(inputs)
-        times.append(time.perf_counter() - began)
-    return result, median(times)
 
 
 def cells(row: dict[str, Any]) -> list[str]:
@@ -158,16 +149,15 @@ def machine() -> str:
     """Processor, cores, GPU and versions, in one line."""
     information = Path("/proc/cpuinfo")
     text = information.read_text() if information.exists() else ""
+    known = {key: value.strip() for key, value in re.findall(r"^([\w ]+?)\s*:(.*)$", text, re.M)}
     # Cloud machines hide the name of the processor, but not its family and model number.
-    keys = ("model name", "cpu family", "model")
-    matches = [re.search(rf"^{key}\s*:\s*(.+)$", text, re.M) for key in keys]
-    name, family, model = (match[1].strip() if match else "" for match in matches)
+    name, family, model = (known.get(key, "") for key in ("model name", "cpu family", "model"))
     processor = f"{name or platform.machine()} (family {family}, model {model})"
     gpu = [torch.cuda.get_device_name()] if torch.cuda.is_available() else []
     core = os.environ.get("OPENBLAS_CORETYPE")
     kernels = [f"OPENBLAS_CORETYPE={core}"] if core else []
     packages = versions() | {peer: version(peer) for peer in PEERS if find_spec(peer)}
-    named = [f"{package} {number}" for package, number in packages.items()]
+    named = map(" ".join, packages.items())
     return ", ".join([processor, f"{core_count()} cores", *gpu, *named, *kernels])
 
 

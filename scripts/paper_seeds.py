@@ -8,7 +8,7 @@ Run the suite for every seed into a folder of its own, then count:
 
 The first folder has the repository's own seed. The script reads each folder's tables/comparison.csv
 and writes paper_seeds.csv (the number of cells within 3 standard errors, by printed table and
-method) and paper_seeds.md (its sums) to --output.
+method) and paper_seeds.md (its sums) to --output, by default results/tables.
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ def summary(counts: pd.DataFrame, level: str) -> str:
     sums = counts.T.groupby(level=level, sort=False).sum().T
     sums["all"] = sums.sum(axis=1)
     lines = [[str(name), *(f"{v:.0f}" for v in row)] for name, row in sums.iterrows()]
-    others = sums.iloc[1:]
-    if len(others):
+    if len(others := sums.iloc[1:]):
         lines.append(["Mean of the others", *(f"{v:.1f}" for v in others.mean())])
         ends = zip(others.min(), others.max(), strict=True)
         lines.append(["Range", *(f"{low:.0f} … {high:.0f}" for low, high in ends)])
@@ -53,8 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Read, write, print; return the exit code."""
     parser = Parser(__doc__)
     parser.add_argument("results", type=Path, nargs="+", help="folders of results, a seed each")
-    usual = Path("results/tables")
-    parser.add_argument("--output", type=Path, default=usual, help=f"default: {usual}")
+    parser.add_argument("--output", type=Path, default=Path("results/tables"))
     options = parser.parse_args(arguments)
     for path in (folder / "tables/comparison.csv" for folder in options.results):
         if not path.is_file():

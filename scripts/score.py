@@ -34,6 +34,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -104,12 +105,11 @@ def settings_of(options: Options, calibrator: str = "uncalibrated") -> Settings:
     # The person's paths and texts are set last: OmegaConf would resolve `${…}` and `???` in them.
     names = ("values", "groups", "clusters", "classes", "ignore")
     texts: dict[str, Any] = {name: getattr(options, name) for name in names}
-    texts |= {"path": str(options.file), "test": None}
-    title = options.file.stem
-    if options.test is not None:
-        texts["test"], title = str(options.test), f"{title}, tested on {options.test.stem}"
+    texts |= {"path": str(options.file), "test": options.test and str(options.test)}
+    files = filter(None, (options.file, options.test))
+    title = options.title or ", tested on ".join(path.stem for path in files)
     source = {**settings.benchmark.source, **texts}
-    benchmark = replace(settings.benchmark, title=options.title or title, source=source)
+    benchmark = replace(settings.benchmark, title=title, source=source)
     paths = replace(settings.paths, data=options.output / "data", results=options.output)
     return replace(settings, benchmark=benchmark, paths=paths)
 
@@ -117,11 +117,8 @@ def settings_of(options: Options, calibrator: str = "uncalibrated") -> Settings:
 def units_for(options: Options) -> list[Unit]:
     """The units of all methods and splits."""
     splits = range(len(options.given_splits) or options.splits)
-    return [
-        unit
-        for method in options.methods
-        for unit in units_of(settings_of(options, method), method, splits)
-    ]
+    of_methods = (units_of(settings_of(options, name), name, splits) for name in options.methods)
+    return list(chain.from_iterable(of_methods))
 
 
 def score(options: Options) -> None:
@@ -151,9 +148,9 @@ def score(options: Options) -> None:
         on_all = not options.given_splits if options.save_on is None else options.save_on == "all"
         calibrator = fit_to_keep(settings_of(options, str(options.method)), on_all)
         fitted = "all points" if on_all else "the calibration points"
-        unscored = "" if options.method in options.methods else " and not scored here"
+        fitted += "" if options.method in options.methods else " and not scored here"
         saved = calibrator.save(str(options.save))
-        say(f"wrote {saved}: {options.method} fitted on {fitted}{unscored}; see scripts/apply.py")
+        say(f"wrote {saved}: {options.method} fitted on {fitted}; see scripts/apply.py")
 
 
 def prepared(options: Options) -> tuple[Options, int]:
@@ -179,12 +176,11 @@ def prepared(options: Options) -> tuple[Options, int]:
         told = str(error).removeprefix(f"{settings.benchmark.name}: ")
         raise UnitsFailed(told) from error
     draws = affordable_draws(settings)
-    options = replace(options, draws=draws)
     if draws < settings.evaluation.floor_repetitions:
         say(f"many points: {draws} redrawn label vectors behind each noise floor")
     cached = find_logits(settings)
     record = cached.details
-    options = replace(options, given_splits=tuple(record.get("given_splits", ())))
+    options = replace(options, draws=draws, given_splits=tuple(record.get("given_splits", ())))
     figures, priced = not options.quick, options.losses is not None
     take(options.output, names_of_options(figures, priced, "groups" in record))
     names = record.get("class_names") or [str(k) for k in range(record["classes"])]
@@ -200,12 +196,7 @@ def prepared(options: Options) -> tuple[Options, int]:
 
 
 def _fitting_methods(options: Options, record: Mapping[str, Any]) -> tuple[str, ...]:
-    """The methods that can be fitted to the points, with the one that repairs groups.
-
-    Raises:
-        UsageError: a method that the person named needs groups, and there are none; there are
-            weights, which no method takes, or not the one to save.
-    """
+    """The methods that can be fitted to the points, with the one that repairs groups."""
     if "groups" not in record:
         for method in options.used:
             if settings_of(options, method).calibrator.get("needs_groups"):
@@ -214,10 +205,9 @@ def _fitting_methods(options: Options, record: Mapping[str, Any]) -> tuple[str, 
         options = replace(options, methods=(*options.methods, REPAIRS))
     if "weights" not in record:
         return options.methods
-    if options.method is not None and not takes(options.method, "weights"):
-        raise UsageError(
-            f"--method {options.method}: cannot be fitted with weights; save another one"
-        )
+    saved = options.method
+    if saved is not None and not takes(saved, "weights"):
+        raise UsageError(f"--method {saved}: cannot be fitted with weights; save another one")
     methods = tuple(method for method in options.methods if takes(method, "weights"))
     if not methods:
         raise UsageError(f"{options.file}: weights, which no method takes that --methods names")

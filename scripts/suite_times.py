@@ -64,12 +64,11 @@ def markdown(times: pd.DataFrame) -> str:
         f"Core seconds of {len(times):,} units, {times.seconds.sum():,.0f} in all. "
         f"Largest resident memory of a process: {times.memory_mib.max():,.0f} MiB.",
     ]
-    shown = {"seconds": "{:,.1f}".format, "share": "{:.1%}".format}
     for by in (["stage"], ["stage", "calibrator"], ["benchmark"]):
-        table = sums(times, by).reset_index()
-        for name, write in shown.items():
-            table[name] = table[name].map(write)
-        lines = table.astype(str).to_numpy().tolist()
+        table = sums(times, by).reset_index().astype({"units": str})
+        table["seconds"] = table.seconds.map("{:,.1f}".format)
+        table["share"] = table.share.map("{:.1%}".format)
+        lines = table.to_numpy().tolist()
         headings = [str(name).capitalize() for name in table]
         blocks += [f"## By {' and '.join(by)}", markdown_table(headings, lines, text=len(by))]
     return "\n\n".join(blocks) + "\n"

@@ -48,6 +48,15 @@ print("scored")
 """
 
 
+def copied(project: Path) -> Path:
+    """Copy what is installed, because building leaves folders in the project's."""
+    for name in (*FOLDERS, "conf"):
+        shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, project)
+    return project
+
+
 def pins(lines: list[str]) -> dict[str, str]:
     pairs = [line.split("==") for line in lines if line and not line.startswith("#")]
     return {canonicalize_name(name): version for name, version in pairs}
@@ -103,11 +112,7 @@ def test_no_pin_carries_a_local_label_a_path_or_an_address() -> None:
 
 @pytest.mark.slow
 def test_a_plain_installation_scores_an_array_in_an_empty_environment(tmp_path: Path) -> None:
-    python, project = tmp_path / "environment" / "bin" / "python", tmp_path / "project"
-    for name in (*FOLDERS, "conf"):  # building leaves folders in the project's
-        shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, project)
+    python, project = tmp_path / "environment" / "bin" / "python", copied(tmp_path / "project")
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "environment"], check=True)
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     done = subprocess.run(

@@ -8,14 +8,13 @@ import sys
 import tarfile
 import zipfile
 from pathlib import Path
-from shutil import copy, copytree, ignore_patterns
 
 import numpy as np
 import pytest
 
 from pipeline.harness.code import code_digest
-from setup import FOLDERS, renamed
-from tests.test_environment import PROJECT, ROOT
+from setup import renamed
+from tests.test_environment import PROJECT, ROOT, copied
 
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_{}(sys.argv[1])"
 OPTIONAL = {"torchmetrics", "metric_cases", "calibrator_cases"}
@@ -49,13 +48,7 @@ def content(wheel: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy, because building leaves folders in the project's."""
-    project = tmp_path_factory.mktemp("project") / "copy"
-    for name in (*FOLDERS, "utility_calibration"):
-        copytree(ROOT / name, project / name, ignore=ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        copy(ROOT / name, project)
-    return project
+    return copied(tmp_path_factory.mktemp("project") / "copy")
 
 
 @pytest.fixture(scope="module")

@@ -126,13 +126,7 @@ def prefix_range_torch(
 
 @compiled
 def _ranges_once(
-    predicted: Any,
-    payoffs: Any,
-    codes: Any,
-    tolerance: float,
-    margin: float,
-    low: Any,
-    high: Any,
+    predicted: Any, payoffs: Any, codes: Any, tolerance: float, margin: float, low: Any, high: Any
 ) -> None:
     """Write low, high [b] of utilities whose predictions [b, n] lie row by row."""
     rows, n = predicted.shape

@@ -117,13 +117,7 @@ def _find_turns(
 
 @compiled
 def _sum_at_edges(
-    order: Any,
-    residuals: Any,
-    weights: Any,
-    edges: Any,
-    before: Any,
-    total: Any,
-    at_edges: Any,
+    order: Any, residuals: Any, weights: Any, edges: Any, before: Any, total: Any, at_edges: Any
 ) -> None:
     """Write at_edges [R, E], the running sums where the weight passed reaches the edges [R, E].
 

@@ -16,20 +16,11 @@ from matplotlib.figure import Figure
 
 from metrics.decisions import net_benefit
 from metrics.diagram import diagram_of, utility_of
-from metrics.ecdf import dkw_band, ecdf
-from metrics.plots.drawing import (
-    DIAGONAL,
-    Array,
-    draw_binned,
-    draw_curve,
-    draw_running,
-    error_axes,
-    plain,
-    shade_worst,
-)
+from metrics.plots import drawing
+from metrics.plots.drawing import Array
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.payoffs import TopClass
-from metrics.utility_calibration import WorstInterval
+from metrics.utility_calibration import WorstInterval, dkw_band, ecdf
 from metrics.validation import InputError, check_labels, check_probabilities, class_numbers
 
 if TYPE_CHECKING:
@@ -155,25 +146,25 @@ class UtilityDisplay:
         axes = Figure(layout="constrained").subplots() if ax is None else ax
         if not isinstance(axes, Axes):
             raise InputError(f"ax: {type(ax).__name__}, expected the axes of one figure")
-        label = plain(self.name if name is None else name)
+        label = drawing.plain(self.name if name is None else name)
         line = {"label": label or None} | line
         x, *y = numbers = list(self.columns.values())
         if self.worst is not None:
-            shade_worst(axes, self.worst.low, self.worst.high)
+            drawing.shade_worst(axes, self.worst.low, self.worst.high)
         if self.kind == "reliability":
-            draw_binned(axes, (float(x[0]), float(x[-1])), numbers, **line)
+            drawing.draw_binned(axes, (float(x[0]), float(x[-1])), numbers, **line)
             axes.set(xlabel="Predicted utility", ylabel="Realized utility")
         elif self.kind == "running":
-            draw_running(axes, numbers, **line)
+            drawing.draw_running(axes, numbers, **line)
             axes.set(xlabel="Predicted utility", ylabel="Running difference")
         elif self.kind == "ecdf":
             drawn = [*(np.asarray(other.get_xdata(), dtype=float) for other in axes.lines), x]
-            draw_curve(axes, x, y[0], dkw_band(len(x)), **line)
-            error_axes(axes, drawn)
+            drawing.draw_curve(axes, x, y[0], dkw_band(len(x)), **line)
+            drawing.error_axes(axes, drawn)
             axes.set_ylabel("Share of utilities with error ≤ $e$")
         else:
-            axes.axhline(0, color=DIAGONAL, lw=0.8)
-            axes.plot(x, y[1], color=DIAGONAL, lw=0.8, ls="--")
+            axes.axhline(0, color=drawing.DIAGONAL, lw=0.8)
+            axes.plot(x, y[1], color=drawing.DIAGONAL, lw=0.8, ls="--")
             axes.plot(x, y[0], **line)
             top = max(0.05, float(y[0].max()))
             axes.set_ylim(-0.1 * top, 1.1 * top)

@@ -8,15 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import (
-    FuncFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    PercentFormatter,
-)
 from numpy.typing import NDArray
 
 from metrics.diagram import UtilityDiagram
@@ -50,7 +44,7 @@ def error_axes(axis: Axes, drawn: Iterable[Array]) -> None:
     """
     axis.set_xlabel("Utility calibration error $e$ (units of utility)")
     axis.set_ylim(0, 1.01)
-    axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axis.yaxis.set_major_formatter(ticker.PercentFormatter(1.0, decimals=0))
     curves = [values for values in drawn if values.any()]
     if not curves:
         return
@@ -67,13 +61,13 @@ def plain_log_axis(axis: Any, limits: tuple[float, float], most: int) -> None:
     """
     decades = np.log10(limits[1] / limits[0])
     if decades < 1:  # one-digit numbers may be too few, and the axis is nearly linear
-        axis.set_major_locator(MaxNLocator(most - 1, steps=[1, 2, 2.5, 5, 10]))
+        axis.set_major_locator(ticker.MaxNLocator(most - 1, steps=[1, 2, 2.5, 5, 10]))
     else:
         fits = [subs for subs in ((1, 2, 5), (1, 3)) if len(subs) * decades <= most]
-        axis.set_major_locator(LogLocator(subs=fits[0] if fits else (1,), numticks=most))
+        axis.set_major_locator(ticker.LogLocator(subs=fits[0] if fits else (1,), numticks=most))
     decimal = partial(np.format_float_positional, precision=4, fractional=False, trim="-")
-    axis.set_major_formatter(FuncFormatter(lambda value, _: decimal(value)))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: decimal(value)))
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def plain(text: str) -> str:
@@ -99,8 +93,8 @@ def diagram_figure(
         for axis in (upper, lower):
             axis.set_visible(True)
             axis.tick_params(labelsize=8)
-            axis.xaxis.set_major_locator(MaxNLocator(4))
-            axis.yaxis.set_major_locator(MaxNLocator(4))
+            axis.xaxis.set_major_locator(ticker.MaxNLocator(4))
+            axis.yaxis.set_major_locator(ticker.MaxNLocator(4))
             axis.spines[["top", "right"]].set_visible(False)
             shade_worst(axis, diagram.worst.low, diagram.worst.high)
         ends = float(diagram.predicted.min()), float(diagram.predicted.max())

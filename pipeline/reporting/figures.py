@@ -16,7 +16,6 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from metrics.diagram import Bins, UtilityDiagram
-from metrics.ecdf import dkw_band
 from metrics.plots.drawing import (
     BAND,
     diagram_figure,
@@ -26,7 +25,7 @@ from metrics.plots.drawing import (
     plain_log_axis,
 )
 from metrics.registry import metric
-from metrics.utility_calibration import WorstInterval
+from metrics.utility_calibration import WorstInterval, dkw_band
 from pipeline.harness.artifacts import read_json
 from pipeline.reporting.names import method_name
 from pipeline.reporting.sections import Curves, Section, Worst

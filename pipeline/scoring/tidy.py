@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from metrics import NoiseFloor
-from metrics.ecdf import levels, thin
+from metrics.utility_calibration import levels, thin
 from pipeline.scoring.files import ALL_SPLITS
 from pipeline.scoring.inference import FEWEST_SPLITS, bootstrap_half_width
 

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 import yaml
 from numpy.typing import NDArray
+from sklearn.isotonic import IsotonicRegression
 from torch import Tensor
 
 import calibrators
@@ -26,7 +27,6 @@ from pipeline.sources.synthetic import SyntheticClassifier
 SEED, BINS = 0, 15
 PLAIN, OURS = "plain", "ours"
 PEERS = ("probmetrics", "torchmetrics", "netcal")
-EXPONENTS = (0.5, 0.75, 1, 1.25, 1.5, 2)
 COMPARED = ("accuracy", "brier", "nll", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_tce", "u_dcg")
 LIKELIHOOD = 5e-7
 """A mean NLL may be worse than the reference's by this much, the resolution of float32 logits."""
@@ -72,14 +72,9 @@ def data(size: Size, device: str) -> Data:
     source = yaml.safe_load(SOURCE.read_text(encoding="utf-8"))["source"]
     given = {name: source[name] for name in source if name not in ("_target_", "samples", "seed")}
     sample = SyntheticClassifier(**{**given, "classes": size.classes}).sample(size.n, SEED)
-    logits = torch.from_numpy(sample.logits).to(device)
-    return Data(
-        size,
-        logits,
-        torch.from_numpy(sample.labels).to(device),
-        logits.double().softmax(dim=1),
-        Linear.sample(max(1, size.utilities), size.classes, SEED),
-    )
+    logits, labels = (torch.from_numpy(x).to(device) for x in (sample.logits, sample.labels))
+    users = Linear.sample(max(1, size.utilities), size.classes, SEED)
+    return Data(size, logits, labels, logits.double().softmax(dim=1), users)
 
 
 def _numbers(data: Data, result: Any) -> NDArray[Any]:
@@ -113,15 +108,12 @@ class Case:
 
 def _nll(data: Data, result: Any) -> NDArray[Any]:
     """The mean NLL on the points of the fit: of a calibrator, or of logits [n, C]."""
-    labels = data.arrays[1]
+    given, labels = data.arrays
     if isinstance(result, np.ndarray):
         return np.array(plain_fits.log_loss(result, labels))
-    p = result.predict_proba(data.logits)
-    return np.array(plain.negative_log_likelihood(torch.as_tensor(p).cpu().numpy(), labels))
-
-
-def _temperature(data: Data) -> NDArray[Any]:
-    return data.logit_arrays[0] * plain_fits.temperature(*data.logit_arrays)
+    is_ours = isinstance(result, calibrators.Calibrator)
+    p = torch.as_tensor(result.predict_proba(data.logits if is_ours else given))
+    return np.array(plain.negative_log_likelihood(p.cpu().numpy().astype(float), labels))
 
 
 def _vector(data: Data) -> NDArray[Any]:
@@ -142,36 +134,20 @@ def _penalised(data: Data, result: Any) -> NDArray[Any]:
     return np.array(plain_fits.penalised_loss(*data.logit_arrays, result, *penalties))
 
 
-def _plain_dirichlet(data: Data) -> NDArray[Any]:
-    return plain_fits.dirichlet(*data.logit_arrays, *_penalties(data.size).values())
-
-
-def _dirichlet(data: Data) -> Any:
-    return _fit("DirichletCalibration", data, **_penalties(data.size))
-
-
 def _fit(name: str, data: Data, **options: Any) -> Any:
     return getattr(calibrators, name)(**options).fit(data.logits, data.labels)
 
 
-class _Peer:
-    """A calibrator of probmetrics with its defaults, fitted to probabilities as its users do."""
-
-    def __init__(self, name: str, data: Data) -> None:
-        fitted = getattr(require("probmetrics.calibrators"), f"{name}Calibrator")().fit(
-            *data.arrays
-        )
-        self.predict_proba = lambda _: np.asarray(fitted.predict_proba(data.arrays[0]), float)
+def _fit_peer(name: str, data: Data) -> Any:
+    """Fit a calibrator of probmetrics with its defaults to probabilities, as its users do."""
+    return getattr(require("probmetrics.calibrators"), f"{name}Calibrator")().fit(*data.arrays)
 
 
 def _plain_isotonic(data: Data) -> NDArray[Any]:
-    from sklearn.isotonic import IsotonicRegression
-
     p, labels = data.arrays
-    columns = [
-        IsotonicRegression().fit_transform(p[:, c], 1.0 * (labels == c)) for c in range(p.shape[1])
-    ]
-    return np.column_stack(columns)
+    hits = np.eye(data.size.classes)[labels]
+    fitted = map(IsotonicRegression().fit_transform, p.T, hits.T)
+    return np.column_stack(list(fitted))
 
 
 def _isotonic(data: Data, result: Any) -> NDArray[Any]:
@@ -186,11 +162,6 @@ def _torchmetrics(name: str, *arguments: Any, **options: Any) -> float:
     return float(error(*arguments, n_bins=BINS, norm="l1", **options))
 
 
-def _torchmetrics_top_class(data: Data) -> float:
-    classes = data.size.classes
-    return _torchmetrics("multiclass_calibration_error", data.p, data.labels, num_classes=classes)
-
-
 def _torchmetrics_class_wise(data: Data) -> float:
     """The mean over the classes of the error of one class against all others."""
     columns = ((data.p[:, c], data.labels == c) for c in range(data.size.classes))
@@ -200,17 +171,15 @@ def _torchmetrics_class_wise(data: Data) -> float:
 def _plain_scorecard(data: Data) -> Any:
     rank = Rank.sample(data.size.utilities, data.size.classes, SEED + 1)
     users = data.linear.matrix.numpy(), rank.matrix.numpy()
-    return plain.scorecard(*data.arrays, *users, EXPONENTS)
+    return plain.scorecard(*data.arrays, *users, Options().exponents)
+
+
+def _compared(data: Data, result: Any) -> NDArray[Any]:
+    return np.array([getattr(result, "metrics", result)[key] for key in COMPARED])
 
 
 def _scorecard(data: Data, floor: int, bootstrap: int) -> Any:
-    noise = Noise(floor_repetitions=floor, bootstrap_repetitions=bootstrap)
-    return scorecard(data.p, data.labels, Options(data.size.utilities), noise)
-
-
-def _metrics(data: Data, result: Any) -> NDArray[Any]:
-    values = result if isinstance(result, dict) else result.metrics
-    return np.array([values[key] for key in COMPARED])
+    return scorecard(data.p, data.labels, Options(data.size.utilities), Noise(floor, bootstrap))
 
 
 KERNELS = Size(3000, 100), Size(15_000, 1000)
@@ -227,7 +196,7 @@ def _metric(title: str, plain: Any, ours: Any, sizes: Any, note: str = "", **pee
 def _fits(title: str, ours: str, plain: Any, peer: str, sizes: Any, note: str = "") -> Case:
     """A calibrator by SciPy (plain), by ours and by probmetrics."""
     contenders = {} if plain is None else {PLAIN: plain}
-    contenders |= {OURS: partial(_fit, ours), "probmetrics": partial(_Peer, peer)}
+    contenders |= {OURS: partial(_fit, ours), "probmetrics": partial(_fit_peer, peer)}
     return Case(title, contenders, sizes, LIKELIHOOD, _nll, True, note)
 
 
@@ -242,7 +211,8 @@ CASES = (
             torchmetrics=_torchmetrics_class_wise),
     _metric("ECE of the top class", partial(plain.binned_top_class_error, **_WIDTH),
             partial(binned_top_class_error, **_WIDTH), FITS, _CHECKS,
-            torchmetrics=_torchmetrics_top_class,
+            torchmetrics=lambda d: _torchmetrics("multiclass_calibration_error", d.p, d.labels,
+                                                 num_classes=d.size.classes),
             netcal=lambda d: require("netcal.metrics").ECE(BINS).measure(*d.arrays)),
     Case("eCDF of U_lin",
          {PLAIN: lambda d: plain.linear_errors(*d.arrays, d.linear.matrix.numpy()),
@@ -250,13 +220,17 @@ CASES = (
     Case("scorecard",
          {PLAIN: _plain_scorecard, OURS: partial(_scorecard, floor=0, bootstrap=0),
           "ours, whole evaluation": partial(_scorecard, floor=400, bootstrap=200)},
-         SAMPLED, answer=_metrics, note="whole: 400 draws of the labels and 200 resamplings"),
-    _fits("temperature", "TemperatureScaling", _temperature, "TemperatureScaling", FITS,
-          "plain: SciPy's Brent"),
+         SAMPLED, answer=_compared, note="whole: 400 draws of the labels and 200 resamplings"),
+    _fits("temperature", "TemperatureScaling",
+          lambda d: d.logit_arrays[0] * plain_fits.temperature(*d.logit_arrays),
+          "TemperatureScaling", FITS, "plain: SciPy's Brent"),
     _fits("vector", "VectorScaling", _vector, "VectorScaling", FITS[:2], _SOLVER),
     _fits("structured matrix", "StructuredMatrixScaling", None, "SMS", FITS[:2]),
     Case("isotonic", {"scikit-learn": _plain_isotonic, OURS: partial(_fit, "IsotonicCalibration")},
          FITS, answer=_isotonic),
-    Case("Dirichlet", {PLAIN: _plain_dirichlet, OURS: _dirichlet}, FITS[:1], LIKELIHOOD,
-         _penalised, True, "with given penalties, of the penalised NLL; " + _SOLVER),
+    Case("Dirichlet",
+         {PLAIN: lambda d: plain_fits.dirichlet(*d.logit_arrays, *_penalties(d.size).values()),
+          OURS: lambda d: _fit("DirichletCalibration", d, **_penalties(d.size))},
+         FITS[:1], LIKELIHOOD, _penalised, True,
+         "with given penalties, of the penalised NLL; " + _SOLVER),
 )  # fmt: skip

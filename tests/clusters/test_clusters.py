@@ -95,10 +95,7 @@ def slurm(*command):
 
 @pytest.mark.parametrize(
     ("name", "launcher"),
-    [
-        pytest.param("slurm", SLURM, marks=NEEDS_SLURM),
-        pytest.param("ray", RAY, marks=NEEDS_RAY),
-    ],
+    [pytest.param("slurm", SLURM, marks=NEEDS_SLURM), pytest.param("ray", RAY, marks=NEEDS_RAY)],
 )
 def test_a_failed_job_costs_itself_and_the_same_command_makes_the_rest(plain, name, launcher):
     sweep = Sweep(plain.folder.parent, name)

@@ -18,34 +18,12 @@ import torch
 from sklearn.base import clone
 from torch import Tensor
 
-from calibrators import (
-    DirichletCalibration,
-    IsotonicCalibration,
-    LogitShiftPatching,
-    StructuredMatrixScaling,
-    TemperatureScaling,
-    Uncalibrated,
-    UtilityPatching,
-    VectorScaling,
-)
+import calibrators
+import metrics as m
 from calibrators.base import Calibrator
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import ProjectedDescent
-from metrics import (
-    ClassWise,
-    Decision,
-    DiscountedCumulativeGain,
-    FunctionUtility,
-    GainMatrix,
-    Linear,
-    Rank,
-    Similarity,
-    TopClass,
-    TopK,
-    UtilityClass,
-    scorecard,
-)
 from metrics.forecast import Forecast
 from pipeline.harness.units import composed, resolved
 from pipeline.scoring.dynamics_study import UserAuditor, noise_errors, sample_users
@@ -64,31 +42,43 @@ SIMILARITY = 0.5 + 0.5 * np.eye(CLASSES)
 LOSSES = np.random.default_rng(1).random((3, CLASSES, 4))
 
 CALIBRATORS: dict[str, Calibrator] = {
-    "uncalibrated": Uncalibrated(),
-    "temperature": TemperatureScaling(),
-    "vector": VectorScaling(),
-    "isotonic": IsotonicCalibration(),
-    "Dirichlet, tuned": DirichletCalibration(tuning_runs=3),
-    "structured matrix": StructuredMatrixScaling(),
-    "patching, tuned": UtilityPatching(tuning_runs=2, max_steps=8, sampled_count=16),
-    "patching, theory's steps": UtilityPatching(
+    "uncalibrated": calibrators.Uncalibrated(),
+    "temperature": calibrators.TemperatureScaling(),
+    "vector": calibrators.VectorScaling(),
+    "isotonic": calibrators.IsotonicCalibration(),
+    "Dirichlet, tuned": calibrators.DirichletCalibration(tuning_runs=3),
+    "structured matrix": calibrators.StructuredMatrixScaling(),
+    "patching, tuned": calibrators.UtilityPatching(tuning_runs=2, max_steps=8, sampled_count=16),
+    "patching, theory's steps": calibrators.UtilityPatching(
         step_size=1.0, steps=8, sampled_count=8, line_search="theory", start="temperature"
     ),
-    "logit shift": LogitShiftPatching(start="vector", steps=8, sampled_count=20),
-    "pooled": LogitShiftPatching(start="pooled", max_steps=8),
+    "logit shift": calibrators.LogitShiftPatching(start="vector", steps=8, sampled_count=20),
+    "pooled": calibrators.LogitShiftPatching(start="pooled", max_steps=8),
 }
-UTILITIES: dict[str, UtilityClass] = {
-    "TopClass": TopClass(),
-    "ClassWise": ClassWise(),
-    "TopK": TopK(),
-    "Rank": Rank.sample(9, CLASSES, 0),
-    "Linear": Linear.sample(9, CLASSES, 0),
-    "DiscountedCumulativeGain": DiscountedCumulativeGain(),
-    "Similarity": Similarity(SIMILARITY),
-    "Decision": Decision(LOSSES),
-    "aligned gains": GainMatrix.sample_aligned(9, CLASSES, 0),
-    "misaligned gains": GainMatrix.sample_misaligned(9, CLASSES, 0, subsets=3),
-    "a function": FunctionUtility(lambda p: p.sqrt()),
+UTILITIES: dict[str, m.UtilityClass] = {
+    "TopClass": m.TopClass(),
+    "ClassWise": m.ClassWise(),
+    "TopK": m.TopK(),
+    "Rank": m.Rank.sample(9, CLASSES, 0),
+    "Linear": m.Linear.sample(9, CLASSES, 0),
+    "DiscountedCumulativeGain": m.DiscountedCumulativeGain(),
+    "Similarity": m.Similarity(SIMILARITY),
+    "Decision": m.Decision(LOSSES),
+    "aligned gains": m.GainMatrix.sample_aligned(9, CLASSES, 0),
+    "misaligned gains": m.GainMatrix.sample_misaligned(9, CLASSES, 0, subsets=3),
+    "a function": m.FunctionUtility(lambda p: p.sqrt()),
+}
+
+
+HERE, PLACES = torch.arange(4.0), torch.tensor([2, 0])
+MISTAKES: dict[str, Callable[[Tensor], object]] = {
+    "taking its NumPy view": lambda x: x.numpy(),
+    "adding a CPU tensor to it": lambda x: x + HERE,
+    "masking it by a CPU mask": lambda x: torch.where(HERE > 1, x, 0.0),
+    "stacking its number with a CPU number": lambda x: torch.stack([x[0], HERE[0]]),
+    "indexing a CPU tensor by it": lambda x: HERE[x.long()],
+    "assigning CPU values at places of it": lambda x: x.__setitem__(PLACES, HERE[:2]),
+    "drawing it by a CPU generator": lambda x: x.uniform_(generator=torch.Generator()),
 }
 
 
@@ -110,6 +100,12 @@ def data() -> tuple[Tensor, Tensor]:
     truth = np.eye(CLASSES)[labels]
     logits = random.normal(size=truth.shape) + 3 * truth * random.random((POINTS, 1))
     return torch.from_numpy(logits.astype(np.float32)), torch.from_numpy(labels)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_raises_on_the_emulated_device_as_on_a_gpu(mistake: str) -> None:
+    with pytest.raises((RuntimeError, TypeError), match=r"cuda|device"):
+        MISTAKES[mistake](HERE.to("cuda"))
 
 
 def assert_same(computed: Answer, expected: Answer, tolerance: float) -> None:
@@ -145,7 +141,7 @@ def test_a_calibrator_gives_the_same_on_the_device(
 # ---- Metrics: each case computes from probabilities [n, C] and labels [n] on one device ----------
 
 
-def errors_and_worst(utilities: UtilityClass, p: Tensor, labels: Tensor) -> Answer:
+def errors_and_worst(utilities: m.UtilityClass, p: Tensor, labels: Tensor) -> Answer:
     index, interval = utilities.worst(p, labels)
     return {
         "errors": utilities.calibration_errors(p, labels),
@@ -158,7 +154,7 @@ def errors_and_worst(utilities: UtilityClass, p: Tensor, labels: Tensor) -> Answ
 
 def whole_scorecard(p: Tensor, labels: Tensor, **options: Any) -> Answer:
     repetitions = {"floor_repetitions": 5, "bootstrap_repetitions": 4}
-    card = scorecard(p, labels, utilities=20, **repetitions, **options)
+    card = m.scorecard(p, labels, utilities=20, **repetitions, **options)
     floors = {f"{key} floor": [*floor.values()] for key, floor in card.noise_floor.items()}
     worst = {f"{key} worst": [*values.values()] for key, values in card.worst.items()}
     bounds = {f"{key} certificate": [*bound] for key, bound in card.certificates.items()}

@@ -72,8 +72,7 @@ def check_one_line(ended: Ended, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "number",
-    [pytest.param(k, marks=() if k in FAST else pytest.mark.slow) for k in range(KILLS)],
+    "number", [pytest.param(k, marks=() if k in FAST else pytest.mark.slow) for k in range(KILLS)]
 )
 def test_a_kill_costs_no_result(runs, work, number):
     program = list(PROGRAMS)[number % len(PROGRAMS)]

@@ -94,12 +94,7 @@ def check(kind, accuracy, ratio, classes, n, trials) -> Counter[str]:
     for seed in range(trials):
         b = calibration_interval(utilities, *classifier.sample(n, seed), seed=seed)
         assert b.lower <= b.estimate <= b.upper
-        held = {
-            "lower": b.lower <= truth,
-            "upper": truth <= b.upper,
-            "finite": truth <= b.upper_finite,
-        }
-        hits.update(held)
+        hits.update(lower=b.lower <= truth, upper=truth <= b.upper, finite=truth <= b.upper_finite)
     assert hold(hits, trials, 1e-3), hits
     return hits
 

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 from metrics import InputError, Linear, TopK, dkw_band, ecdf, utility_calibration
 from metrics.diagram import diagram_of
-from metrics.ecdf import levels, thin
 from metrics.plots import UtilityDisplay
 from metrics.plots.drawing import diagram_figure, plain_log_axis
+from metrics.utility_calibration import levels, thin
 from tests.metrics.test_diagram import forecast
 
 ROOT = Path(__file__).resolve().parents[2]

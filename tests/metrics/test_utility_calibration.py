@@ -30,29 +30,6 @@ def test_uc_is_the_supremum_over_all_closed_intervals_and_the_worst_one_attains_
     assert sign in (-1, 0, 1) and (sign == 0) == (error == 0)
 
 
-def large_groups(seed):
-    """Saturated forecasts: hundreds of values near 1, of denormals near 0, and tied ones between.
-
-    The large groups agree in the leading bits, so they go through every branch of the sort.
-    """
-    random = np.random.default_rng(seed)
-    near_one = 1 - 2.0**-53 * random.integers(0, 6, size=700)
-    near_zero = 5e-324 * random.integers(0, 6, size=500)
-    near_third = 1 / 3 + 2.0**-54 * random.integers(-3, 4, size=600)
-    between = random.choice(np.round(random.random(12), 2), size=300)
-    v = np.concatenate([near_one, near_zero, near_third, between])
-    v = v[random.permutation(v.size)]
-    return v, (random.random(v.size) < v).astype(float)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_large_groups_of_near_equal_values_are_kept_apart(seed):
-    v, u = large_groups(seed)
-    expected = reference.utility_calibration_by_intervals(v, u)
-    assert utility_calibration(v, u) == pytest.approx(expected, abs=1e-13)
-    assert worst_interval(v, u).error == pytest.approx(expected, abs=1e-13)
-
-
 @pytest.mark.parametrize("shape", [(40,), (2, 3, 40), (0, 40)])
 def test_leading_dimensions_are_kept_and_the_kind_too(shape):
     v, u = np.random.default_rng(1).random((2, *shape))

@@ -7,13 +7,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from metrics import (
-    ClassWise,
-    TopClass,
-    binned_class_wise_error,
-    binned_top_class_error,
-    utility_calibration,
-)
+import metrics as m
 from metrics.reference import binned_error
 from scripts.speed.cases import Data
 from tests.peers.conftest import package
@@ -50,7 +44,7 @@ def ece_of_netcal(inputs: Data) -> float:
 
 @pytest.mark.parametrize("theirs", [ece_of_torchmetrics, ece_of_netcal])
 def test_top_class_bins_of_equal_width_are_those_of_others(theirs, inputs: Data) -> None:
-    ours = binned_top_class_error(inputs.p, inputs.labels, scheme="equal_width")
+    ours = m.binned_top_class_error(inputs.p, inputs.labels, scheme="equal_width")
     assert ours == pytest.approx(theirs(inputs), abs=BIN_EDGE)
 
 
@@ -60,7 +54,7 @@ def test_class_wise_bins_of_equal_width_agree_with_torchmetrics(inputs: Data) ->
         float(error(inputs.p[:, c], (inputs.labels == c).long(), n_bins=BINS, norm="l1"))
         for c in range(inputs.size.classes)
     ]
-    ours = binned_class_wise_error(inputs.p, inputs.labels, scheme="equal_width")
+    ours = m.binned_class_wise_error(inputs.p, inputs.labels, scheme="equal_width")
     assert ours == pytest.approx(np.mean(theirs), abs=BIN_EDGE / inputs.size.classes)
 
 
@@ -95,8 +89,8 @@ def kuiper_of_mapie(v: NDArray[np.float64], y: NDArray[np.int64]) -> float:
 def test_uc_is_the_kuiper_statistic_of_others(kuiper, error) -> None:
     v, y = without_ties()
     theirs = pytest.approx(kuiper(v, y), abs=error)
-    assert utility_calibration(v, y) == theirs
-    for found in ClassWise().calibration_errors(np.stack([1 - v, v], axis=1), y):
+    assert m.utility_calibration(v, y) == theirs
+    for found in m.ClassWise().calibration_errors(np.stack([1 - v, v], axis=1), y):
         assert found == theirs
 
 
@@ -105,7 +99,7 @@ def test_top_class_uc_of_predictions_without_ties_is_the_kuiper_statistic(inputs
     distinct = np.unique(p.max(axis=1).astype(np.float32), return_index=True)[1]
     p, labels = p[distinct], labels[distinct]
     hit = (p.argmax(axis=1) == labels).astype(np.int64)
-    ours = TopClass().calibration_errors(p, labels)[0]
+    ours = m.TopClass().calibration_errors(p, labels)[0]
     assert ours == pytest.approx(kuiper_of_probmetrics(p.max(axis=1), hit), abs=SINGLE)
 
 
@@ -115,7 +109,7 @@ def test_others_split_ties_by_their_order_and_we_do_not() -> None:
     A sum that stops within the group depends on the order of the rows.
     """
     v, y = np.full(4, 0.5), np.array([1, 1, 0, 0])
-    assert utility_calibration(v, y) == 0
+    assert m.utility_calibration(v, y) == 0
     assert kuiper_of_probmetrics(v, y) == pytest.approx(0.25, abs=1e-6)
 
 
@@ -125,5 +119,5 @@ def test_mapie_leaves_the_empty_interval_out() -> None:
     The largest interval is then all points but the first.
     """
     v, y = np.array([0.2, 0.4]), np.array([1, 1])
-    assert utility_calibration(v, y) == pytest.approx((0.8 + 0.6) / 2)
+    assert m.utility_calibration(v, y) == pytest.approx((0.8 + 0.6) / 2)
     assert kuiper_of_mapie(v, y) == pytest.approx(0.6 / 2, abs=JITTER)

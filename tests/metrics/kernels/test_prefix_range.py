@@ -1,4 +1,4 @@
-"""The compiled running sums against plain torch (what runs on a GPU) and against a slow loop."""
+"""The compiled running sums against plain torch (for a GPU), a slow loop and the reference."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metrics import reference
+from metrics.kernels.buckets import range_by_buckets
 from metrics.kernels.prefix_range import prefix_range, prefix_range_torch
 
 
@@ -129,3 +131,117 @@ def test_ranges_within_the_margin_of_the_largest_are_exact():
     is_exact = pruned == exact
     assert is_exact[exact >= exact.max() - 1].all() and not is_exact.all()
     assert (pruned[~is_exact] < exact.max() - 1).all()
+
+
+# ---- Without a sort, by buckets ------------------------------------------------------------------
+
+
+def by_buckets(v, payoffs, codes, least=-np.inf):
+    n = len(v)
+    places = np.empty((2, n), np.int32)
+    return range_by_buckets(v, payoffs, codes, np.empty(n), places, 0.0, least)
+
+
+def by_sort(*problem):
+    sums = prefix_range_torch(*(torch.from_numpy(x)[None] for x in problem), torch.zeros(1, 0))
+    return float(sums.low[0, 0]), float(sums.high[0, 0])
+
+
+def rounding(v, payoffs, _):
+    return 1e-14 * len(v) * (np.abs(v).max() + np.abs(payoffs).max())
+
+
+@st.composite
+def crowded(draw):
+    """Points with ties, crowded at either end, at any scale; payoffs of any size."""
+    random = np.random.default_rng(draw(st.integers(0, 10_000)))
+    n = draw(st.integers(1, 500))
+    levels = draw(st.sampled_from([1, 2, 7, 1000]))
+    values = random.normal(size=levels) * 10.0 ** draw(st.integers(-15, 8))
+    shape = draw(st.sampled_from(["as it is", "near 0", "near 1", "with zeros"]))
+    if shape == "near 0":
+        values = 10.0 ** random.uniform(-320, 0, size=levels)
+    elif shape == "near 1":
+        values = 1 - 10.0 ** random.uniform(-18, 0, size=levels)
+    elif shape == "with zeros":
+        values[:: draw(st.integers(1, 3))] = random.choice([0.0, -0.0])
+    v = random.choice(values, size=n)
+    payoffs = random.normal(size=3) * draw(st.sampled_from([0.0, 1e-9, 1.0, 1e6]))
+    return v, payoffs, random.integers(3, size=n)
+
+
+@given(problem=crowded())
+def test_extremes_are_those_of_the_sorted_sum(problem):
+    assert by_buckets(*problem) == pytest.approx(by_sort(*problem), abs=rounding(*problem))
+
+
+@given(problem=crowded(), share=st.sampled_from([0.5, 1.0, 1.5]))
+def test_a_small_range_may_be_given_as_bounds_that_are_small_too(problem, share):
+    low, high = by_buckets(*problem)
+    least = share * (high - low)
+    lowest, highest = by_buckets(*problem, least=least)
+    if (lowest, highest) != (low, high):
+        assert highest - lowest < least
+        assert lowest <= low + rounding(*problem) and high <= highest + rounding(*problem)
+
+
+# ---- Read in wide gaps only ----------------------------------------------------------------------
+
+
+def gap_range(predicted, payoffs, codes, tolerance):
+    sums = prefix_range(predicted, payoffs, codes[None], tolerance=tolerance)
+    return (sums.high - sums.low)[0]
+
+
+def by_columns(predicted, payoffs, codes, tolerance):
+    """The utilities as columns of a matrix."""
+    return gap_range(predicted.T.contiguous().T, payoffs, codes, tolerance)
+
+
+def by_torch(predicted, payoffs, codes, tolerance):
+    edges = torch.zeros(1, 0)
+    sums = prefix_range_torch(predicted, payoffs, codes[None], edges, tolerance=tolerance)
+    return (sums.high - sums.low)[0]
+
+
+IMPLEMENTATIONS = {"compiled": gap_range, "columns": by_columns, "torch": by_torch}
+TOLERANCE = 1e-6
+
+
+def torn(seed, n=300, scale=1.0):
+    """Predictions with atoms, atoms torn by rounding, and neighbours within the tolerance.
+
+    One of three is an event's: it crowds near 0, as probabilities of a class do. Another has few
+    distinct predictions.
+    """
+    random = np.random.default_rng(seed)
+    v = random.uniform(-1, 1, size=(3, n))
+    v[:, ::3] = random.choice([0.0, -0.0, 0.3, 1.0], size=v[:, ::3].shape)
+    v[:, ::4] = np.nextafter(v[:, ::4], random.choice([-2.0, 2.0], size=v[:, ::4].shape))
+    v[:, ::5] += random.choice([-1, 0, 1], size=v[:, ::5].shape) * 0.5 * TOLERANCE
+    payoffs = scale * random.uniform(-1, 1, size=(3, 4))
+    codes = random.integers(4, size=n)
+    v[0], payoffs[0] = 10.0 ** random.uniform(-12, 0, size=n), [0, 0, 0, scale]
+    v[2] = random.integers(1 + seed % 20, size=n) / 20
+    return tuple(torch.from_numpy(x) for x in (scale * v, payoffs, codes))
+
+
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+@given(seed=st.integers(0, 500), n=st.integers(1, 400), scale=st.sampled_from([1.0, 300.0]))
+def test_the_range_in_wide_gaps_is_that_of_the_reference(implementation, seed, n, scale):
+    v, payoffs, codes = torn(seed, n, scale)
+    found = IMPLEMENTATIONS[implementation](v, payoffs, codes, TOLERANCE)
+    expected = [
+        n * reference.utility_calibration(v[k].numpy(), payoffs[k][codes].numpy(), TOLERANCE)
+        for k in range(3)
+    ]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+def test_the_last_bit_of_predictions_moves_it_by_rounding_only(implementation):
+    v, payoffs, codes = torn(2)
+    up = torch.rand(v.shape, generator=torch.Generator().manual_seed(0)) < 0.5
+    moved = torch.nextafter(v, torch.where(up, torch.inf, -torch.inf).double())
+    found = [IMPLEMENTATIONS[implementation](x, payoffs, codes, TOLERANCE) for x in (v, moved)]
+    torch.testing.assert_close(*found, rtol=0, atol=1e-12)

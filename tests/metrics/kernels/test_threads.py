@@ -19,15 +19,6 @@ def test_blocks_of_one_shape_cover_all_rows_and_come_back_in_order(threads):
     assert over_blocks(lambda a, b: (a, b), row_blocks(10, 3, 9)) == row_blocks(10, 3, 9)
 
 
-def test_an_error_in_any_thread_is_raised(threads):
-    def work(start, stop):
-        if stop == 9:
-            raise ValueError("inside")
-
-    with pytest.raises(ValueError, match="inside"):
-        over_blocks(work, row_blocks(9, 1, 3))
-
-
 def test_one_thread_lasts_as_long_as_its_block():
     threads = torch.get_num_threads()
     torch.set_num_threads(2)

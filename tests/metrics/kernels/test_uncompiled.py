@@ -19,13 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from calibrators import (
-    IsotonicCalibration,
-    LogitShiftPatching,
-    TemperatureScaling,
-    UtilityPatching,
-    VectorScaling,
-)
+import calibrators
 from calibrators.losses import residuals
 from calibrators.patching.bounds import class_wise_sums, top_k_sums
 from metrics.kernels.prefix_range import prefix_range
@@ -123,20 +117,20 @@ def fits() -> Iterator[Named]:
     Not vector scaling by the Brier score: on so few points it has no unique minimum.
     """
     random = np.random.default_rng(3)
-    calibrators = {
-        "temperature": TemperatureScaling(),
-        "temperature brier": TemperatureScaling(loss="brier"),
-        "vector": VectorScaling(),
-        "isotonic": IsotonicCalibration(),
-        "isotonic global": IsotonicCalibration(mode="global", normalize=False),
-        "patching": UtilityPatching(step_size=1.0, steps=3, sampled_count=2),
-        "logit shift": LogitShiftPatching(),
+    methods = {
+        "temperature": calibrators.TemperatureScaling(),
+        "temperature brier": calibrators.TemperatureScaling(loss="brier"),
+        "vector": calibrators.VectorScaling(),
+        "isotonic": calibrators.IsotonicCalibration(),
+        "isotonic global": calibrators.IsotonicCalibration(mode="global", normalize=False),
+        "patching": calibrators.UtilityPatching(step_size=1.0, steps=3, sampled_count=2),
+        "logit shift": calibrators.LogitShiftPatching(),
     }
     for n, classes in SHAPES:
         z = random.normal(scale=2, size=(n, classes)).round(1)
         y = random.integers(classes, size=n)
         new = np.vstack([z, z[:3] + 50 * y[0]])
-        for name, calibrator in calibrators.items():
+        for name, calibrator in methods.items():
             yield f"fit {name} {n}", calibrator.fit(z, y).predict_proba(new)
 
 

@@ -6,19 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from metrics import (
-    ClassWise,
-    Decision,
-    DiscountedCumulativeGain,
-    FunctionUtility,
-    Linear,
-    Rank,
-    Similarity,
-    TopClass,
-    TopK,
-    UtilityClass,
-    reference,
-)
+import metrics as m
+from metrics import reference
 from metrics.utilities.payoffs import sample_unit_sphere_infinity
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
@@ -32,7 +21,7 @@ LOSSES = RANDOM.choice(EXACT, size=(5, CLASSES, 3))
 EXPONENTS = (0.5, 0.75, 1, 1.25, 1.5, 2)
 
 
-class Insurance(UtilityClass):
+class Insurance(m.UtilityClass):
     """A class of one's own, which needs two methods: pays m · p_j back when j happens."""
 
     premiums = (0.5, 1.0)
@@ -45,26 +34,26 @@ class Insurance(UtilityClass):
 
 
 DEFINITIONS = {
-    "class-wise": (ClassWise(), lambda p: [reference.class_wise(p, c) for c in range(CLASSES)]),
-    "top-K": (TopK(), lambda p: [reference.top_k(p, k + 1) for k in range(CLASSES)]),
+    "class-wise": (m.ClassWise(), lambda p: [reference.class_wise(p, c) for c in range(CLASSES)]),
+    "top-K": (m.TopK(), lambda p: [reference.top_k(p, k + 1) for k in range(CLASSES)]),
     "top-K in another order": (
-        TopK(ks=(CLASSES, 1)),
+        m.TopK(ks=(CLASSES, 1)),
         lambda p: [reference.top_k(p, k) for k in (CLASSES, 1)],
     ),
-    "top-class": (TopClass(), lambda p: [reference.top_k(p, 1)]),
-    "linear": (Linear(PAYOFFS), lambda p: [reference.linear(p, a) for a in PAYOFFS]),
-    "one linear": (Linear(PAYOFFS[2]), lambda p: [reference.linear(p, PAYOFFS[2])]),
-    "rank": (Rank(PAYOFFS), lambda p: [reference.rank(p, t) for t in PAYOFFS]),
+    "top-class": (m.TopClass(), lambda p: [reference.top_k(p, 1)]),
+    "linear": (m.Linear(PAYOFFS), lambda p: [reference.linear(p, a) for a in PAYOFFS]),
+    "one linear": (m.Linear(PAYOFFS[2]), lambda p: [reference.linear(p, PAYOFFS[2])]),
+    "rank": (m.Rank(PAYOFFS), lambda p: [reference.rank(p, t) for t in PAYOFFS]),
     "discounted": (
-        DiscountedCumulativeGain(),
+        m.DiscountedCumulativeGain(),
         lambda p: [reference.rank(p, reference.discounts(g, CLASSES)) for g in EXPONENTS],
     ),
-    "similarity": (Similarity(SIMILARITY), lambda p: [reference.similarity(p, SIMILARITY)]),
+    "similarity": (m.Similarity(SIMILARITY), lambda p: [reference.similarity(p, SIMILARITY)]),
     "a function": (
-        FunctionUtility(lambda p: p.square() - torch.tensor([0.0, 0.5, 1.0, 0.25])),
+        m.FunctionUtility(lambda p: p.square() - torch.tensor([0.0, 0.5, 1.0, 0.25])),
         lambda p: [p**2 - [0, 0.5, 1, 0.25]],
     ),
-    "one's own": (Insurance(), lambda p: [m * p for m in Insurance.premiums]),
+    "one's own": (Insurance(), lambda p: [paid * p for paid in Insurance.premiums]),
 }
 
 
@@ -88,15 +77,15 @@ def test_a_decision_pays_the_negative_loss_of_the_best_action(kind, forecast_of)
     if kind in ("smooth", "saturated"):  # no ties between actions but those of the exact kinds
         losses = LOSSES + np.random.default_rng(1).normal(scale=0.01, size=LOSSES.shape)
     expected = reference.calibration_errors([reference.decision(p, loss) for loss in losses], p, y)
-    np.testing.assert_allclose(Decision(losses).calibration_errors(p, y), expected, atol=1e-13)
-    (error,) = Decision(losses[1]).calibration_errors(p, y)
+    np.testing.assert_allclose(m.Decision(losses).calibration_errors(p, y), expected, atol=1e-13)
+    (error,) = m.Decision(losses[1]).calibration_errors(p, y)
     assert error == pytest.approx(expected[1], abs=1e-13)
 
 
 @pytest.mark.parametrize(
     "utilities",
-    [ClassWise(), TopClass(), TopK(), DiscountedCumulativeGain(), Linear.sample(70, 9, 0),
-     Rank.sample(70, 9, 0)],
+    [m.ClassWise(), m.TopClass(), m.TopK(), m.DiscountedCumulativeGain(), m.Linear.sample(70, 9, 0),
+     m.Rank.sample(70, 9, 0)],
     ids=lambda u: type(u).__name__,
 )  # fmt: skip
 def test_small_blocks_give_the_same_errors(utilities, forecast_of, monkeypatch):
@@ -109,7 +98,7 @@ def test_small_blocks_give_the_same_errors(utilities, forecast_of, monkeypatch):
 
 def test_the_answer_is_of_the_kind_of_the_probabilities(forecast_of):
     p, y = forecast_of("smooth", 30, 4, 10)
-    for utilities in (ClassWise(), TopK(), Linear.sample(5, 4, 0), Rank(np.eye(4))):
+    for utilities in (m.ClassWise(), m.TopK(), m.Linear.sample(5, 4, 0), m.Rank(np.eye(4))):
         expected = utilities.calibration_errors(p.tolist(), y.tolist())
         errors = utilities.calibration_errors(torch.from_numpy(p), torch.from_numpy(y))
         assert isinstance(expected, np.ndarray) and isinstance(errors, torch.Tensor)
@@ -136,7 +125,7 @@ def test_samples_are_uniform_on_the_sphere():
 def test_a_seed_names_a_sample_and_valuations_are_the_sampled_vectors_sorted():
     state = torch.random.get_rng_state()
     vectors = sample_unit_sphere_infinity(300, 8, 3)
-    assert torch.equal(Linear.sample(300, 8, 3).matrix, vectors)
-    assert torch.equal(Rank.sample(300, 8, 3).matrix, vectors.sort(dim=1, descending=True).values)
-    assert not torch.equal(Linear.sample(300, 8, 4).matrix, vectors)
+    assert torch.equal(m.Linear.sample(300, 8, 3).matrix, vectors)
+    assert torch.equal(m.Rank.sample(300, 8, 3).matrix, vectors.sort(dim=1, descending=True).values)
+    assert not torch.equal(m.Linear.sample(300, 8, 4).matrix, vectors)
     assert torch.equal(state, torch.random.get_rng_state())  # the global generator is left alone

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metrics.ecdf import thin
+from metrics.utility_calibration import thin
 from pipeline.scoring.tidy import curves_of, rows_of
 from tests.pipeline.reporting.conftest import scored
 
