@@ -33,10 +33,8 @@ class Stored(NamedTuple):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     can_be_mapped: bool
-    order: Literal["C", "F"]
-    """Either "F", column by column as in Fortran, or "C"."""
-    start: int
-    """Bytes of the member before its first number."""
+    order: Literal["C", "F"]  # "F": column by column, as in Fortran
+    start: int  # bytes of the member before its first number
 
 
 def read_arrays(

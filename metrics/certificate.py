@@ -162,13 +162,11 @@ class Evidence:
 
 def joined(parts: Sequence[Evidence]) -> Evidence:
     """Return the evidence on the union of classes, where each value is a maximum over classes."""
-    return Evidence(
-        max(part.largest for part in parts),
-        max(part.upper for part in parts),
-        max(part.upper_finite for part in parts),
-        torch.stack([part.multiplied for part in parts]).max(dim=0).values,
-        torch.stack([part.redrawn for part in parts]).max(dim=0).values,
-    )
+    columns = zip(*(vars(part).values() for part in parts), strict=True)
+    most: list[Any] = [
+        max(c) if isinstance(c[0], float) else torch.stack(c).amax(0) for c in columns
+    ]
+    return Evidence(*most)
 
 
 def evidence_of(

@@ -74,9 +74,7 @@ class Scorecard:
         within = [uses[k] for k in uses if k in floors and metrics[k] <= floors[k]["q95"]]
         beyond = [uses[k] for k in uses if k in floors and uses[k] not in within]
         verdicts = {"within noise of perfectly calibrated": within, "beyond noise": beyond}
-        said = "; ".join(
-            f"{what} for {', '.join(named)}" for what, named in verdicts.items() if named
-        )
+        said = "; ".join(f"{what} for {', '.join(few)}" for what, few in verdicts.items() if few)
         unknown = "not compared with chance: no labels were redrawn"
         lines = [f"{(said or unknown).capitalize()}.", ""]
         lines.append(f"{'use':<18}{'error':>9}{'by chance':>12}{'at most':>10}")

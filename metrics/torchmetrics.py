@@ -17,16 +17,11 @@ import torch
 from torch import Tensor
 
 from metrics.diagram import utility_of
+from metrics.errors import InputError
 from metrics.forecast import Forecast
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.payoffs import ClassWise, TopK
-from metrics.validation import (
-    InputError,
-    as_tensor,
-    check_labels,
-    check_logits,
-    check_probabilities,
-)
+from metrics.validation import as_tensor, check_labels, check_logits, check_probabilities
 
 try:
     from torchmetrics import Metric

@@ -41,11 +41,7 @@ def _grown(bits: Any) -> Any:
 
 @compiled_sums
 def _extremes_and_sum(v: Any) -> Any:
-    """Return the smallest, the largest and the sum of v, the sum in any order of adding up.
-
-    The extremes are found among integers that grow with the doubles. Integers have no NaN, so the
-    compiler can use vector instructions.
-    """
+    """Return extremes and sum of v; integers, which have no NaN, are compared in vector lanes."""
     bits = v.view(np.int64)
     smallest, largest = ALL_BUT_SIGN, ~ALL_BUT_SIGN
     total = 0.0
@@ -79,14 +75,6 @@ def _fill_buckets(v: Any, distance: Any, bucket: Any) -> None:
 
 
 @compiled
-def _fill_parts(v: Any, payoffs: Any, codes: Any, bucket: Any, parts: Any) -> None:
-    """Add up the positive and the negative residuals of each bucket."""
-    for i in range(v.size):
-        residual = payoffs[codes[i]] - v[i]
-        parts[bucket[i], 1 if residual < 0 else 0] += abs(residual)
-
-
-@compiled
 def _mark_gaps(v: Any, bucket: Any, tolerance: float, ends: Any, is_wide: Any) -> None:
     """Mark the buckets that end in a gap wider than the tolerance, and those that may hold one."""
     extremes = np.empty((BUCKETS, 2))
@@ -105,48 +93,11 @@ def _mark_gaps(v: Any, bucket: Any, tolerance: float, ends: Any, is_wide: Any) -
 
 
 @compiled
-def _widest(parts: Any) -> Any:
-    """Return bounds on the extremes of the running sum, whatever the order inside each bucket.
-
-    It is smallest if each bucket has its negative terms first, and largest with its positive ones.
-    """
-    total = low = high = 0.0
-    for b in range(BUCKETS):
-        low = min(low, total - parts[b, 1])
-        high = max(high, total + parts[b, 0])
-        total += parts[b, 0] - parts[b, 1]
-    return low, high
-
-
-@compiled
-def _cumulate(parts: Any, ends: Any, starts: Any) -> Any:
-    """Write the sum of all points before each bucket.
-
-    Return its extremes at the borders where an interval may end.
-    """
-    total = low = high = 0.0
-    for b in range(BUCKETS):
-        starts[b] = total
-        total += parts[b, 0] - parts[b, 1]
-        if ends[b]:
-            low = min(low, total)
-            high = max(high, total)
-    return low, high
-
-
-@compiled
 def _walk_open(
-    v: Any,
-    payoffs: Any,
-    codes: Any,
-    starts: Any,
-    bucket: Any,
-    index: Any,
-    tolerance: float,
-    ends: Any,
+    v: Any, table: Any, codes: Any, starts: Any, bucket: Any, rows: Any, tolerance: float, ends: Any
 ) -> Any:
-    """Sort the points `index` of the open buckets and walk through them."""
-    ordered = index[np.argsort(v[index], kind="mergesort")]
+    """Sort the points `rows` of the open buckets and walk through them."""
+    ordered = rows[np.argsort(v[rows], kind="mergesort")]
     low = high = total = 0.0
     current = -1
     for k in range(ordered.size):
@@ -154,27 +105,20 @@ def _walk_open(
         if bucket[i] != current:
             current = bucket[i]
             total = starts[current]
-        total += payoffs[codes[i]] - v[i]
+        total += table[codes[i]] - v[i]
         following = ordered[min(k + 1, ordered.size - 1)]
         if k == ordered.size - 1 or bucket[following] != current:
             is_end = ends[current]
         else:
             is_end = v[following] - v[i] > tolerance
         if is_end:
-            low = min(low, total)
-            high = max(high, total)
+            low, high = min(low, total), max(high, total)
     return low, high
 
 
 @compiled
 def range_by_buckets(
-    v: Any,
-    payoffs: Any,
-    codes: Any,
-    scratch: Any,
-    places: Any,
-    tolerance: float,
-    least: float = -np.inf,
+    v: Any, payoffs: Any, codes: Any, scratch: Any, places: Any, tolerance: float, least: float
 ) -> Any:
     """Return the extremes of the running sum of payoffs[codes] - v in the order of v [n].
 
@@ -185,16 +129,25 @@ def range_by_buckets(
     n = v.size
     bucket, index = places[0], places[1]
     _fill_buckets(v, scratch, bucket)
-    parts = np.zeros((BUCKETS, 2))
-    _fill_parts(v, payoffs, codes, bucket, parts)
-    lowest, highest = _widest(parts)
+    parts = np.zeros((BUCKETS, 2))  # the sums of positive and of negative residuals
+    for i in range(n):
+        residual = payoffs[codes[i]] - v[i]
+        parts[bucket[i], 1 if residual < 0 else 0] += abs(residual)
+    starts = np.zeros(BUCKETS + 1)  # the sum of all points before each bucket
+    lowest = highest = 0.0  # whatever the order inside each bucket
+    for b in range(BUCKETS):
+        lowest = min(lowest, starts[b] - parts[b, 1])
+        highest = max(highest, starts[b] + parts[b, 0])
+        starts[b + 1] = starts[b] + (parts[b, 0] - parts[b, 1])
     if highest - lowest < least:
         return lowest, highest
     ends, is_wide = np.ones(BUCKETS, np.bool_), np.ones(BUCKETS, np.bool_)
     if tolerance > 0:
         _mark_gaps(v, bucket, tolerance, ends, is_wide)
-    starts = np.empty(BUCKETS)
-    low, high = _cumulate(parts, ends, starts)
+    low = high = 0.0
+    for b in range(BUCKETS):
+        if ends[b]:
+            low, high = min(low, starts[b + 1]), max(high, starts[b + 1])
     is_open = np.zeros(BUCKETS, np.bool_)
     for b in range(BUCKETS):  # those inside which the running sum may leave [low, high]
         beyond = starts[b] + parts[b, 0] > high or starts[b] - parts[b, 1] < low

@@ -14,7 +14,8 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Collection
-from functools import cache
+from contextlib import suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,9 @@ def _folder() -> Path | None:
     parent = Path(SETTINGS.CACHE_DIR or ROOT / "metrics" / "__pycache__")
     folder = parent / f"kernels-{digest}"
     is_new = not folder.exists()
-    try:
+    with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)  # another process may have made it meanwhile
-        is_writable = os.access(folder, os.W_OK)
-    except OSError:
-        is_writable = False
+    is_writable = os.access(folder, os.W_OK)
     if is_new or not is_writable:
         later = f"later runs find the code in {folder}"
         if not is_writable:
@@ -64,10 +63,6 @@ def compiled(function: Callable[..., Any], fastmath: Collection[str] = ()) -> Ca
         SETTINGS.CACHE_DIR = before
 
 
-def compiled_sums(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As `compiled`, for loops that add up: sums may be reordered into vector lanes.
-
-    Nothing here may assume away infinities. The order depends on the machine's lanes only, so the
-    same machine gives the same bytes.
-    """
-    return compiled(function, {"reassoc", "contract", "nsz"})
+compiled_sums = partial(compiled, fastmath={"reassoc", "contract", "nsz"})
+"""As `compiled`, for loops that add up: sums may be reordered into vector lanes, which depend on
+the machine alone. Nothing here may assume away infinities."""

@@ -16,7 +16,7 @@ the extreme changes, and such masked stores are four times as slow on AMD proces
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,29 +24,23 @@ from numpy.typing import NDArray
 from metrics.kernels.compiled import compiled
 
 
-class Draws(NamedTuple):
-    """R draws of the outcome codes of n points.
+def draws_of(codes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[Any]]:
+    """Split the outcome codes [n, R] of n points in R draws into usual and unusual ones.
 
-    usual: [n], a frequent code of each point; unusual: [k], the other codes with their draws, point
-    by point in ascending order, point i from `starts[i]` to `starts[i + 1]`. The upper half of an
-    entry's bits is the code, the lower half is the draw.
+    Returns:
+        usual: [n], a frequent code of each point.
+        starts, unusual: [n + 1] and [k], the other codes with their draws, point by point in
+            ascending order, point i from `starts[i]` to `starts[i + 1]`. The upper half of an
+            entry's bits is the code, the lower half is the draw.
     """
-
-    usual: NDArray[Any]
-    starts: NDArray[np.int64]
-    unusual: NDArray[Any]
-
-    @classmethod
-    def of(cls, codes: NDArray[Any]) -> Draws:
-        """Split `codes` [n, R] into usual and unusual ones."""
-        n, draws = codes.shape
-        usual, starts = np.zeros(n, codes.dtype), np.zeros(n + 1, np.int64)
-        _find_usual(codes, usual, starts)
-        np.cumsum(starts, out=starts)
-        are_short = codes.itemsize == 2 and draws <= 1 << 16
-        unusual = np.empty(starts[-1], np.uint32 if are_short else np.uint64)
-        _list_unusual(codes, usual, starts, unusual)
-        return cls(usual, starts, unusual)
+    n, draws = codes.shape
+    usual, starts = np.zeros(n, codes.dtype), np.zeros(n + 1, np.int64)
+    _find_usual(codes, usual, starts)
+    np.cumsum(starts, out=starts)
+    are_short = codes.itemsize == 2 and draws <= 1 << 16
+    unusual = np.empty(starts[-1], np.uint32 if are_short else np.uint64)
+    _list_unusual(codes, usual, starts, unusual)
+    return usual, starts, unusual
 
 
 @compiled
@@ -78,22 +72,14 @@ def _list_unusual(codes: Any, usual: Any, starts: Any, unusual: Any) -> None:
 
 @compiled
 def ranges_of_draws(
-    predicted: Any,
-    orders: Any,
-    payoffs: Any,
-    usual: Any,
-    starts: Any,
-    unusual: Any,
-    weights: Any,
-    edges: Any,
-    low: Any,
-    high: Any,
-    at_edges: Any,
+    predicted: Any, orders: Any, payoffs: Any, outcomes: Any, edges: Any, sums: Any
 ) -> None:
-    """Write low, high [b, R] and at_edges [b, R, E]: those of `prefix_range`, by utility.
+    """Write to `sums` low, high [b, R] and at_edges [b, R, E]: those of `prefix_range`, by utility.
 
-    orders [b, n] sorts the rows of `predicted`; weights [n]; edges [1, E] increase.
+    orders [b, n] sorts the rows of `predicted`; edges [1, E] increase. `outcomes` are those of
+    `draws_of`, and the weights of the points, [n].
     """
+    (usual, starts, unusual, weights), (low, high, at_edges) = outcomes, sums
     rows, n = predicted.shape
     draws = low.shape[1]
     away, smallest, largest = np.empty(draws), np.empty(draws), np.empty(draws)
@@ -102,9 +88,7 @@ def ranges_of_draws(
         runs = _equal_runs(table)
         total = 0.0  # of the usual outcomes; its extremes since any draw went another way
         lowest, highest = np.inf, -np.inf
-        away[:] = 0.0
-        smallest[:] = 0.0
-        largest[:] = 0.0
+        away[:], smallest[:], largest[:] = 0.0, 0.0, 0.0
         edge, passed = 0, 0.0
         for j in range(n):
             i = order[j]
@@ -124,13 +108,11 @@ def ranges_of_draws(
             _add_unusual(others, table, payoff, weight, away)
             total += weight * (payoff - v[i])
             if j == n - 1 or v[i] != v[order[j + 1]]:
-                lowest = min(lowest, total)
-                highest = max(highest, total)
+                lowest, highest = min(lowest, total), max(highest, total)
         for last_edge in range(edge, edges.shape[1]):  # reached by all points, up to rounding
             at_edges[row, :, last_edge] = total + away
         widen(lowest, highest, away, smallest, largest)
-        low[row] = smallest
-        high[row] = largest
+        low[row], high[row] = smallest, largest
 
 
 @compiled

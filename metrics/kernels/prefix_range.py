@@ -28,7 +28,7 @@ from torch import Tensor
 
 from metrics.kernels.buckets import range_by_buckets
 from metrics.kernels.compiled import compiled
-from metrics.kernels.drawn_ranges import Draws, ranges_of_draws
+from metrics.kernels.drawn_ranges import draws_of, ranges_of_draws
 from metrics.kernels.ranks import descending_order
 from metrics.kernels.threads import BLOCK_ELEMENTS, over_blocks, row_blocks
 from metrics.kernels.weighted_ranges import ranges_of_weights
@@ -37,8 +37,6 @@ SUMMED_AT_ONCE = 1 << 22
 """Predictions times draws that a thread works on at a time; it holds the order of the former."""
 TOGETHER = 8
 """Fewest utilities of a block: where they are columns of a matrix, neighbours share cache lines."""
-
-
 Orders = list[NDArray[np.int32]]
 """What sorts predictions [b, n], once it is known."""
 
@@ -172,10 +170,14 @@ def _several(
     kernel: Any = ranges_of_draws
     if weights is not None and len(weights) > 1:
         kernel = ranges_of_weights
-        given: tuple[Any, ...] = outcomes[0], _by_point(weights), bool(weights.min() < 0)
+        # Reading weights takes most of the time: whole ones, as of resampled points, are bytes.
+        short = weights.to(torch.uint8)
+        read = short if torch.equal(short.to(weights.dtype), weights) else weights
+        by_point, is_signed = np.ascontiguousarray(read.numpy().T), bool(weights.min() < 0)
+        given: tuple[Any, ...] = outcomes[0], by_point, is_signed
     else:
         of_points = np.ones(v.shape[1]) if weights is None else weights[0].double().numpy()
-        given = (*Draws.of(np.ascontiguousarray(outcomes.T)), of_points)
+        given = (*draws_of(np.ascontiguousarray(outcomes.T)), of_points)
     positions = edges.to(torch.float64).contiguous().numpy()
     if not orders:
         orders.append(descending_order(torch.from_numpy(-v)).numpy())  # bins may cut ties
@@ -187,27 +189,13 @@ def _several(
     def work(start: int, stop: int) -> None:
         block = slice(start, stop)
         sums = low[block], high[block], at_edges[block]
-        kernel(v[block], orders[0][block], table[block], *given, positions, *sums)
+        kernel(v[block], orders[0][block], table[block], given, positions, sums)
 
     over_blocks(work, row_blocks(len(v), v.shape[1] * draws, SUMMED_AT_ONCE))
     by_draw = (np.ascontiguousarray(array.swapaxes(0, 1)) for array in (low, high, at_edges))
     return PrefixRange(*map(torch.from_numpy, by_draw))
 
 
-def _by_point(weights: Tensor) -> NDArray[Any]:
-    """Return weights [R, n] as [n, R]; whole ones, such as those of resampled points, as bytes.
-
-    Reading the weights takes most of the time.
-    """
-    short = weights.to(torch.uint8)
-    chosen = short if torch.equal(short.to(weights.dtype), weights) else weights
-    return np.ascontiguousarray(chosen.numpy().T)
-
-
 def _short_codes(codes: Tensor, outcomes: int) -> NDArray[Any]:
-    """Return `codes` as unsigned integers of 16 bits, of 32 where they do not suffice.
-
-    Unsigned indices need no check for negative values, short ones take less time to read, and the
-    kernels are compiled for one type.
-    """
+    """Return unsigned integers of 16 or 32 bits: read fast, without a check for negative ones."""
     return codes.to(torch.uint16 if outcomes <= 1 << 16 else torch.uint32).contiguous().numpy()

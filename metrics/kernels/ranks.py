@@ -69,23 +69,16 @@ def descending_order_torch(matrix: Tensor, tied: float) -> Tensor:
 def _rank_rows(values: NDArray[np.float64], tied: float, order: NDArray[np.int32]) -> None:
     """Write `descending_order` of the rows of `values` [n, C] to `order`, on this thread alone."""
     bits = (values.shape[1] - 1).bit_length()
-    if tied:
-        _rank_by_cells(values, tied, bits, order)
+    if not tied:
+        mask = np.uint64((1 << bits) - 1)
+        packed, is_sorted = np.empty(values.shape, np.uint64), np.empty(len(values), np.bool_)
+        _pack(values, mask, packed)
+        packed.sort(axis=1)
+        _unpack(packed, mask, values, order, is_sorted)
+        if not is_sorted.all():
+            order[~is_sorted] = np.argsort(-values[~is_sorted], axis=1, kind="stable")
         return
-    mask = np.uint64((1 << bits) - 1)
-    packed, is_sorted = np.empty(values.shape, np.uint64), np.empty(len(values), np.bool_)
-    _pack(values, mask, packed)
-    packed.sort(axis=1)
-    _unpack(packed, mask, values, order, is_sorted)
-    if not is_sorted.all():
-        order[~is_sorted] = np.argsort(-values[~is_sorted], axis=1, kind="stable")
-
-
-def _rank_by_cells(
-    values: NDArray[np.float64], tied: float, bits: int, order: NDArray[np.int32]
-) -> None:
-    scale = CELLS / tied
-    smallest = float(values.min())
+    scale, smallest = CELLS / tied, float(values.min())
     last = (float(values.max()) - smallest) * scale + 1
     if not last < 1 << (WIDE - bits):
         order[:] = descending_order_torch(torch.from_numpy(values), tied).numpy()

@@ -23,21 +23,13 @@ TIED, BETWEEN, TURN = 0, 1, 2
 
 @compiled
 def ranges_of_weights(
-    predicted: Any,
-    orders: Any,
-    payoffs: Any,
-    codes: Any,
-    weights: Any,
-    is_signed: bool,
-    edges: Any,
-    low: Any,
-    high: Any,
-    at_edges: Any,
+    predicted: Any, orders: Any, payoffs: Any, outcomes: Any, edges: Any, sums: Any
 ) -> None:
-    """As `ranges_of_draws`, for one draw of the labels, codes [n], under many sets of weights.
+    """As `ranges_of_draws`, for one draw of the labels under many sets of weights.
 
-    weights [n, R]; is_signed: whether some are negative, then without edges; edges [R, E].
+    `outcomes`: codes [n], weights [n, R], whether some are negative, then without edges [R, E].
     """
+    (codes, weights, is_signed), (low, high, at_edges) = outcomes, sums
     rows, n = predicted.shape
     draws, edge_count = edges.shape
     total, smallest, largest = np.empty(draws), np.empty(draws), np.empty(draws)
@@ -82,10 +74,7 @@ def ranges_of_weights(
 
 @compiled
 def _kind_of(four: Any) -> tuple[bool, bool]:
-    """Return whether one of the points is a turn, and whether all four can be added at a time.
-
-    All four can be added at a time if none is a turn, or if none is tied with the next.
-    """
+    """Return whether one is a turn; and whether all can be added at once: no turn, or no tie."""
     turns = ties = 0
     for kind in four:
         turns += kind == TURN

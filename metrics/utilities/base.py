@@ -30,14 +30,10 @@ FEWEST_ROWS = 64
 class Block(NamedTuple):
     """Utilities of a class on a forecast, as `prefix_range` takes them: u = payoffs[:, codes]."""
 
-    predicted: Tensor
-    """[b, n]"""
-    payoffs: Tensor
-    """[b, L]"""
-    codes: Tensor
-    """[R, n]"""
-    orders: Orders | None = None
-    """What blocks with the same predictions share."""
+    predicted: Tensor  # [b, n]
+    payoffs: Tensor  # [b, L]
+    codes: Tensor  # [R, n]
+    orders: Orders | None = None  # what blocks with the same predictions share
 
 
 class UtilityClass(ABC):

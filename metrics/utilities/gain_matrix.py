@@ -153,10 +153,7 @@ class GainMatrix(UtilityClass):
         return part, *part._choose(forecast.probabilities)
 
     def _gains(self, true: Tensor, predicted: Tensor) -> Tensor:
-        """Return the gain of each user k for predicting `predicted[:, k]`: float64 [n, m].
-
-        True classes are int64 [n]; `predicted` is [1, 1] if all users predict the same class.
-        """
+        """Return each user's gain for `predicted` [n, m], [1, 1] if all are the same: [n, m]."""
         numbers = torch.arange(len(self._users), device=true.device)
         return self._users[numbers, true[:, None], predicted.to(torch.int64)]
 
@@ -166,14 +163,11 @@ class GainMatrix(UtilityClass):
         return self._gains(true, torch.full_like(true[:1, None], predicted))
 
     def _choose(self, p: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the expected gain of each user's best class, and that class: [n, m] each.
-
-        A class is tried only at points where any of the users may choose it. This leaves about 1.3
-        classes per point if wrong predictions gain at most 0.1.
-        """
+        """Return the expected gain of each user's best class, and that class: [n, m] each."""
         shape = (len(p), self.utilities)
         best = torch.full(shape, -torch.inf, dtype=torch.float64, device=p.device)
         chosen = torch.zeros(shape, dtype=torch.int32, device=p.device)
+        # If wrong predictions gain at most 0.1, about 1.3 classes per point are tried.
         for j, possible in enumerate(self._possible(p).T.contiguous()):
             points = torch.nonzero(possible).flatten()
             if len(points):
@@ -232,10 +226,7 @@ class _Specialists(GainMatrix):
         return gains.masked_fill_(predicted == true[:, None], 1.0)
 
     def _choose(self, p: Tensor) -> tuple[Tensor, Tensor]:
-        """Choose the best class of the subset or the most probable of all classes.
-
-        The expected gain of class j is p_j + high (Σp - p_j) inside the subset and p_j outside.
-        """
+        """Choose the class of largest p_j + high (Σp - p_j) in the subset, or of largest p_j."""
         total, (highest, top) = p.sum(dim=1), p.max(dim=1)
         subsets, of_user = torch.unique(self._users, dim=0, return_inverse=True)
         best, chosen = [], []

@@ -16,14 +16,8 @@ import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
-from metrics.utilities.base import (
-    Block,
-    UtilityClass,
-    check_classes,
-    check_sample,
-    equal_blocks,
-    parameter_matrix,
-)
+from metrics.utilities import base
+from metrics.utilities.base import Block, UtilityClass
 from metrics.validation import InputError, is_whole
 
 
@@ -63,7 +57,7 @@ class PayoffClass(UtilityClass):
         """Yield blocks whose predictions fill `BLOCK_BYTES`."""
         codes = outcomes.labels if self.coordinate == "class" else outcomes.ranks
         payoffs = self.payoffs(forecast.classes).to(forecast.probabilities.device)
-        for block in equal_blocks(range(len(payoffs))[part], forecast.n):
+        for block in base.equal_blocks(range(len(payoffs))[part], forecast.n):
             known = forecast.known((self, block.start, block.stop))
             predicted = known.predicted
             if predicted is None:
@@ -157,7 +151,7 @@ class GivenPayoffs(PayoffClass):
     matrix: Tensor
 
     def payoffs(self, classes: int) -> Tensor:
-        check_classes(self.name, self.matrix.shape[1], classes)
+        base.check_classes(self.name, self.matrix.shape[1], classes)
         return self.matrix
 
 
@@ -171,7 +165,7 @@ class Linear(GivenPayoffs):
     coordinate, name = "class", "payoffs"
 
     def __init__(self, payoffs: Any) -> None:
-        self.matrix = parameter_matrix(payoffs, self.name)
+        self.matrix = base.parameter_matrix(payoffs, self.name)
 
     @classmethod
     def sample(cls, count: int, classes: int, seed: int) -> Linear:
@@ -189,7 +183,7 @@ class Rank(GivenPayoffs):
     coordinate, name = "rank", "valuations"
 
     def __init__(self, valuations: Any) -> None:
-        self.matrix = parameter_matrix(valuations, self.name)
+        self.matrix = base.parameter_matrix(valuations, self.name)
 
     @classmethod
     def sample(cls, count: int, classes: int, seed: int) -> Rank:
@@ -203,7 +197,7 @@ def sample_unit_sphere_infinity(count: int, classes: int, seed: int) -> Tensor:
 
     A coordinate chosen at random is ±1, the others are uniform in [-1, 1].
     """
-    check_sample(count, classes)
+    base.check_sample(count, classes)
     generator = torch.Generator().manual_seed(seed)
     vectors = torch.rand(count, classes, generator=generator, dtype=torch.float64) * 2 - 1
     face = torch.randint(classes, (count, 1), generator=generator)
@@ -221,10 +215,10 @@ class Decision(UtilityClass):
     """
 
     def __init__(self, losses: Any) -> None:
-        self.losses = parameter_matrix(losses, "losses", ndim=3)
+        self.losses = base.parameter_matrix(losses, "losses", ndim=3)
 
     def count(self, classes: int) -> int:
-        check_classes("losses", self.losses.shape[1], classes)
+        base.check_classes("losses", self.losses.shape[1], classes)
         return self.losses.shape[0]
 
     def _act(self, forecast: Forecast, index: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -260,12 +254,12 @@ class Similarity(UtilityClass):
     """
 
     def __init__(self, matrix: Any) -> None:
-        self.matrix = parameter_matrix(matrix, "similarity matrix")
+        self.matrix = base.parameter_matrix(matrix, "similarity matrix")
         if self.matrix.shape[0] != self.matrix.shape[1]:
             raise InputError(f"similarity matrix: not square, shape {list(self.matrix.shape)}")
 
     def count(self, classes: int) -> int:
-        check_classes("similarity matrix", len(self.matrix), classes)
+        base.check_classes("similarity matrix", len(self.matrix), classes)
         return 1
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:

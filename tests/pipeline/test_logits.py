@@ -18,7 +18,7 @@ from pipeline.scoring.files import Scores, score_files
 from pipeline.scoring.points import find_logits
 from pipeline.sources.digits import digits_logits
 from pipeline.sources.result import MissingResource
-from tests.known_levels import KNOWN, SCALES
+from tests.metrics.test_paper_values import KNOWN, SCALES
 from tests.pipeline.conftest import request_of, run_all, times, write_example
 
 
