@@ -4,8 +4,6 @@ A calibrator is a scikit-learn classifier whose features are a model's logits [n
 per class, and whose labels are the class numbers 0 … C-1, or names (`calibrators.class_order`).
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field

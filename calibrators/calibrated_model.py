@@ -1,7 +1,5 @@
 """A classifier and its calibrator as one scikit-learn estimator."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

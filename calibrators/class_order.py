@@ -5,8 +5,6 @@ The columns that bear the labels share one pattern with one varying part: `prob_
 by letter and, if that finds nothing, without regard to case and punctuation.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -15,8 +15,6 @@ depends on how many points have one of the other classes; it is 0 for paddings t
 The calibrator is fitted on logits that give the other classes this probability, whatever they were.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable

@@ -5,8 +5,6 @@ operators do not load and `torchvision::nms` has no schema. timm and transformer
 What we use of them needs no compiled operator, so it runs once the schemas are defined.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 from importlib import import_module

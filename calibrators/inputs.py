@@ -1,7 +1,5 @@
 """Inputs of calibrators: scores that become logits. What looks like no logits is noticed."""
 
-from __future__ import annotations
-
 import warnings
 from functools import cache
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints, overload

@@ -4,8 +4,6 @@ Where a family of maps is wrong, confident errors weigh more in the NLL. The Bri
 convex in the parameters.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, Literal
 

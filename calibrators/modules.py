@@ -5,8 +5,6 @@ type of its arrays, by plain torch operations that `torch.export` and the ONNX e
 an exported file runs without this repository.
 """
 
-from __future__ import annotations
-
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn

@@ -5,8 +5,6 @@ centred isotonic regression from cir-model. The extra `peers` installs them; doc
 says how to run them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import warnings
 from collections.abc import Mapping

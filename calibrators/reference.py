@@ -6,8 +6,6 @@ the labels, v [n] and u [n] the predicted and the realized values of a utility, 
 vectors. The utilities are U_CWE ∪ U_topK (sec. 3.2), the C classes first and then K = 1 … C.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ temperature cannot. Penalties hold the map near the identity, the stronger the f
 are per parameter. For ten classes and a few thousand points this is among the best maps known.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """Temperature scaling (Guo et al. 2017): softmax(z / T) with the T > 0 of least loss."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 

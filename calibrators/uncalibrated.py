@@ -1,7 +1,5 @@
 """No calibration: the row that every method is compared with."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -5,8 +5,6 @@ inverse of the Hessian there as its first inverse Hessian. The Brier score is no
 a minimum that is no higher than that start.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Real
 

@@ -7,8 +7,6 @@ A study of a benchmark and family of users is data/dynamics/<benchmark>/<family>
 results/dynamics/<benchmark>/<family>/{history.csv,snapshots.csv,dynamics.json}.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial

@@ -6,8 +6,6 @@ python -m pipeline.evaluate suite=cifar evaluation=paper_batches
 It ends with the benchmark's scores as text, results/scores/<benchmark>.csv (pipeline.scoring).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace

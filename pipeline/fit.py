@@ -6,8 +6,6 @@ python -m pipeline.fit suite=cifar calibrator=vector
 The fitted parameters of one split are data/fits/<benchmark>/<calibrator>/<split>.npz.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

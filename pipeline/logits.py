@@ -4,8 +4,6 @@ python -m pipeline.logits benchmark=cifar10_resnet
 python -m pipeline.logits suite=cifar paths.precomputed=/folder/with/npz/files
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

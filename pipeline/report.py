@@ -7,8 +7,6 @@ It reads results/scores, which `pipeline.evaluate` writes, and results/dynamics.
 suite=cifar is results/cifar.html, the same as text results/cifar.md.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from functools import partial

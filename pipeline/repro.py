@@ -6,8 +6,6 @@ Each variable may stand in the environment, too. `--check` only checks, before t
 Python's standard library alone.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -4,8 +4,6 @@ python -m pipeline.status                 of what params.yaml says, which `dvc r
 python -m pipeline.status suite=paper     of what the stages make with these arguments
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter

@@ -7,8 +7,6 @@ It calls the stages with --multirun. If all jobs succeed, it then writes results
 report on this machine. If some fail, the same command makes what is missing.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -14,10 +14,9 @@ identity inverts this sum of a diagonal and a few rows. L-BFGS then needs 20 ite
 instead of C³.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -51,12 +50,8 @@ class ClassCurvature:
 
     @classmethod
     def at(
-        cls,
-        inputs: Tensor,
-        beta: float,
-        loss: Loss = "nll",
-        counts: Tensor | None = None,
-    ) -> ClassCurvature:
+        cls, inputs: Tensor, beta: float, loss: Loss = "nll", counts: Tensor | None = None
+    ) -> Self:
         """Return the curvature at W = β I, b = 0 for `inputs` [n, C], weighted by `counts` [n]."""
         n, classes = inputs.shape
         shares = row_weights(counts, inputs)

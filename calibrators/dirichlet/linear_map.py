@@ -5,8 +5,6 @@ float64 up to `DOUBLE_WORK` multiplications per pass, `DOUBLE_TO_TUNE` in fits t
 in float32 above that. The loss, the softmax and the sums over blocks of rows are always float64.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable
 

@@ -21,8 +21,6 @@ and is used by
     tuning                    how the estimators choose the number of patches and other settings
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple

@@ -9,8 +9,6 @@ Intervals end only in gaps of v that are much wider than rounding errors (`TIED`
 compared with a tolerance (`EQUAL`). So the witness does not depend on the last bit of any number.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,13 +27,7 @@ from calibrators.patching.bounds import (
     top_k_sums,
 )
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.utilities import (
-    ClassUtility,
-    Kind,
-    PayoffUtility,
-    Utility,
-    drops,
-)
+from calibrators.patching.utilities import ClassUtility, Kind, PayoffUtility, Utility, drops
 from metrics.forecast import Outcomes
 from metrics.kernels.prefix_range import prefix_range
 from metrics.utilities.base import UtilityClass

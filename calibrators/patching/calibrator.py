@@ -5,8 +5,6 @@ the number of steps and whether to sample utilities are tuned on a hold-out of t
 Then the patches are fitted to the whole set.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from itertools import product

@@ -7,8 +7,6 @@ together is chosen by cross-validation, like that of the patches without groups.
 unseen, or too small to learn from, keeps the forecast without groups.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

@@ -9,8 +9,6 @@ docs/methods/logit_shift.md explains what this minimises, why it stops, what it 
 was tried.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, field
 from functools import partial

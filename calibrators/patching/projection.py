@@ -6,8 +6,6 @@ all entries, drop those at or below the current τ, repeat. That needs no sort a
 passes. Elsewhere torch's sort gives τ in one go.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ fits these points hardly better than new points. With more parameters the residu
 small, so such starts are cross-fitted: each fifth of the points is predicted by a fit on the rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 

@@ -3,8 +3,6 @@
 Only the rows that a patch moves are ranked again. Every number of a row depends on that row alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -21,8 +21,6 @@ A pool of maps leaves little likelihood to gain, so one standard error would adm
 at a hundred classes. It gets 500/n of one (`logit_shift.FEW`, docs/methods/logit_shift.md).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

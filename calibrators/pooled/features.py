@@ -5,9 +5,7 @@ and for the first class the gap to the second. Only the most probable classes of
 The others share what little probability is left, and no rank among them means anything.
 """
 
-from __future__ import annotations
-
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -35,7 +33,7 @@ class Features(NamedTuple):
     values: Tensor
 
     @classmethod
-    def of(cls, inputs: Tensor, order: Tensor | None = None) -> Features:
+    def of(cls, inputs: Tensor, order: Tensor | None = None) -> Self:
         """Return the features of ℓ [n, C], whose classes are in descending `order` [n, C]."""
         order = descending_order(inputs, TIED) if order is None else order
         places = order[:, :PLACES].to(torch.int64)
@@ -46,9 +44,9 @@ class Features(NamedTuple):
         biases = biases.expand(top.shape[0], -1, -1)  # not len(): a number to exporters
         return cls(places, torch.cat([hinges, biases, at_rank[:, :SLOPES] * top, gap], dim=2))
 
-    def rows(self, rows: Tensor | slice) -> Features:
+    def rows(self, rows: Tensor | slice) -> Self:
         """Return the features of some rows."""
-        return Features(self.places[rows], self.values[rows])
+        return type(self)(self.places[rows], self.values[rows])
 
     def add_to(self, scores: Tensor, theta: Tensor) -> Tensor:
         """Return `scores` [n, C] plus Σ_k θ_k φ_k(c); they may be overwritten."""

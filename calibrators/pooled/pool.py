@@ -7,8 +7,6 @@
 The scores are linear in the parameters, so a pool of maps is again one map.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -6,8 +6,6 @@ step that meets the weak Wolfe conditions by bisection. If the objective changes
 rounding, it tests the approximate Wolfe condition of Hager and Zhang (2005), which compares slopes.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections import deque
 from collections.abc import Callable

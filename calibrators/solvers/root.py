@@ -1,7 +1,5 @@
 """The zero of a function of one variable, found by Newton's steps inside a bracket."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -6,8 +6,6 @@ are flat around their minimum, and a Gaussian process gained nothing measurable 
 `how="bayes"` scikit-optimize's `Optimizer` chooses every point, as in the paper's BayesSearchCV.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import time

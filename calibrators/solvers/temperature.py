@@ -10,8 +10,6 @@ powers of ten, from a sample of rows (`SCANNED`). Newton's iteration then descen
 from every grid point whose score is below its neighbours'. The lowest minimum is the result.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -105,11 +103,7 @@ def _brier_terms(d: Tensor, scaled: Tensor, labels: Tensor, beta: float) -> Tens
 
 
 def moments(
-    logits: Tensor,
-    labels: Tensor,
-    beta: float,
-    loss: Loss = "nll",
-    weights: Tensor | None = None,
+    logits: Tensor, labels: Tensor, beta: float, loss: Loss = "nll", weights: Tensor | None = None
 ) -> Moments:
     """Return the `Moments` of `logits` [n, C], `labels`, `weights` [n] at `beta`, in float64.
 

@@ -3,8 +3,6 @@
 Equal content gives equal bytes (no timestamps), so checksums show whether something changed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Collection, Mapping

@@ -4,8 +4,6 @@ A unit is up to date if the `key` of its record equals the key of the requested 
 other settings, of other code or with damaged bytes has another key or none, and is made again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zipfile

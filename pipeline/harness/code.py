@@ -6,8 +6,6 @@ docstrings and `pipeline.harness`, which decides when a unit is computed, not ho
 read, not imported. In a wheel the modules' names begin with `utility_calibration.` (setup.py).
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib.util

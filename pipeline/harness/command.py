@@ -1,7 +1,5 @@
 """The command line of a stage: Hydra composes the configuration, errors of users are one line."""
 
-from __future__ import annotations
-
 import argparse
 import functools
 import io

@@ -3,8 +3,6 @@
 Importing it needs Python's standard library alone (pipeline.repro).
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """Make many units with joblib and a progress bar; a unit that fails stops no other unit."""
 
-from __future__ import annotations
-
 import errno
 import json
 import re

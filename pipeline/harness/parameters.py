@@ -5,8 +5,6 @@ or through Hydra's grammar, and each value that DVC knows has an effect in every
 half says what to write instead of a name that does not exist.
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 from collections.abc import Iterator, Sequence

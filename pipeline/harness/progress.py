@@ -1,10 +1,9 @@
 """The output of a stage at work: a bar on a terminal, else a line every few seconds."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Self
 
 from rich import progress
 from rich.console import Console
@@ -35,7 +34,7 @@ class Bar:
         )
         self.task = self.live.add_task("", total=total, title=title)
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> Self:
         self.live.start()
         return self
 

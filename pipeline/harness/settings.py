@@ -5,8 +5,6 @@ What is handed on to a calibrator, a source or a metric stays a dictionary, beca
 arguments of that target.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

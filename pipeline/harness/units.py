@@ -1,13 +1,11 @@
 """From the command line to units of work: benchmark x calibrator x split, each fully configured."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
@@ -95,7 +93,7 @@ class Request:
     overrides: tuple[str, ...]  # all but those of benchmark, calibrator and split
 
     @classmethod
-    def from_hydra(cls, config: DictConfig) -> Request:
+    def from_hydra(cls, config: DictConfig) -> Self:
         """The request of the running Hydra program."""
         _check(config)
         hydra, parser = HydraConfig.get(), OverridesParser.create()

@@ -1,7 +1,5 @@
 """Say what each column or array of a person's file is: labels, classes, splits, weights, …"""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Check the contents of a person's file: scale (`pipeline.own.scale`), splits, weights, groups."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

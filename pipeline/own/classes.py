@@ -6,8 +6,6 @@ column of any other name, and the table is refused until the person says what it
 is taken for a class makes every number wrong.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase

@@ -5,8 +5,6 @@ The saved file also says what the calibrator takes: `takes_` is "logits" or "pro
 says which column or array names the group of each point, if the calibrator has patches of groups.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ A list in the folder has the names that the program took when no file of the per
 A name is taken before the first file is written, so that a killed run can be continued.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,8 +1,6 @@
 """The options of scripts/score.py: its command line, and what the file adds to it."""
 
 # ruff: noqa: RUF009 (`_option` returns a field)
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields

@@ -1,7 +1,5 @@
 """Write the results of scripts/score.py: tables, figures, verdict and page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

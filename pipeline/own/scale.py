@@ -3,8 +3,6 @@
 Answers become logits in float32. What could be either is refused.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from typing import Any

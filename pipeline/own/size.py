@@ -4,8 +4,6 @@ Logits stay in the file if it can be mapped. Scaling holds the calibration point
 float32. Scoring holds the test points' probabilities in float64, and numbers computed from them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

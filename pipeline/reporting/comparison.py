@@ -7,8 +7,6 @@ checkpoint, another isotonic variant, utility metrics on fewer points): all are 
 are counted: our defaults, and the one rule for all tables of `preset=paper`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

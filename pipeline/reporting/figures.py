@@ -1,7 +1,5 @@
 """The figures: eCDFs (section 4), diagrams of worst utilities, and the study of the appendix."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path

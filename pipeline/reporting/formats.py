@@ -4,8 +4,6 @@ A metric's heading is written as in the paper's tables. Its forms in LaTeX and i
 the plain one: U_CWE, CWE_bin, "U_lin 95 %".
 """
 
-from __future__ import annotations
-
 import re
 from html import escape
 

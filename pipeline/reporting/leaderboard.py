@@ -1,7 +1,5 @@
 """Who wins over all benchmarks: one line per method, counted from tests and floors; a figure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ A file of conf/calibrator says it under `shown`: the place of the method's row i
 and its line in figures. A file without it is a variant: its name begins with that of its method.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The report as a page and as Markdown: which method for which use, and where each errs most."""
 
-from __future__ import annotations
-
 import base64
 import math
 import re

@@ -5,8 +5,6 @@ Colours are the Okabe-Ito set, its blue darkened away from the sky blue; for oth
 styles do so in print. A variant shares its method's hue and line, not its shade and marker.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

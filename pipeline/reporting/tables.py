@@ -6,12 +6,10 @@ than the best, every number beyond its noise floor marked, and a last row with a
 paper's own look: ± 2 standard errors, the best mean bold. All numbers come from the decisions.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -103,7 +101,7 @@ class ResultTable:
     floor_source: str
 
     @classmethod
-    def of(cls, decisions: Decisions, spec: TableSpec) -> ResultTable:
+    def of(cls, decisions: Decisions, spec: TableSpec) -> Self:
         """A metric that was not measured has no column; floors are those of temperature scaling."""
         with_floor = {m for (m, _), row in decisions.rows.items() if not np.isnan(row.floor_mean)}
         order = [method for method in (FLOOR_METHOD, *decisions.methods) if method in with_floor]
@@ -121,7 +119,7 @@ class ResultTable:
         """Whether some metric has a noise floor."""
         return any(column.floor for column in self.columns)
 
-    def with_columns(self, keys: Collection[str]) -> ResultTable:
+    def with_columns(self, keys: Collection[str]) -> Self:
         """The same table with these metrics alone."""
         return replace(self, columns=[c for c in self.columns if c.metric.key in keys])
 

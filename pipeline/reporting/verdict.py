@@ -3,8 +3,6 @@
 Which methods are named is decided in pipeline.scoring.choice; here it is said.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

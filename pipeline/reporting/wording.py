@@ -1,7 +1,5 @@
 """Numbers, bounds, p-values, intervals and lists of methods as sentences print them; Markdown."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -3,8 +3,6 @@
 The report stage and scripts/score.py both use it, so a benchmark and a person's file get the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path

@@ -5,8 +5,6 @@ each class of utilities that is the utility with the largest mean error over the
 splits, its worst interval and its diagram.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import partial

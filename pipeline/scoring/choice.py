@@ -12,8 +12,6 @@ share no points, so the variances of their intervals add up; the p-value of the 
 K (K - 1) / 2 differences is Bonferroni's.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

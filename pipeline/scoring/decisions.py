@@ -3,8 +3,6 @@
 They are made once, from the scores. Verdict, leaderboard, tables and pages decide nothing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields

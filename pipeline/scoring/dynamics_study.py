@@ -3,8 +3,6 @@
 Every iteration draws fresh users from its own seed.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from functools import partial
 

@@ -1,14 +1,12 @@
 """The scores of a benchmark as three text files for people and for git: written and read."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -50,9 +48,7 @@ class ScoreFiles(NamedTuple):
     facts: Path
 
     @classmethod
-    def below(
-        cls, results: Path, benchmark: str, evaluation: str = DEFAULT_EVALUATION
-    ) -> ScoreFiles:
+    def below(cls, results: Path, benchmark: str, evaluation: str = DEFAULT_EVALUATION) -> Self:
         """The files in a folder of results; the default evaluation has no part in their names."""
         stem = benchmark if evaluation == DEFAULT_EVALUATION else f"{benchmark}-{evaluation}"
         rows = results / "scores" / f"{stem}.csv"
@@ -77,7 +73,7 @@ class Scores:
     group: str = ""
 
     @classmethod
-    def read(cls, files: ScoreFiles) -> Scores | None:
+    def read(cls, files: ScoreFiles) -> Self | None:
         """Of all points; None before they are written, CorruptFile where one is damaged."""
         if not files.facts.is_file():
             return None
@@ -96,7 +92,7 @@ class Scores:
             return 1.0 - float(self.facts["splits"]["calibration_fraction"])
         return float(self.rows["n_test"].iloc[0]) / float(self.facts["logits"]["n"])
 
-    def of_group(self, name: str) -> Scores:
+    def of_group(self, name: str) -> Self:
         """The scores of one group of points; without rows where it was too small."""
         return replace(self, group=name)
 

@@ -1,7 +1,5 @@
 """Fit one unit: a calibrator to the calibration points of one split."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import asdict
 from typing import Any

@@ -1,10 +1,8 @@
 """The test points of one fitted unit, calibrated, and their scorecard."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -42,7 +40,7 @@ class HeldOut(NamedTuple):
     clusters: NDArray[np.int64] | None = None
     cluster_count: int = 0
 
-    def where(self, chosen: NDArray[np.bool_]) -> HeldOut:
+    def where(self, chosen: NDArray[np.bool_]) -> Self:
         """Those of the points that the mask `chosen` [n_test] selects."""
         kept, own = chosen.nonzero()[0], self._asdict()
         names = ("probabilities", "labels", "points", "weights", "clusters")

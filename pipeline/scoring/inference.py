@@ -13,8 +13,6 @@ corrected one, which covers the spread over calibration sets, too. Fewer leave t
 of freedom, so the points are resampled, and the spread over other calibration sets is not known.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import NamedTuple

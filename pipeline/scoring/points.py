@@ -3,8 +3,6 @@
 Points of one cluster, such as a patient's, stay on one side: else the test points would not be new.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass

@@ -4,8 +4,6 @@ The rows of calibrators that were not requested stay, because another suite made
 calibrator that conf/calibrator no longer has are removed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path

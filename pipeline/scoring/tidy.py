@@ -5,8 +5,6 @@ splits, the noise floor and p-value of this mean (repetition by repetition, beca
 their points), the half-width of its bootstrap interval, and the means of the certificates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

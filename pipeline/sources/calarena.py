@@ -4,8 +4,6 @@ Its HDF5 files have a group per data set and model, with the arrays ARRAYS. Imag
 its own.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -7,8 +7,6 @@ torch.hub runs. ResNet: He et al. 2016, section 4.2 (6k + 2 layers, 16/32/64 cha
 et al. 2021, in its three-branch training form, with the strides adapted to 32 × 32 images.
 """
 
-from __future__ import annotations
-
 import tarfile
 import zlib
 from collections import OrderedDict

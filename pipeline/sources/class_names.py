@@ -1,7 +1,5 @@
 """Names of the classes in the order of their numbers, known without network or data set."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from calibrators.heavy_imports import require

@@ -3,8 +3,6 @@
 A source says by `reads` which of its options name files, and how their content is told.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar

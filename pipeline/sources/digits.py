@@ -1,7 +1,5 @@
 """The embedded benchmark: scikit-learn's handwritten digits and a small network. No download."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -4,8 +4,6 @@
 by name), `check` (scale, splits, weights). A second file may hold the test points of one split.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files of the Hugging Face hub, from its cache or downloaded, and checked against their names."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

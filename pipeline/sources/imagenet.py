@@ -1,7 +1,5 @@
 """Logits of the ImageNet-1k validation set from timm models (paper, section 4: ViT, ResNet-50)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

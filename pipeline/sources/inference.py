@@ -3,8 +3,6 @@
 It is in plain float32 with TF32 off, because calibration is measured on the logits themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ Each function returns the similarity [C, C], and details for the record, whose `
 prints. What is absent raises `MissingResource`, a file of another kind `InputError`.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Sequence

@@ -8,8 +8,6 @@ In z one class, the leader, exceeds the background by a margin that differs betw
 other classes of its group are rivals close to it, like similar breeds of dogs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Logits of the Yahoo Answers topics test set from a fine-tuned DistilBERT (paper, section 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The rows of the Yahoo Answers topics test set: texts, and classes by number or by name."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence
