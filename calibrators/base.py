@@ -248,7 +248,6 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
 
 
 def _column_names(X: Any) -> list[str] | None:
-    """Return the names of a data frame's columns if all are text, else None."""
     names = list(getattr(X, "columns", [None]))
     return names if all(isinstance(name, str) for name in names) else None
 

@@ -16,12 +16,10 @@ from torch import Tensor
 
 from metrics.validation import InputError, check_labels, check_nothing_is_masked
 
-NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,6})?")
-"""Text that is compared as a number; a longer one is the name of something."""
+NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,6})?")  # longer text is the name of something
 NUMBERS_WITHIN = (r"\d+", r"[+-]\d+", r"\d+\.\d+", r"[+-]\d+\.\d+")
 """Numbers in the name of a column count only as a whole: 3 does not stand in p13."""
-TRUTH = {"false": "0", "true": "1"}
-"""Other names of two classes that programs write for one another."""
+TRUTH = {"false": "0", "true": "1"}  # other names that programs write for two classes
 
 
 @dataclass(frozen=True)
@@ -213,7 +211,6 @@ def codes_of(labels: Any, n: int, classes: NDArray[Any]) -> Tensor:
 
 
 def _as_text(labels: Any) -> NDArray[np.str_] | None:
-    """Return labels [n] as text if they are text, else None."""
     if isinstance(labels, Tensor):
         return None
     check_nothing_is_masked(labels, "labels")

@@ -39,8 +39,7 @@ FAR = 30.0  # a padding lies this many median gaps of the two largest logits bel
 OCTAVE, HOLE = 4, 3
 """Distances to the largest logit are counted in quarters of octaves. Between paddings and other
 logits at least three octaves, a factor of eight, are empty."""
-BEYOND = 50.0
-"""A logit of a new point is a padding if it lies this many times further below than any before."""
+BEYOND = 50.0  # times further below than any before: there a logit of a new point is a padding
 SAMPLED_ROWS = 2000  # number of rows that the median gap is computed from
 LOG_SUM = 1e-4  # log-probabilities sum to one within this share, in float32 as well
 ZERO = math.log(LIKELIHOOD_FLOOR) + LOG_SUM
@@ -51,8 +50,7 @@ few points without a zero vote do not show that there is none."""
 RARE = math.log(1e-6)
 """Log-weight of an impossible class in the fit; afterwards its probability becomes 0."""
 STEEPEST = 4.0  # with β up to this, an impossible class is as rare in the softmax without β
-SLOPES = 100.0
-"""β lies within this factor of one over the median gap, so filled logits are of moderate size."""
+SLOPES = 100.0  # β is within this factor of one over the median gap, so filled logits are moderate
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ from metrics.errors import MissingResource
 NEEDS_TORCHVISION = ("torchvision", "timm", "transformers", "probmetrics")
 MISSING_OPERATOR = "operator torchvision::nms does not exist"
 
-_defined: list[torch.library.Library] = []
-"""A schema exists as long as its library object, so the objects are kept here."""
+_defined: list[torch.library.Library] = []  # a schema lives as long as its object
 
 
 def require(name: str, install: str = "") -> ModuleType:

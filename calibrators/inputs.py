@@ -22,8 +22,7 @@ from metrics.validation import (
 )
 
 Inputs = Literal["logits", "probabilities"]
-SAME_SUMS = 0.05
-"""Rows have a common sum if none differs from the median by more than this share of it."""
+SAME_SUMS = 0.05  # sums are common if none differs from the median by more than this share
 MAJORITY = 0.6
 """Rows with a common sum are votes only if some row's largest entry exceeds this share of it.
 Shifted or quantised logits can also have a common sum, but with more than a few classes their

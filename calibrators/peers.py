@@ -23,8 +23,7 @@ from metrics.errors import InputError, reason_of
 from metrics.kernels.softmax import softmax
 
 MODULE = "probmetrics.calibrators"
-SEED = 0
-"""Of PyTorch while a package fits. Intra-order-preserving alone draws numbers: it is a network."""
+SEED = 0  # of PyTorch during a fit; intra-order-preserving draws numbers, as a network
 INSTALL = "--constraint requirements.lock --requirement requirements-peers.txt"
 
 

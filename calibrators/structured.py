@@ -123,8 +123,6 @@ class StructuredVectorScaling(_OfMixture, VectorMapCalibrator):
 
 
 class _LogMixture(nn.Module):
-    """`log_mixture` as a module."""
-
     def __init__(self, share: float) -> None:
         super().__init__()
         self.share = share

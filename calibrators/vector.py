@@ -23,10 +23,8 @@ from metrics.kernels.threads import row_blocks
 from metrics.validation import InputError, check_whole
 
 BLOCK = 1 << 18  # logits per block, few enough that their copies in float64 fit into the cache
-HESSIAN_BLOCK = 1 << 22
-"""Logits per block of the Hessian; in products of fewer rows, threads would wait for each other."""
-FLOOR = 1e-12
-"""Added to the Hessian's diagonal, relative to its largest entry, so that it can be inverted."""
+HESSIAN_BLOCK = 1 << 22  # logits; in products of fewer rows, threads would wait for each other
+FLOOR = 1e-12  # of the Hessian's largest diagonal entry, added so that it can be inverted
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,6 @@ def run_report(request: Request) -> None:
 
 
 def _command(request: Request) -> str:
-    """The command line that makes what is missing."""
     arguments = [f"suite={request.suite}"]
     if len(request.benchmarks) == 1:
         arguments.append(f"benchmark={request.benchmarks[0]}")

@@ -34,10 +34,8 @@ from calibrators.solvers.search import How, best_run, search, with_progress
 from calibrators.solvers.temperature import fit_temperature
 from metrics.validation import InputError, check_whole
 
-TOLERANCE = 1e-6
-"""Bound on the Newton decrement, which is about twice the gap to the minimal objective, in nats."""
-TINY = 1e-300
-"""Added to λ and μ before their logarithm is taken, because a user may set either to zero."""
+TOLERANCE = 1e-6  # Newton decrement in nats, about twice the gap to the minimal objective
+TINY = 1e-300  # added to λ and μ before their logarithm: a user may set either to zero
 WARM_STARTS = 8  # number of earlier solutions that a fit may start from
 PRINTED = 1e-7  # hold-out losses that differ by less than this share are equal
 PATIENCE = 1  # iterations after which a fit may be stopped; the first iteration may overshoot

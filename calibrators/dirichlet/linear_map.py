@@ -21,8 +21,7 @@ from calibrators.solvers.lbfgs import PRINTED_DIGITS, Minimum, dot, minimize
 from metrics.kernels.softmax import softmax
 from metrics.kernels.threads import one_thread, row_blocks
 
-DOUBLE_WORK = 2_000_000_000
-"""n C² up to which the products run in float64. Larger ones would dominate the time of a fit."""
+DOUBLE_WORK = 2_000_000_000  # n C² up to which products run in float64; larger ones take too long
 DOUBLE_TO_TUNE = 10_000_000
 """The same for tuning. A fit to 7,000 points of a hundred classes then takes 6 to 11 core seconds
 in place of 9 to 16. In 16 fits, of 3 to 100 classes, it chose the same λ and μ."""
@@ -30,8 +29,7 @@ ONE_THREAD_WORK = 100_000_000  # n C² up to which a fit works on one thread
 BLOCK = 1 << 23  # Elements per block. In products of fewer rows, threads would wait for each other.
 PREDICTED_BLOCK = 1 << 24  # number of probabilities that are predicted at a time
 RIDGE = 1e-8  # weight of the pull towards the start that makes the optimum unique
-FLOAT32_NOISE = 1e-7
-"""Relative error of a mean NLL whose logits are float32 products; smaller changes are noise."""
+FLOAT32_NOISE = 1e-7  # relative error of a mean NLL whose logits are float32 products
 
 
 def products_type(rows: int, classes: int, double_work: int = DOUBLE_WORK) -> torch.dtype:
@@ -167,7 +165,6 @@ class LinearMapCalibrator(Calibrator):
         """Return x, float64 [n, C]."""
 
     def _keep(self, point: Tensor) -> None:
-        """Store the map `point` [C, C + 1]."""
         self.matrix_: NDArray[np.float64] = point[:, :-1].cpu().numpy().copy()
         self.intercept_: NDArray[np.float64] = point[:, -1].cpu().numpy().copy()
 

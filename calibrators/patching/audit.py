@@ -34,15 +34,11 @@ from metrics.utilities.base import UtilityClass
 from metrics.utilities.payoffs import sample_unit_sphere_infinity
 from metrics.utility_calibration import worst_interval
 
-TIED = 1e-6
-"""Predictions no further apart are tied. Float32 errors are smaller, even after many patches."""
-EQUAL = 1e-10
-"""Errors that differ by less are equal: the first utility in the order of the families wins."""
+TIED = 1e-6  # predictions no further apart are tied; float32 errors are smaller
+EQUAL = 1e-10  # errors that differ by less are equal: the first utility of the families wins
 EXACT_AT_ONCE = 16  # number of a family's errors that the first round computes
-WORTH_SHARPENING = 64
-"""Sharper bounds cost less than they save if they replace at least this many errors."""
-MORE_AT_ONCE = 4
-"""Each later round computes this many times more: many columns take little longer than a few."""
+WORTH_SHARPENING = 64  # errors that sharper bounds must replace to save time
+MORE_AT_ONCE = 4  # times more in each later round: many columns take little longer than a few
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,7 @@ from metrics.kernels.threads import row_blocks
 
 ROUNDING = 1e-9  # added to the bounds: sums in another order differ by less than this
 SMALLEST = 2.0**-32
-PER_OCTAVE = 16
-"""Bins of v divide the octaves of 1 - v from `SMALLEST` to 1; a first bin holds what is smaller."""
+PER_OCTAVE = 16  # bins of v per octave of 1 - v from `SMALLEST` to 1; a first bin has the rest
 MANTISSA = 52  # bits of a float64 after its exponent: the others number the octaves
 WORTH_BOUNDING = 50  # classes from which on predictions in float32 cost less than they save
 SLOTS = 2048  # slots of v in [-1, 1], few enough for their sums to stay in the cache

@@ -20,8 +20,7 @@ TIED_RANKS = 2.5e-7
 """Neighbours in a row's ranking that are no further apart are ranked by class. Projection makes
 plateaus of entries that are equal except for rounding (in float32 as well), and rounding must not
 decide which of them are among the K most probable."""
-MOVED_ELEMENTS = 1 << 17
-"""Probabilities that a thread moves at a time, so few that they stay in the cache."""
+MOVED_ELEMENTS = 1 << 17  # that a thread moves at a time, so few that they stay in the cache
 
 
 class PatchedForecast:

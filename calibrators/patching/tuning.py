@@ -36,17 +36,14 @@ from calibrators.patching.state import PatchedForecast
 from calibrators.solvers.search import Run, best_run, run_and_log
 from metrics.validation import InputError
 
-STEP_SIZES = (1.0, 0.1, 0.03)
-"""First step sizes of the line search; they are few, so that settings share runs."""
-SCORED_EVERY = 5
-"""Tuning tries numbers of patches that are multiples of this (or `max_steps`, if smaller)."""
+STEP_SIZES = (1.0, 0.1, 0.03)  # of the line search at first; few, so that settings share runs
+SCORED_EVERY = 5  # tuning tries multiples of this (or `max_steps`, if smaller)
 COMPARED_AT = 25  # number of patches after which runs are compared
 SURVIVORS = 3  # number of runs that continue after that
 FOLDS = 5
 ENOUGH = 4000  # once this many points are held out, further folds would add little information
 PATIENCE = 25  # the search ends this many patches after the best number of patches
-POOLED_PATIENCE = 15
-"""The same for the pooled start. More patience costs time, and chose no better numbers."""
+POOLED_PATIENCE = 15  # the same for the pooled start; more chose no better numbers
 ROUNDING = 1e-9  # mean losses that differ by less are equal
 
 

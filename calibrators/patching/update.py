@@ -29,12 +29,10 @@ from calibrators.patching.state import PatchedForecast
 from calibrators.patching.utilities import Vectors
 from calibrators.solvers.root import solve_increasing
 
-GRID = 2.0**40
-"""`on_grid` rounds to multiples of 1 / GRID, which is far above rounding errors in float64."""
+GRID = 2.0**40  # `on_grid` rounds to multiples of 1 / GRID, far above float64's rounding errors
 
 MAX_HALVINGS = 40
-ROUNDING = 1e-9
-"""Armijo's test accepts decreases that are too small by this share, so rounding does not decide."""
+ROUNDING = 1e-9  # share by which a decrease may fail Armijo's test, so rounding does not decide
 LARGEST_SHIFT = 5.0
 """Bound of |δ| times the range of u⃗. If the event happens at all points or at none, the best δ is
 infinite."""

@@ -18,8 +18,7 @@ KNOTS = (-0.05, -0.2, -0.5, -1.0, -2.0, -3.5, -5.0, -7.0)
 BIASES, SLOPES = 10, 2
 """Numbers of ranks, from the first, with a bias of their own and with a slope of their own."""
 COUNT = len(KNOTS) + BIASES + SLOPES + 1
-TIED = 1e-6
-"""Classes whose ℓ are neighbours in a row's order and no further apart are ranked by number."""
+TIED = 1e-6  # neighbours in a row's order whose ℓ are no further apart are ranked by number
 
 
 class Features(NamedTuple):

@@ -26,8 +26,7 @@ from metrics.kernels.softmax import softmax
 from metrics.kernels.threads import row_blocks
 
 OFF_DIAGONAL = 3.0  # strength of the penalty off the diagonal
-TOLERANCE = 1e-10
-"""Newton decrement in nats at which a fit ends. The penalties leave no flat direction."""
+TOLERANCE = 1e-10  # Newton decrement in nats; the penalties leave no flat direction
 MAX_ITERATIONS = 200
 Precondition = Callable[[Tensor], Tensor]
 

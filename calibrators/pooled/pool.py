@@ -30,10 +30,8 @@ from calibrators.solvers.lbfgs import dot, minimize
 from calibrators.temperature import TemperatureScaling
 from metrics.kernels.softmax import softmax
 
-RIDGE = 3200.0
-"""Times 1/n², the weight of the squared distance of w from (1, 0, 0): .08 for 200 points."""
-MATRIX_WORK = 2_000_000_000
-"""n C² up to which B is a member. Beyond, its fits would take longer than everything else."""
+RIDGE = 3200.0  # times 1/n² the weight of |w - (1, 0, 0)|²: .08 for 200 points
+MATRIX_WORK = 2_000_000_000  # n C² up to which B is a member; beyond, its fits take longest
 
 
 @dataclass(eq=False, repr=False)

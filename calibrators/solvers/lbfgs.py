@@ -36,8 +36,7 @@ PAIRS, PAIRED = 100, 10_000_000
 Along flat directions ten steps are too few: with a hundred, Dirichlet calibration of scikit-learn's
 digits (λ 9, μ .02, twelve splits) takes 76 to 96 iterations instead of 224 to 947.
 """
-ACCEPTED = 1e-9
-"""Newton decrement in nats below which a fit that can get no further counts as converged."""
+ACCEPTED = 1e-9  # Newton decrement in nats below which a fit that is stuck has converged
 
 
 @dataclass(frozen=True)

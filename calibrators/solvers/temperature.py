@@ -25,8 +25,7 @@ from metrics.kernels.threads import row_blocks
 SMALLEST, LARGEST = 1e-6, 1e6
 """Bounds of β times the logits' spread (root mean square of the row-centred logits)."""
 EPS = float(np.finfo(np.float64).eps)
-SCANNED = 1 << 18
-"""From twice this many logits on, the grid is computed from every second row, or fewer."""
+SCANNED = 1 << 18  # from twice this many logits on, the grid is of every second row, or fewer
 BLOCK = 1 << 18  # logits per block, few enough that their copies in float64 fit into the cache
 
 

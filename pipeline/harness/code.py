@@ -20,8 +20,7 @@ PACKAGES = ("pipeline", "calibrators", "metrics")
 NOT_COUNTED = __name__.rpartition(".")[0]
 LONG = "utility_calibration."
 PREFIX = LONG if __name__.startswith(LONG) else ""  # what the names of our modules begin with, here
-ROOT = Path(__file__).resolve().parents[2]
-"""The folder that holds our packages: the clone, or `utility_calibration/` of a wheel."""
+ROOT = Path(__file__).resolve().parents[2]  # the clone, or `utility_calibration/` of a wheel
 COMMAND = re.compile(r"python -m pipeline\.(\w+)|(?:python )?scripts/(score|apply)\.py")
 
 
@@ -107,7 +106,6 @@ def _tree(module: str) -> ast.Module:
 
 @cache
 def _content(module: str) -> str:
-    """The module's code, whatever its layout."""
     return ast.dump(_tree(module))
 
 

@@ -32,8 +32,7 @@ from pipeline.harness.parameters import known_instead as known_instead
 FULL_ERROR = "HYDRA_FULL_ERROR"
 NOT_A_NAME = "Config group override must be a string"
 """The start of Hydra's message about an override that gives a number in place of a file's name."""
-SHOW_TRACEBACKS = os.environ.get(FULL_ERROR) == "1"
-"""Whether the user asks for tracebacks. `command` sets the variable for another purpose."""
+SHOW_TRACEBACKS = os.environ.get(FULL_ERROR) == "1"  # `command` sets it for another purpose
 
 
 class UnitsFailed(RuntimeError):

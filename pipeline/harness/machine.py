@@ -18,8 +18,7 @@ LIBRARIES = (
     *("torchvision", "timm", "transformers", "datasets"),
     *("probmetrics", "betacal", "venn-abers", "cir-model"),
 )
-CONTROL_GROUPS = Path("/sys/fs/cgroup")
-"""Containers and Slurm limit the memory by control groups (version 2)."""
+CONTROL_GROUPS = Path("/sys/fs/cgroup")  # they limit the memory of containers and of Slurm's jobs
 OUTPUTS = ("data", "results", *(f"data/{stage}" for stage in ("logits", "fits", "scores")))
 OUT_OF_MEMORY = re.compile(
     "out of memory|can't allocate memory|not enough memory|ALLOC_FAILED|ALLOCATION_FAILED"

@@ -20,16 +20,13 @@ from pipeline.harness.machine import core_count, device_name, free_memory, run_n
 from pipeline.harness.progress import Bar, say
 from pipeline.harness.settings import Settings
 
-BYTES_PER_LOGIT = 60
-"""Memory of a process per logit of its unit (n x C). Patching takes most, about 48 bytes."""
+BYTES_PER_LOGIT = 60  # of a process, per n x C of its unit; patching takes most, about 48
 SECONDS_IDLE = 20  # how long a worker process waits for work before it ends
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP)  # errors of a file system that cannot lock files
 KILLED = "a worker process was killed, perhaps out of memory; run it again with jobs=1"
-NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
-"""Messages that differ only in numbers are printed once."""
+NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")  # equal but for numbers: printed once
 
-Progress = Callable[[int, int, str], None]
-"""Takes the number of finished pieces, the number of all, and the name of the current one."""
+Progress = Callable[[int, int, str], None]  # pieces done, all pieces, the current one's name
 
 
 def no_progress(done: int, total: int, what: str) -> None:

@@ -20,10 +20,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 from pipeline.harness.machine import links
 
-CONF = Path(__file__).resolve().parents[2] / "conf"
-"""The configuration's folder, so that stages start from any working folder."""
-LOCAL = CONF.parent / "sources.yaml"
-"""Where data lie on this machine, one `name: path` a line. Git ignores this file."""
+CONF = Path(__file__).resolve().parents[2] / "conf"  # from any working folder
+LOCAL = CONF.parent / "sources.yaml"  # `name: path` a line; Git ignores this file
 CHOICES = {"suite", "preset", "benchmark"}
 
 
@@ -139,7 +137,6 @@ def instead_of(key: str, arguments: Sequence[str]) -> str:
 
 
 def _names(config: DictConfig, start: str = "") -> Iterator[str]:
-    """The full name of each setting."""
     for name, value in config.items_ex(resolve=False):
         yield f"{start}{name!s}"
         if isinstance(value, DictConfig):

@@ -11,8 +11,7 @@ from rich.console import Console
 from pipeline.harness.code import as_typed
 
 console = Console(soft_wrap=True)
-SECONDS_BETWEEN_LINES = 15.0
-"""Without a terminal (in a log file or a cluster job) there is at most one line in this time."""
+SECONDS_BETWEEN_LINES = 15.0  # at least, without a terminal (a log file, a cluster job)
 
 
 class Bar:

@@ -15,10 +15,8 @@ from metrics.validation import InputError, check_labels
 if TYPE_CHECKING:
     import pandas as pd
 
-CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""Unicode's categories of control characters, such as line ends and changes of direction."""
-JOINERS = "\u00ad\u200c\u200d"
-"""Characters of these categories that names in Persian and Hindi need."""
+CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode's control characters, line ends, …
+JOINERS = "\u00ad\u200c\u200d"  # of these categories, but needed in Persian and Hindi names
 LABELS = ("label", "labels")
 MATRICES = {
     "logits": ("logits", "logit", "log_probabilities", "log_probs", "logprobs"),

@@ -33,8 +33,7 @@ SINGLE = re.compile(
 )
 """Names of a single column of answers that is taken for the second of two classes."""
 MOST = 40  # columns that one message names
-ADD = "add `class_names`, one per column, or --classes NAME,NAME"
-"""How a person says which column of an array is which class."""
+ADD = "add `class_names`, one per column, or --classes NAME,NAME"  # says which column is which
 Classes = tuple[list[str], list[str] | None, int | None]
 """Columns, the names of their classes (None: labels are places), and the class of a single one."""
 
@@ -262,7 +261,6 @@ def classes_by_place(
 
 
 def _unknown(labels: Labels, names: Sequence[str]) -> InputError:
-    """The error on labels that are not among the names of the columns."""
     if labels.are_known:
         fitted = f"the calibrator was fitted on {some_of(labels.texts)}; give these"
         return InputError(f"class_names: {some_of(names)}, but {fitted}")

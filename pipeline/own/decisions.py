@@ -6,15 +6,15 @@ better action wherever one was chosen, and hindsight finds one by chance as well
 comes from labels drawn from the method's own probabilities (metrics.resampling).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from hydra.utils import instantiate
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from metrics.decisions import (
@@ -26,27 +26,24 @@ from metrics.decisions import (
     swap_savings,
 )
 from metrics.forecast import Forecast
+from metrics.plots.drawing import plain
 from metrics.resampling import LARGEST, NoiseFloor, redrawn_outcomes, resampled_weights
 from pipeline.harness.artifacts import write_json, write_text
 from pipeline.harness.settings import Evaluation
 from pipeline.harness.units import Unit
 from pipeline.own.utilities import actions_of
 from pipeline.reporting.names import method_name
-from pipeline.reporting.style import NOTE_COLOR, house_style, legend_below, look, save_figure
+from pipeline.reporting.style import NOTE_COLOR, legend_below, look, save_figure, titled_figure
 from pipeline.reporting.wording import TextTable, with_half
 from pipeline.scoring.choice import ROUNDING, cheapest
 from pipeline.scoring.held_out import HeldOut, held_out
 from pipeline.scoring.inference import FEWEST_SPLITS, paired_difference
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 Record = dict[str, Any]
 Floats = NDArray[np.float64]
 THRESHOLDS = np.round(np.arange(0.01, 1, 0.01), 2)
 TINY = 1e-300
-MOST_SAVINGS = 1 << 27
-"""Numbers kept per method: savings of each pair of actions under each draw of the labels, 1 GB."""
+MOST_SAVINGS = 1 << 27  # numbers kept per method, 1 GB: of each pair of actions and draw of labels
 
 
 def write_decisions(record: Record, folder: Path, figures: bool = True) -> None:
@@ -244,14 +241,8 @@ def decision_curve_figure(curve: Record) -> Figure:
 
     A vertical line marks the threshold of the user's losses, if they have one.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-
-    from metrics.plots.drawing import plain
-
     thresholds, handles = curve["thresholds"], []
-    with house_style():
-        figure = Figure(figsize=(5.2, 3.8), layout="constrained")
+    with titled_figure(5.2, 3.8) as figure:
         axes = figure.subplots()
         axes.plot(thresholds, curve["always"], color=NOTE_COLOR, linewidth=1)
         axes.axhline(0, color=NOTE_COLOR, linewidth=1, linestyle=(0, (4, 2)))

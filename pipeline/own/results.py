@@ -10,6 +10,7 @@ from pipeline.harness.code import as_typed
 from pipeline.harness.settings import Settings
 from pipeline.harness.units import Unit
 from pipeline.own.decisions import decisions_of, decisions_table, write_decisions
+from pipeline.reporting.figures import drawings_of
 from pipeline.reporting.names import method_name
 from pipeline.reporting.sections import provenance_of, section_of
 from pipeline.reporting.style import draw_all
@@ -45,8 +46,6 @@ def write_results(
         section = replace(section, priced=decisions_table(record))
     write_section(section, folder)
     if figures:
-        from pipeline.reporting.figures import drawings_of
-
         draw_all(drawings_of(section), folder)
     read = [Path(file).name for file in (source["path"], source["test"]) if file is not None]
     heads = title, " and ".join(read)
@@ -63,7 +62,6 @@ def write_results(
 
 
 def _remarks(settings: Settings, units: Sequence[Unit]) -> Iterator[str]:
-    """Remarks on patchings that calibrate to own utilities, and on which points are which."""
     for method, its in {unit.calibrator: unit.settings for unit in units}.items():
         aims = its.calibrator.get("utilities") or []
         if keys := [key for key, entry in its.evaluation.own.items() if entry in aims]:

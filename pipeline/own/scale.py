@@ -25,12 +25,9 @@ from metrics.validation import (
 from pipeline.own.assign import Given
 
 NOTED = 1e-5  # a larger difference of a row's sum from one is noted; float32 makes smaller ones
-DIGITS = (2, 3, 4, 5)
-"""Probabilities may have been rounded to so many digits, after the point or significant ones."""
-BFLOAT16 = 2**-8
-"""The largest difference of a row's sum from one if probabilities were kept in bfloat16."""
-FARTHEST_SUM = 0.2
-"""Rounded probabilities are refused where the sum of a row is farther from one than this."""
+DIGITS = (2, 3, 4, 5)  # probabilities may have been rounded to so many, significant or not
+BFLOAT16 = 2**-8  # the largest difference of a row's sum from one after bfloat16
+FARTHEST_SUM = 0.2  # from one, of a row of rounded probabilities; beyond, they are refused
 
 
 def with_logits(given: Given, values: str) -> Given:

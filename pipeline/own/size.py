@@ -19,15 +19,12 @@ from pipeline.own.cells import MATRICES
 from pipeline.own.read import SAVE, is_table
 from pipeline.scoring.points import find_logits
 
-BASE = 2 << 30
-"""Bytes of libraries and of everything else that does not grow with points and classes."""
+BASE = 2 << 30  # bytes of libraries and of all else that does not grow with points and classes
 SMALL = 1 << 26  # up to this number of logits, any machine has enough memory
-PER_TEST_PROBABILITY = 11
-"""Bytes: 8 for float64, 2 for its rank among the classes, the rest for predicted utilities."""
+PER_TEST_PROBABILITY = 11  # bytes: 8 for float64, 2 for its rank, the rest for utilities
 GENERAL = 40  # bytes per test probability for a utility with a vector for each point, and its draws
 READ_WHOLE = 32  # bytes per entry while probabilities, or an array that cannot be mapped, are read
-MOST_DRAWN = 40_000_000
-"""Labels redrawn for the floors (points x vectors); more would take most of the time."""
+MOST_DRAWN = 40_000_000  # labels redrawn for the floors (points x vectors); more takes long
 FEWEST_DRAWS = 100  # label vectors at least, because the 95 % quantile needs them
 SPLITS = ("split", "split_1")  # arrays that say which points calibrate and test
 

@@ -45,8 +45,7 @@ PANEL_TITLES = {
     "linear": r"Linear utilities  $\mathcal{U}_{\mathrm{lin}}$",
     "rank": r"Rank-based utilities  $\mathcal{U}_{\mathrm{rank}}$",
 }
-STANDARD = ("u_cwe", "u_topk")
-"""The classes of utilities whose worst one has a figure; own utilities have one, too."""
+STANDARD = ("u_cwe", "u_topk")  # classes with a figure of their worst utility, as own ones have
 WIDEST = 34  # characters of a line above a panel, beyond which it runs into its neighbour's
 STUDY_COLORS = {"aligned": "#0072B2", "misaligned": "#D55E00"}
 STUDY_WIDTH = 1.8

@@ -20,8 +20,7 @@ from pipeline.scoring.files import csv_text
 from pipeline.scoring.inference import SIZE
 
 COUNTED = ("u_cwe", "u_topk", "u_dcg")  # the purposes whose noise floor and bound are counted
-GAINS = ("nll", "brier")
-"""Scores whose mean gain over the uncalibrated forecast is shown, in percent."""
+GAINS = ("nll", "brier")  # scores whose mean gain over the uncalibrated forecast is shown
 BASE = "uncalibrated"
 NOTE = (
     "A method loses a cell, one metric on one benchmark, where a paired test finds it worse than "

@@ -236,7 +236,6 @@ def pooled_note(splits: int, pooled: int) -> str:
 
 
 def _facts_of(logits: Mapping[str, Any]) -> list[str]:
-    """Where the logits come from, out of their record."""
     accuracy = f"accuracy {logits['accuracy']:.2f} %"
     if (published := logits.get("published_accuracy")) is not None:
         accuracy += f" (published {published:.2f} %)"

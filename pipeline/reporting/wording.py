@@ -13,8 +13,7 @@ from pipeline.reporting.names import method_name
 from pipeline.scoring.choice import ROUNDING
 
 SMALLEST_BOUND = 1e-9  # A smaller bound is printed as this one: what lies below is rounding error
-SMALLEST_P = 1e-4
-"""A smaller p-value is printed as "less than" this one: draws and tails are no more exact."""
+SMALLEST_P = 1e-4  # a smaller one is printed as less than this; draws and tails are no more exact
 MOST_NAMED = 3  # A sentence names up to this many methods; it gives the number of more
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 

@@ -25,8 +25,7 @@ from pipeline.reporting.verdict import Verdict
 from pipeline.scoring.choice import is_use
 from pipeline.scoring.files import csv_text
 
-SCORES = ("brier", "nll", "accuracy")
-"""Columns that come next to those of the verdict where a table is too wide for the terminal."""
+SCORES = ("brier", "nll", "accuracy")  # columns next to the verdict's where the terminal is narrow
 NOTE_LINES = 5
 UNLIMITED = 1000
 

@@ -32,8 +32,7 @@ from pipeline.scoring.tidy import Scored, curves_of, draws_of, rows_of
 from pipeline.sources.class_names import class_names
 
 REPETITIONS = 100  # redrawn label vectors behind a diagram's noise band
-LARGEST = 60_000_000
-"""Probabilities held at a time. Larger benchmarks use only their first splits, at least one."""
+LARGEST = 60_000_000  # probabilities held at a time; larger benchmarks use their first splits
 SMALLEST_GROUP = 20  # A group is scored if it has this many test points in every split
 DIGITS = 4  # significant digits of a diagram's numbers
 

@@ -26,10 +26,8 @@ from pipeline.scoring.inference import CONFIDENCE
 
 SHARED = ("u_tce", "u_comb", "u_lin_median", "u_lin_q95", "u_rank_median", "u_rank_q95")
 """Utility metrics that name no use of their own; any other `u_…` is a user's own utility."""
-COST = "cost"
-"""In the place of a metric, for the use that is about the cost of decisions by one's own losses."""
-ROUNDING = 1e-12
-"""A difference of losses that is no larger comes from the order in which they were added up."""
+COST = "cost"  # stands for a metric, in the use that is about the cost of decisions
+ROUNDING = 1e-12  # a smaller difference of losses comes from the order of a sum
 WITHIN, BEYOND, WORSE = "within noise", "beyond noise", "worse than the best"
 UNSEEN, UNKNOWN, CHEAP = "too few points of a class", "no floor", "as cheap as the cheapest"
 ALONE, UNTESTED, EQUAL = "one method", "no test", "no difference"

@@ -18,8 +18,7 @@ from pipeline.scoring import inference
 from pipeline.scoring.files import ALL_SPLITS, Scores
 
 FEWEST_POINTS = 200  # test points of a split below which no method is recommended
-FEWEST_OF_A_CLASS = 3
-"""Expected test points of the rarest class: with fewer, test parts without the class are common."""
+FEWEST_OF_A_CLASS = 3  # expected test points of the rarest class; with fewer, many splits lack it
 INFINITE, HARMED = "∞", "▽"
 """Marks of a method: some label had probability 0; fitted worse than temperature scaling."""
 

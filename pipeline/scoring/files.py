@@ -29,8 +29,7 @@ CURVE_COLUMNS = ("calibrator", "group", "family", "level", "error", "floor_low",
 """Of `<benchmark>.ecdf.csv`."""
 TEXT = ("calibrator", "group", "split", "metric", "family")
 """Columns that are text, all others are numbers; an empty group means all points."""
-ON_REQUEST = ("u_tce", "u_comb")
-"""Metrics that other columns imply. A table has them only if its benchmark names them."""
+ON_REQUEST = ("u_tce", "u_comb")  # other columns imply them; a benchmark must name them
 
 
 class ScoreFiles(NamedTuple):

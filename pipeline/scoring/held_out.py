@@ -19,8 +19,7 @@ from pipeline.harness.settings import Settings
 from pipeline.harness.units import Unit
 from pipeline.scoring import points
 
-PREDICTED_TOGETHER = 1 << 24
-"""Probabilities computed at a time; this limits the memory that a calibrator needs."""
+PREDICTED_TOGETHER = 1 << 24  # probabilities computed at a time, to limit a calibrator's memory
 
 
 class HeldOut(NamedTuple):

@@ -24,8 +24,7 @@ from scipy import special
 CONFIDENCE = 0.95
 FEWEST_SPLITS = 5  # from this number of splits on, the test is over the splits
 SIZE = 0.05  # of the tests: against the noise floor, and between methods
-ROUNDED = 1e-6
-"""A smaller relative difference of two means is that of the rounded numbers in results/scores."""
+ROUNDED = 1e-6  # smaller relative differences of means come from the rounding of results/scores
 
 
 class Difference(NamedTuple):

@@ -48,24 +48,19 @@ def write_scores(units: Sequence[Unit]) -> list[Path]:
             ]
             rows += [rows_of(name, splits, record["worst"]), *(g["rows"] for g in groups.values())]
             curves += [curves_of(name, splits), *(g["curves"] for g in groups.values())]
+            fitted = (read_npz(unit.fit_path) for unit in own)
             fits = [record_of(unit.fit_path) or {} for unit in own]
             worse = [bool(fit.get("worse_than_temperature")) for fit in fits]
             draws = {"": draws_of(splits)} | {key: g["draws"] for key, g in groups.items()}
             calibrators[name] = {
                 "config": without_folders(own[0].settings.calibrator),
-                "patches": _patches(own),
+                "patches": [len(fit["shifts_"]) for fit in fitted if "shifts_" in fit],
                 "worst": record["worst"],
                 "groups": {key: group["worst"] for key, group in groups.items()},
                 **({"worse_than_temperature": worse} if any(worse) else {}),
                 **({"draws": draws} if any(draws.values()) else {}),
             }
         return write_files(files, {**header, "calibrators": calibrators}, rows, curves)
-
-
-def _patches(units: Sequence[Unit]) -> list[int]:
-    """The number of patches in each split; empty for a calibrator that does not patch."""
-    fits = [read_npz(unit.fit_path) for unit in units]
-    return [len(arrays["shifts_"]) for arrays in fits if "shifts_" in arrays]
 
 
 def _complete(units: Sequence[Unit]) -> dict[str, list[Unit]]:
@@ -84,7 +79,6 @@ def _complete(units: Sequence[Unit]) -> dict[str, list[Unit]]:
 
 
 def _behind(settings: Settings) -> dict[str, Any]:
-    """The settings behind all numbers in the files."""
     evaluation = without_folders(asdict(settings.evaluation))
     return {"evaluation": evaluation, "splits": asdict(settings.splits)}
 

@@ -79,7 +79,6 @@ def imagenet_logits(
 def _network(
     model: str, checkpoint: Place | None, revision: str | None, pretrained: bool, sha256: str | None
 ) -> tuple[Any, dict[str, Any]]:
-    """The network, and its origin for the record."""
     timm = require("timm")
     if not timm.is_model(model):
         raise InputError(f"model={model}: timm {timm.__version__} has no such model")

@@ -32,8 +32,7 @@ class Run:
     workers: int | None = 0
     """Processes that load and transform data; 0 loads in this one, None is one per core up to 8."""
     progress: Progress = no_progress
-    on_error: str = "stop"
-    """What an item that cannot be read does: stop, or skip (the run goes on without it)."""
+    on_error: str = "stop"  # what an item that cannot be read does: stop, or skip
 
     def __post_init__(self) -> None:
         for name, value, least in (

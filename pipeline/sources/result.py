@@ -25,7 +25,6 @@ class SourceResult:
     labels: NDArray[np.int64]  # [n], in [0, C)
     details: dict[str, Any] = field(default_factory=dict)
     groups: NDArray[np.str_] | None = None  # [n], the name of each point's group
-    tested: NDArray[np.bool_] | None = None
-    """[splits, n], True for test points, False for calibration points."""
+    tested: NDArray[np.bool_] | None = None  # [splits, n], True for test points
     weights: NDArray[np.float64] | None = None  # [n], >= 0
     clusters: NDArray[np.str_] | None = None  # [n], the name of each point's cluster

@@ -26,8 +26,7 @@ from pipeline.sources.class_names import class_names as resolve_names
 from pipeline.sources.content import file_content, reads
 from pipeline.sources.result import MissingResource, reason_of
 
-ASYMMETRY = 1e-6
-"""Largest difference of S_ij and S_ji, relative to the largest entry, that counts as rounding."""
+ASYMMETRY = 1e-6  # of S_ij and S_ji, relative to the largest entry: up to this it is rounding
 Found = tuple[NDArray[np.float64], dict[str, Any]]
 
 

@@ -81,7 +81,6 @@ class SyntheticClassifier:
             yield Sample(logits[:rows], labels[:rows], truth[:rows])
 
     def _latent(self, random: np.random.Generator) -> NDArray[np.float32]:
-        """Latent logits z [BLOCK, C]."""
         shape, rows = (BLOCK, self.classes), np.arange(BLOCK)
         latent = random.standard_normal(shape, dtype=np.float32) * np.float32(self.background_std)
         leader = random.integers(self.classes, size=BLOCK)

@@ -19,8 +19,7 @@ from pipeline.sources.result import SourceResult, reason_of
 from pipeline.sources.yahoo_data import parquet_files, plain, read_rows
 
 WEIGHTS = "model.safetensors"
-MODEL_FILES = (WEIGHTS, "*.json", "*.txt")
-"""Pickled weights are left out: loading them runs the code that they hold."""
+MODEL_FILES = (WEIGHTS, "*.json", "*.txt")  # no pickle: loading it runs the code that it holds
 NEEDED = (WEIGHTS, "config.json", "tokenizer*")
 LOADING = {"local_files_only": True, "trust_remote_code": False}
 """Without the second, transformers asks at the terminal whether to run code beside the model."""
@@ -179,8 +178,6 @@ def _pass(
 
 
 class _Logits(torch.nn.Module):
-    """A transformers classifier from one mapping of tensors to the logits of the classes."""
-
     def __init__(self, network: Any, numbers: list[int]) -> None:
         super().__init__()
         self.network, self.numbers = network, numbers
