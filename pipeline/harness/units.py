@@ -188,8 +188,9 @@ def resolved(config: DictConfig) -> Settings:
     try:
         settings: Any = OmegaConf.to_object(OmegaConf.merge(kinds, config))
     except (ConfigKeyError, ValidationError) as error:
-        reason, _, where = str(error).partition("\n")
-        raise UsageError(f"{where.strip().partition(chr(10))[0]}: {reason}") from error
+        is_unknown = isinstance(error, ConfigKeyError)
+        reason = "no such setting" if is_unknown else str(error).partition("\n")[0]
+        raise UsageError(f"{error.full_key}: {reason}") from error
     assert isinstance(settings, Settings)
     return settings
 

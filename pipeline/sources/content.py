@@ -5,11 +5,11 @@ A source says by `reads` which of its options name files, and how their content 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from pydoc import locate
 from typing import Any, TypeVar
 
-from hydra.utils import get_object
-
 from pipeline.harness.artifacts import sha256_of, sha256_of_json
+from pipeline.harness.code import UnknownTarget
 
 Source = TypeVar("Source", bound=Callable[..., Any])
 Options = Mapping[str, Any]
@@ -41,7 +41,7 @@ def inputs_of(entry: Options, held: Options) -> dict[str, dict[str, Any]]:
     Where the files went away, their content is `held`: that behind the answer that lies there. So
     logits stay up to date on a machine without the images.
     """
-    declared = getattr(get_object(entry["_target_"]), "reads", None)
+    declared = _reads(entry)
     contents, without_effect, _ = declared or ({}, (), None)
     files: dict[str, Any] = {}
     if declared is None:  # each text may name a file
@@ -58,8 +58,16 @@ def inputs_of(entry: Options, held: Options) -> dict[str, dict[str, Any]]:
 
 def class_count(entry: Options) -> int | None:
     """The number of classes, where the source of a `_target_` knows it before it runs."""
-    *_, told = getattr(get_object(entry["_target_"]), "reads", (None,))
+    *_, told = _reads(entry) or (None,)
     return told(entry) if told else None
+
+
+def _reads(entry: Options) -> Any:
+    """What the source of a `_target_` says by `reads`, or None."""
+    source = locate(str(entry["_target_"]))
+    if source is None:
+        raise UnknownTarget(f"{entry['_target_']}: no such module or name; check `_target_`")
+    return getattr(source, "reads", None)
 
 
 def is_hub_name(value: str) -> bool:

@@ -76,6 +76,9 @@ MISTAKES = [
     ("fit benchmark=file", 2, "add benchmark.source.path=... to the command"),
     ("logits benchmark=file benchmark.source.path=none.npz", 1, "none.npz"),
     ("logits benchmark=digits +benchmark.source.sed=1", 1, "source: got an unexpected .*'sed'"),
+    ("logits benchmark=digits benchmark.source._target_=nonsense", 1, "nonsense: no such module"),
+    ("logits benchmark=digits benchmark.source._target_=pipeline.x", 1, "pipeline.x: no such mod"),
+    ("logits benchmark=digits +benchmark.a=1", 2, "benchmark.a: no such setting"),
     ("evaluate benchmark=digits benchmark.metrics=[u_cwo]", 1, r"u_cwo is .*mean u_cwe\?"),
 ]
 
