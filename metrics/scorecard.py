@@ -82,11 +82,8 @@ class Scorecard:
             floor = f"{floors[key]['q95']:.4f}" if key in floors else "–"
             bound = f"{self.certificates[key].upper:.4f}" if key in self.certificates else "–"
             lines.append(f"{use:<18}{metrics[key]:>9.4f}{floor:>12}{bound:>10}")
-        if floors:
-            lines += [
-                "",
-                'Observed errors up to the column "by chance" cannot be told from chance.',
-            ]
+        note = 'Observed errors up to the column "by chance" cannot be told from chance.'
+        lines += ["", note] if floors else []
         scores = [f"{METRICS[key].text} {metrics[key]:.4f}" for key in ("accuracy", "brier", "nll")]
         return "\n".join([*lines, "", ", ".join(scores)])
 

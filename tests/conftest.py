@@ -26,6 +26,14 @@ def one_thread_of_products() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    """Begin each test with one thread of torch: inputs are tiny, and several tests run at once."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
 @pytest.fixture(scope="session")
 def shared_dir() -> Path:
     """Real logits, checkpoint and word vectors: SHARED_DIR, or `shared/` beside the repository.

@@ -84,12 +84,9 @@ MISTAKES: dict[str, Callable[[Tensor], object]] = {
 
 @pytest.fixture(autouse=True)
 def device() -> Iterator[None]:
-    """Let "cuda" mean the GPU or an emulated one; the inputs are tiny, one thread is faster."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    """Let "cuda" mean the GPU or an emulated one."""
     with nullcontext() if REAL else emulated_cuda():
         yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,6 @@ from metrics.kernels.threads import one_thread, over_blocks, row_blocks
 @pytest.fixture(params=[1, 2, 3])
 def threads(request):
     torch.set_num_threads(request.param)
-    yield request.param
-    torch.set_num_threads(1)
 
 
 def test_blocks_of_one_shape_cover_all_rows_and_come_back_in_order(threads):
@@ -20,14 +18,10 @@ def test_blocks_of_one_shape_cover_all_rows_and_come_back_in_order(threads):
 
 
 def test_one_thread_lasts_as_long_as_its_block():
-    threads = torch.get_num_threads()
     torch.set_num_threads(2)
-    try:
-        with pytest.raises(ValueError), one_thread():
-            assert torch.get_num_threads() == 1
-            raise ValueError
-        with one_thread(wanted=False):
-            assert torch.get_num_threads() == 2
+    with pytest.raises(ValueError), one_thread():
+        assert torch.get_num_threads() == 1
+        raise ValueError
+    with one_thread(wanted=False):
         assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(threads)
+    assert torch.get_num_threads() == 2

@@ -1,10 +1,9 @@
-"""What the tests of sources share: no network, one thread, and the composed configuration."""
+"""What the tests of sources share: no network, and the composed configuration."""
 
 import hashlib
 import socket
 
 import pytest
-import torch
 
 from metrics.validation import InputError
 from pipeline.harness.units import composed
@@ -28,14 +27,6 @@ def no_network(monkeypatch):
         raise socket.gaierror(socket.EAI_NONAME, "no network in tests")
 
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture
