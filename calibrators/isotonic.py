@@ -5,8 +5,6 @@ least squares. Global fits one map to all n · C pairs (p_c, 1{y = c}). scikit-l
 They are linear between the ends of their constant pieces and constant beyond them.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from numbers import Real
@@ -85,7 +83,7 @@ class IsotonicCalibration(Calibrator):
             mapped = np.divide(mapped, total, out=evenly, where=total > 0)
         return torch.from_numpy(mapped).to(logits.device)
 
-    def _to_module(self, dtype: torch.dtype) -> IsotonicModule:
+    def _to_module(self, dtype: torch.dtype) -> nn.Module:
         return IsotonicModule(self, dtype)
 
 

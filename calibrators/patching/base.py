@@ -1,7 +1,5 @@
 """What the two patching calibrators share: a start, and patches, which are kept as arrays."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -146,7 +144,7 @@ class Patching(Calibrator):
         moved = state.probabilities
         return on_grid(moved, start) if isinstance(update, ProjectedDescent) else moved
 
-    def _to_module(self, dtype: torch.dtype) -> PatchedModule:
+    def _to_module(self, dtype: torch.dtype) -> nn.Module:
         start = restored(vars(self))._to_module(dtype)
         projected = isinstance(self._update(), ProjectedDescent)
         return PatchedModule(start, self.patches(), projected, dtype)

@@ -17,12 +17,12 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from calibrators.losses import Loss
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.audit import StandardFamilies
-from calibrators.patching.base import PatchedModule, Patching
+from calibrators.patching.base import Patching
 from calibrators.patching.groups import (
     apply_to,
     checked_groups,
@@ -143,7 +143,7 @@ class LogitShiftPatching(Patching):
             apply_to(p, self._names, restored_patches(self, p.shape[1]), self._update())
         return p
 
-    def _to_module(self, dtype: torch.dtype) -> PatchedModule:
+    def _to_module(self, dtype: torch.dtype) -> nn.Module:
         if len(getattr(self, "group_names_", ())):
             warnings.warn("to_module: leaves out the patches of groups", stacklevel=3)
         return super()._to_module(dtype)

@@ -13,12 +13,10 @@ along u⃗, of either sign. Threads call `moved` for blocks of rows, so the resu
 on that row alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -176,7 +174,7 @@ class TiltProblem:
     span: float
 
     @classmethod
-    def of(cls, state: PatchedForecast, witness: Witness, vectors: Vectors) -> TiltProblem:
+    def of(cls, state: PatchedForecast, witness: Witness, vectors: Vectors) -> Self:
         """Return the problem. An event has two levels, any other utility one level per class."""
         rows = witness.rows
         u = witness.utility.realized(state)[rows]

@@ -6,11 +6,9 @@ class or by rank, the same for all points (U_CWE, U_topK, sampled U_lin and U_ra
 belongs to a `metrics.UtilityClass`; its vectors may differ from point to point (gain matrices).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -39,7 +37,7 @@ class Vectors(NamedTuple):
     table: Tensor
     by_rank: bool = False
 
-    def of(self, rows: slice) -> Vectors:
+    def of(self, rows: slice) -> Self:
         """Return the vectors of a slice of the rows."""
         return self if len(self.table) == 1 else self._replace(table=self.table[rows])
 
@@ -61,7 +59,7 @@ class PayoffUtility:
     payoff: Tensor
 
     @classmethod
-    def indicator(cls, kind: Kind, index: int, classes: int) -> PayoffUtility:
+    def indicator(cls, kind: Kind, index: int, classes: int) -> Self:
         """Return the utility of U_CWE for class `index`, or that of U_topK for K = `index` + 1."""
         numbers = torch.arange(classes)
         pays = numbers == index if kind == "class" else numbers <= index

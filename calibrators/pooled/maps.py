@@ -8,11 +8,9 @@ identity: 1/n for θ, C/n for a and for s or the diagonal of W, 3C/n for the res
 are convex. A point is a vector: θ, then a, then 1 + s or W row by row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -38,11 +36,11 @@ class Data(NamedTuple):
     features: Features
     labels: Tensor
 
-    def rows(self, rows: Tensor | slice) -> Data:
+    def rows(self, rows: Tensor | slice) -> Self:
         """Return some of the points."""
-        return Data(self.inputs[rows], self.features.rows(rows), self.labels[rows])
+        return type(self)(self.inputs[rows], self.features.rows(rows), self.labels[rows])
 
-    def blocks(self) -> list[Data]:
+    def blocks(self) -> list[Self]:
         """Return the points in blocks that the cache holds."""
         return [self.rows(slice(*ends)) for ends in row_blocks(*self.inputs.shape)]
 
@@ -56,7 +54,7 @@ class MapPoint:
     slopes: Tensor
 
     @classmethod
-    def of(cls, vector: Tensor, classes: int) -> MapPoint:
+    def of(cls, vector: Tensor, classes: int) -> Self:
         """Return the parts of a vector, which share its memory."""
         theta, shift, slopes = vector.split((COUNT, classes, len(vector) - COUNT - classes))
         return cls(theta, shift, slopes.view(classes, -1).squeeze(1))
