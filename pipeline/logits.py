@@ -17,6 +17,7 @@ import numpy as np
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
+from metrics.errors import MissingResource
 from pipeline.harness.artifacts import read_npz, save_npz, sha256_of, sha256_of_json
 from pipeline.harness.cache import Record, Save, record_of
 from pipeline.harness.code import code_digest, targets_in
@@ -27,8 +28,7 @@ from pipeline.harness.progress import say
 from pipeline.harness.settings import Settings, Target
 from pipeline.harness.units import Request
 from pipeline.scoring.points import logits_path
-from pipeline.sources.content import class_count, inputs_of
-from pipeline.sources.result import MissingResource, SourceResult
+from pipeline.sources.content import SourceResult, class_count, inputs_of
 
 ACCURACY_TOLERANCE = 0.3
 """Percentage points. A larger gap between our accuracy and the published one gives a warning."""

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from calibrators.heavy_imports import require
 from metrics.archive import LARGEST_ARRAY, array_names, read_arrays
-from metrics.validation import InputError
+from metrics.errors import InputError, MissingResource, reason_of
 from pipeline.harness.artifacts import sha256_of, sha256_of_json
 from pipeline.own.cells import Held, cut_off, is_plain, kind_of, naming, normal, some_of
-from pipeline.sources.result import MissingResource, reason_of
 
 if TYPE_CHECKING:
     import pandas as pd

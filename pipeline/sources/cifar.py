@@ -19,12 +19,11 @@ import torch
 from torch import Tensor, nn
 
 from calibrators.heavy_imports import require
-from metrics.validation import InputError
+from metrics.errors import InputError, MissingResource, reason_of
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.parallel import Progress, no_progress
-from pipeline.sources.content import Place, file_content, file_in, reads
+from pipeline.sources.content import Place, SourceResult, file_content, file_in, reads
 from pipeline.sources.inference import Run, forward_logits
-from pipeline.sources.result import MissingResource, SourceResult, reason_of
 
 CLASSES = {"cifar10": 10, "cifar100": 100}
 RELEASES = "https://github.com/chenyaofo/pytorch-cifar-models/releases/download"

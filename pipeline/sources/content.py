@@ -1,12 +1,16 @@
-"""What a source reads, as content: the key of logits holds no spelling of a path.
+"""What a source returns, and what it reads, as content: the key of logits holds no path's spelling.
 
 A source says by `reads` which of its options name files, and how their content is told.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from pydoc import locate
 from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.harness.artifacts import sha256_of, sha256_of_json
 from pipeline.harness.code import UnknownTarget
@@ -17,6 +21,26 @@ Place = str | Path
 Classes = Callable[[Options], int | None] | None
 SPEED = ("batch_size", "workers")  # options of all sources that change the speed, not the logits
 STAY = ("vectors_path",)  # once given, such a file stays in effect for commands that name none
+
+
+@dataclass(frozen=True)
+class SourceResult:
+    """Logits of a benchmark with their labels, and where they come from.
+
+    `details` goes to the record, besides checksum and accuracy: `source`, `model`, `preprocessing`,
+    `origin`, optionally `class_names` (C names, in the order of the columns) and `warnings` (a list
+    of lines that the stage also prints). All values must be valid in JSON. The other fields are
+    None where points have no groups, splits, weights, or clusters of points that depend on each
+    other.
+    """
+
+    logits: NDArray[np.float32]  # [n, C], before the softmax
+    labels: NDArray[np.int64]  # [n], in [0, C)
+    details: dict[str, Any] = field(default_factory=dict)
+    groups: NDArray[np.str_] | None = None  # [n], the name of each point's group
+    tested: NDArray[np.bool_] | None = None  # [splits, n], True for test points
+    weights: NDArray[np.float64] | None = None  # [n], >= 0
+    clusters: NDArray[np.str_] | None = None  # [n], the name of each point's cluster
 
 
 def reads(

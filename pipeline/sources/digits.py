@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 from pipeline.harness.parallel import Progress, no_progress
-from pipeline.sources.result import SourceResult
+from pipeline.sources.content import SourceResult
 
 
 def digits_logits(

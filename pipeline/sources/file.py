@@ -14,7 +14,7 @@ from pipeline.own.assign import Choices, assigned, has_role
 from pipeline.own.cells import naming
 from pipeline.own.check import checked
 from pipeline.own.read import digest_of, read
-from pipeline.sources.result import SourceResult
+from pipeline.sources.content import SourceResult
 
 VALUES = ("auto", "logits", "probabilities")
 

@@ -6,13 +6,11 @@ from typing import Any
 import torch
 
 from calibrators.heavy_imports import require
-from metrics.validation import InputError
+from metrics.errors import InputError, MissingResource, reason_of
 from pipeline.harness.artifacts import sha256_of_json
 from pipeline.harness.parallel import Progress, no_progress
-from pipeline.sources.content import Place, file_content, file_in, reads
-from pipeline.sources.hub import check_sha256, hub_files
-from pipeline.sources.inference import Run, forward_logits, warnings_on
-from pipeline.sources.result import MissingResource, SourceResult, reason_of
+from pipeline.sources.content import Place, SourceResult, file_content, file_in, reads
+from pipeline.sources.inference import Run, check_sha256, forward_logits, hub_files, warnings_on
 
 VALIDATION_IMAGES, SYNSETS = 50_000, 1000
 NO_EFFECT = ("checkpoints", "sha256", "expected_images")

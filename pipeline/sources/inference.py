@@ -1,12 +1,15 @@
-"""The forward pass of all pretrained models: it takes batches and returns float32 logits.
+"""Pretrained models: their files on the Hugging Face hub, and the forward pass over batches.
 
-It is in plain float32 with TF32 off, because calibration is measured on the logits themselves.
+The pass is in plain float32 with TF32 off: calibration is measured on the logits themselves.
 """
 
+import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +18,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, default_collate
 
-from metrics.validation import InputError
+from calibrators.heavy_imports import require
+from metrics.errors import InputError, MissingResource, reason_of
+from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.machine import core_count, device_name, is_out_of_memory, use_plain_float32
 from pipeline.harness.parallel import Progress, no_progress
-from pipeline.sources.result import reason_of
 
 Collate = Callable[[list[Any]], tuple[Any, Tensor]]
 
@@ -35,14 +39,11 @@ class Run:
     on_error: str = "stop"  # what an item that cannot be read does: stop, or skip
 
     def __post_init__(self) -> None:
-        for name, value, least in (
-            ("batch_size", self.batch_size, 1),
-            ("workers", self.workers, 0),
-        ):
+        for name, value, low in (("batch_size", self.batch_size, 1), ("workers", self.workers, 0)):
             is_given = (name, value) != ("workers", None)
-            if is_given and not (isinstance(value, int) and value >= least):
+            if is_given and not (isinstance(value, int) and value >= low):
                 raise InputError(
-                    f"benchmark.source.{name}={value}: expected a whole number of at least {least}"
+                    f"benchmark.source.{name}={value}: expected a whole number of at least {low}"
                 )
         if self.on_error not in ("stop", "skip"):
             raise InputError(f"benchmark.source.on_error={self.on_error}: expected stop or skip")
@@ -165,3 +166,84 @@ def _moved(inputs: Any, device: torch.device) -> Any:
     if isinstance(inputs, Mapping):
         return {name: value.to(device, non_blocking=True) for name, value in inputs.items()}
     return inputs.to(device, non_blocking=True)
+
+
+def hub_files(
+    repository: str,
+    kind: str,
+    patterns: Sequence[str],
+    setting: str,
+    revision: str | None = None,
+    needed: Sequence[str] = (),
+) -> Path:
+    """The local folder that holds a repository's files matching `patterns`, named by its commit.
+
+    A commit that lies in the cache with all that is `needed` is taken without a request.
+
+    Args:
+        repository: owner/name on the hub; the path of a local file or folder is returned as it is.
+        kind: model or dataset.
+        patterns: patterns of file names; at least one file must match.
+        setting: the setting of a local copy, for the message (`sources.yahoo_data=<folder>`).
+        revision: the commit, whose files never change; None means the newest.
+        needed: a file must match each of these patterns; by default one of `patterns`.
+
+    MissingResource: the files are not in the cache and cannot be downloaded. InputError: a file of
+    the cache is not what its hash says.
+    """
+    place = Path(repository).expanduser()
+    if place.exists():
+        return place
+    if repository.startswith(("/", ".", "~")):
+        raise MissingResource(f"{repository}: no such file or folder; correct {setting}")
+    hub = require("huggingface_hub")
+    options = {"repo_type": kind, "revision": revision, "allow_patterns": list(patterns)}
+    reason = ""
+    for local in (True, False) if re.fullmatch(r"[0-9a-f]{40}", revision or "") else (False,):
+        try:
+            folder = Path(hub.snapshot_download(repository, **options, local_files_only=local))
+        except (hub.errors.HfHubHTTPError, OSError, ValueError) as error:
+            reason = reason_of(error)
+            continue
+        matching = [path for pattern in patterns for path in folder.rglob(pattern)]
+        if matching and all(next(folder.rglob(pattern), None) for pattern in needed):
+            for path in matching:
+                _check_blob(path)
+            return folder
+        reason = f"no file matches {' or '.join(needed or patterns)}"
+    flag = " --repo-type dataset" if kind == "dataset" else ""
+    flag += f" --revision {revision}" if revision else ""
+    raise MissingResource(
+        f"{kind} {repository} is not in the Hugging Face cache ({reason}): with network run "
+        f"'hf download {repository}{flag}', or set {setting}"
+    )
+
+
+def _check_blob(path: Path) -> None:
+    """Check a file of the cache against its blob's name: its SHA-256, small ones git's SHA-1.
+
+    A plain file, as on Windows, has no such name and is not checked.
+    """
+    blob = path.resolve()
+    if not path.is_symlink() or len(blob.name) not in (40, 64):
+        return
+    found = sha256_of(blob)
+    if len(blob.name) == 40:
+        content = blob.read_bytes()
+        found = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+    if found != blob.name:
+        raise InputError(
+            f"{path}: damaged: its hash begins with {found[:12]}, the hub's with {blob.name[:12]}; "
+            f"delete {blob} and download it again"
+        )
+
+
+def check_sha256(path: Path, expected: str | None) -> str:
+    """The SHA-256 of `path`; an `InputError` if the benchmark's file says another one."""
+    found = sha256_of(path)
+    if expected and found != expected.lower():
+        raise InputError(
+            f"{path}: its SHA-256 is {found}, benchmark.source.sha256 says {expected}; the file is "
+            "damaged, or another one"
+        )
+    return found

@@ -18,7 +18,7 @@ from scipy.special import softmax
 
 from metrics.validation import InputError
 from pipeline.harness.parallel import Progress, no_progress
-from pipeline.sources.result import SourceResult
+from pipeline.sources.content import SourceResult
 
 BLOCK = 2048  # rows drawn from one random stream, so that results depend on the seed alone
 

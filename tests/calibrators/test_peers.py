@@ -13,8 +13,7 @@ from calibrators.base import Calibrator
 from calibrators.heavy_imports import require
 from calibrators.peers import PEERS, PeerCalibration
 from metrics.archive import read_arrays
-from metrics.errors import MissingResource
-from metrics.validation import InputError
+from metrics.errors import InputError, MissingResource
 
 SMALL = {"n_bins": 3}
 

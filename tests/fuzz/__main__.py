@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from metrics import InputError
-from pipeline.sources.result import MissingResource
+from metrics.errors import MissingResource
 from tests.fuzz.inputs import BYTES, READERS
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -9,7 +9,7 @@ from torch import Tensor
 from calibrators.heavy_imports import require
 from metrics import ClassWise, Decision, InputError, TopK
 from metrics.diagram import utility_of
-from pipeline.sources.result import MissingResource
+from metrics.errors import MissingResource
 
 try:
     require("torchvision")  # torchmetrics imports it; its own way of importing it may fail

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from metrics.errors import InputError
+from metrics.errors import InputError, MissingResource
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.cache import record_of
 from pipeline.harness.command import UnitsFailed
@@ -17,7 +17,6 @@ from pipeline.scoring.decisions import decide
 from pipeline.scoring.files import Scores, score_files
 from pipeline.scoring.points import find_logits
 from pipeline.sources.digits import digits_logits
-from pipeline.sources.result import MissingResource
 from tests.metrics.test_paper_values import KNOWN, SCALES
 from tests.pipeline.conftest import request_of, run_all, times, write_example
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from metrics import InputError
+from metrics.errors import MissingResource
 from pipeline.sources.file import file_logits
-from pipeline.sources.result import MissingResource
 from tests.pipeline.own.files import LOGITS, NAMES, N, P, Y, table, written
 
 TEXT = "label,c0,c1\n0,1.5,2\n1,0,3\n"

@@ -5,9 +5,8 @@ import socket
 
 import pytest
 
-from metrics.validation import InputError
+from metrics.errors import InputError, MissingResource
 from pipeline.harness.units import composed
-from pipeline.sources.result import MissingResource
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

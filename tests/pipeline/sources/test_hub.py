@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from pipeline.sources.hub import check_sha256, hub_files
+from pipeline.sources.inference import check_sha256, hub_files
 from tests.pipeline.sources.conftest import COMMIT, refused
 
 NAME, CONTENT = "somebody/model", bytes(range(200))
