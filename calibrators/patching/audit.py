@@ -20,11 +20,9 @@ from torch import Tensor
 
 from calibrators.patching.bounds import (
     chosen_columns,
-    class_wise_sums,
     indicator_bounds,
     payoff_bounds,
     top_k_bounds,
-    top_k_sums,
 )
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.utilities import ClassUtility, Kind, PayoffUtility, Utility, drops
@@ -95,23 +93,22 @@ def _payoff_family(
     bounds: Tensor,
     sharper: Callable[[Tensor], Tensor] | None = None,
 ) -> Family:
-    """Return utilities with `payoffs` [m, L] for the outcomes `codes` [n].
-
-    `predicted` maps their numbers to v, [k, n].
-    """
-
-    def errors(numbers: Tensor) -> Tensor:
-        return _errors(predicted(numbers), payoffs[numbers], codes)
-
-    def utility(number: int) -> PayoffUtility:
+    """Return utilities with `payoffs` [m, L] for `codes` [n]; `predicted` gives v of numbers."""
+    return Family(
+        bounds,
+        lambda numbers: _errors(predicted(numbers), payoffs[numbers], codes),
         # The clone is needed, because a view of a row would keep all payoffs in memory.
-        return PayoffUtility(kind, number, payoffs[number].cpu().clone())
+        lambda number: PayoffUtility(kind, number, payoffs[number].cpu().clone()),
+        sharper,
+    )
 
-    return Family(bounds, errors, utility, sharper)
 
-
-def _products(factors: Tensor, matrix: Tensor, numbers: Tensor) -> Tensor:
-    return factors[numbers] @ matrix.T
+def _sampled_family(
+    kind: Kind, payoffs: Tensor, factors: Tensor, matrix: Tensor, codes: Tensor
+) -> Family:
+    """Return utilities with v = matrix @ factors.T."""
+    bounds = payoff_bounds(factors, matrix, payoffs, codes)
+    return _payoff_family(kind, payoffs, codes, lambda k: factors[k] @ matrix.T, bounds)
 
 
 def class_family(utilities: UtilityClass, state: PatchedForecast, first: int = 0) -> Family:
@@ -151,12 +148,11 @@ class StandardFamilies:
 
     def __call__(self, state: PatchedForecast, number: int) -> list[Family]:
         p, top_sums, labels, ranks = state.probabilities, state.top_sums, state.labels, state.ranks
-        n, classes = p.shape
+        classes = p.shape[1]
         hits = torch.eye(classes, dtype=torch.float64, device=p.device)  # 1{y = c}
         within = torch.ones_like(hits).tril()  # 1{rank < K}
-        of_class, of_rank = (torch.bincount(codes, minlength=classes) for codes in (labels, ranks))
-        by_class = indicator_bounds(class_wise_sums(p, labels), of_class, n)
-        by_rank = indicator_bounds(top_k_sums(top_sums, ranks), of_rank.cumsum(dim=0), n)
+        by_class = indicator_bounds(p, labels)
+        by_rank = indicator_bounds(top_sums, ranks, by_rank=True)
         sharper = partial(top_k_bounds, top_sums, ranks) if state.on_cpu else None
         columns, sums = partial(chosen_columns, p), partial(chosen_columns, top_sums)
         families = [
@@ -165,15 +161,9 @@ class StandardFamilies:
         ]
         if self.sampled_count:
             linear, rank = (payoffs.to(p.device) for payoffs in self.draw(number, classes))
-            by_class = payoff_bounds(linear, p, linear, labels)
-            by_rank = payoff_bounds(drops(rank), top_sums, rank, ranks)
-            products, of_sums = (
-                partial(_products, linear, p),
-                partial(_products, drops(rank), top_sums),
-            )
             families += [
-                _payoff_family("linear", linear, labels, products, by_class),
-                _payoff_family("rank", rank, ranks, of_sums, by_rank),
+                _sampled_family("linear", linear, linear, p, labels),
+                _sampled_family("rank", rank, drops(rank), top_sums, ranks),
             ]
         return families
 

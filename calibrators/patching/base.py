@@ -100,7 +100,7 @@ class Patching(Calibrator):
 
     def _patch(self, start: Calibrator, run: Algorithm1, most: int) -> None:
         """Make at most `most` patches; store the start and the patches as arrays."""
-        loss, classes = run.update.loss(run.state), run.state.probabilities.shape[1]
+        loss, classes = run.state.losses(run.update.loss).mean(), run.state.probabilities.shape[1]
         fitted = list(islice(run, most))
         self.stopped_: str = run.stopped or "limit"
         self.__dict__.update(stored(start))
@@ -113,7 +113,7 @@ class Patching(Calibrator):
         self.vectors_ = torch.stack(payoffs).numpy() if payoffs else np.empty((0, classes))
         numbers = np.array([(p.low, p.high, p.shift, p.error) for p in fitted]).reshape(-1, 4)
         self.lows_, self.highs_, self.shifts_, self.errors_ = numbers.T.copy()
-        self.losses_ = loss + np.cumsum([0.0, *(p.loss_change for p in fitted)])
+        self.losses_ = float(loss) + np.cumsum([0.0, *(p.loss_change for p in fitted)])
 
     def patches(self) -> list[Patch]:
         """Return the fitted patches in the order of their application."""

@@ -30,41 +30,29 @@ WORTH_BOUNDING = 50  # classes from which on predictions in float32 cost less th
 SLOTS = 2048  # slots of v in [-1, 1], few enough for their sums to stay in the cache
 
 
-def indicator_bounds(sums: Tensor, hits: Tensor, n: int) -> Tensor:
+def indicator_bounds(predictions: Tensor, codes: Tensor, by_rank: bool = False) -> Tensor:
     """Return an upper bound on UC of utilities that are 1 for some outcomes and 0 else: [C].
 
     A sum over an interval is at most that of all positive residuals, and at least that of all
-    negative ones. Here those are 1 - v at the hits and -v at the misses. `sums`, float64 [2, C],
-    are those of the predictions of all n points, and of those that miss; `hits`, int64 [C], is the
-    number of points that hit.
+    negative ones. Here those are 1 - v at the hits and -v at the misses. `predictions`, float64
+    [n, C], are the probabilities, and `codes`, int64 [n], the labels, which miss all classes but
+    their own. If `by_rank`, they are top-K sums and ranks, which miss all smaller K.
     """
-    predicted, missed = sums
-    return torch.maximum(hits - (predicted - missed), missed) / n + ROUNDING
-
-
-def class_wise_sums(probabilities: Tensor, labels: Tensor) -> Tensor:
-    """Return the `sums` of U_CWE on any device: `labels` [n] miss all classes but their own."""
-    of_label = probabilities.gather(1, labels[:, None])[:, 0]
-    hit = torch.zeros_like(probabilities[0]).index_add_(0, labels, of_label)
-    predicted = _column_sums(probabilities)
-    return torch.stack([predicted, predicted - hit])
-
-
-def top_k_sums(top_sums: Tensor, ranks: Tensor) -> Tensor:
-    """Return the `sums` of U_topK, on any device: a rank misses all smaller K.
-
-    `top_sums`, float64 [n, C], are sums of the K largest probabilities, `ranks`, int64 [n], of
-    labels.
-    """
-    classes = top_sums.shape[1]
-    if top_sums.device.type == "cpu":
-        sums = np.zeros(classes)
-        _sum_of_misses(top_sums.numpy(), ranks.numpy(), sums)
-        missed = torch.from_numpy(sums)
+    n, classes = predictions.shape
+    hits = torch.bincount(codes, minlength=classes)
+    # A product runs at the speed of memory; torch's sum takes twice as long.
+    predicted = torch.ones(n, dtype=predictions.dtype, device=predictions.device) @ predictions
+    if not by_rank:
+        of_label = predictions.gather(1, codes[:, None])[:, 0]
+        missed = predicted - torch.zeros_like(predicted).index_add_(0, codes, of_label)
+    elif predictions.device.type == "cpu":
+        missed = torch.zeros_like(predicted)
+        _sum_of_misses(predictions.numpy(), codes.numpy(), missed.numpy())
     else:
-        outside = ranks[:, None] > torch.arange(classes, device=ranks.device)
-        missed = (top_sums * outside).sum(dim=0)
-    return torch.stack([_column_sums(top_sums), missed])
+        outside = codes[:, None] > torch.arange(classes, device=codes.device)
+        missed = (predictions * outside).sum(dim=0)
+    hits = hits.cumsum(dim=0) if by_rank else hits
+    return torch.maximum(hits - (predicted - missed), missed) / n + ROUNDING
 
 
 def top_k_bounds(top_sums: Tensor, ranks: Tensor, numbers: Tensor) -> Tensor:
@@ -171,8 +159,3 @@ def _sum_of_misses(top_sums: Any, ranks: Any, sums: Any) -> None:
     for i in range(ranks.size):
         for k in range(ranks[i]):
             sums[k] += top_sums[i, k]
-
-
-def _column_sums(matrix: Tensor) -> Tensor:
-    """As a product, which runs at the speed of memory; torch's sum takes twice as long."""
-    return torch.ones(len(matrix), dtype=matrix.dtype, device=matrix.device) @ matrix

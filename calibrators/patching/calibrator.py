@@ -105,7 +105,7 @@ class UtilityPatching(Patching):
 
     def _run(self, step_size: float, sampled: bool, state: PatchedForecast) -> Algorithm1:
         auditor = self._auditor(state, self.sampled_count if sampled else 0)
-        return Algorithm1(state, auditor, self._descent(step_size), self.tolerance)
+        return Algorithm1(state, auditor, self._update(step_size), self.tolerance)
 
     def _score(self, state: PatchedForecast) -> float:
         """Return the objective of a held-out forecast; u_comb contains no sampled utilities."""
@@ -113,11 +113,9 @@ class UtilityPatching(Patching):
             return float(state.losses(self.objective).mean())
         return find_worst(self._auditor(state, sampled_count=0)(state, 0))[2]
 
-    def _update(self) -> ProjectedDescent:
-        return self._descent(self.step_size_)
-
-    def _descent(self, step_size: float) -> ProjectedDescent:
-        return ProjectedDescent(step_size, self.armijo, self.line_search == "theory")
+    def _update(self, step_size: float | None = None) -> ProjectedDescent:
+        size = self.step_size_ if step_size is None else step_size
+        return ProjectedDescent(size, self.armijo, self.line_search == "theory")
 
     def _tuned(self, probabilities: Tensor, labels: Tensor) -> dict[str, Any]:
         """Return step_size, steps and sampled; those left at None are the hold-out's best."""

@@ -64,6 +64,7 @@ class TuningRun:
     reached: list[Tensor] = field(default_factory=list)
 
 
+@dataclass(eq=False)
 class HoldOut:
     """The points that runs are fitted on, and the points that they are scored on.
 
@@ -72,24 +73,19 @@ class HoldOut:
     forecast; `score` scores a held-out forecast, smaller is better.
     """
 
-    def __init__(
-        self,
-        probabilities: Tensor,
-        labels: Tensor,
-        share: float,
-        seed: int,
-        begin: Callable[[float, bool, PatchedForecast], Algorithm1],
-        score: Callable[[PatchedForecast], float],
-    ) -> None:
-        self.probabilities, self.labels = probabilities, labels
-        self.begin, self.score = begin, score
-        n = len(labels)
-        if n < 2:
+    probabilities: Tensor
+    labels: Tensor
+    share: float
+    seed: int
+    begin: Callable[[float, bool, PatchedForecast], Algorithm1]
+    score: Callable[[PatchedForecast], float]
+
+    def __post_init__(self) -> None:
+        if (n := len(self.labels)) < 2:
             raise InputError(
                 "labels: tuning needs at least two points; give step_size, steps, sampled"
             )
-        order = torch.randperm(n, generator=torch.Generator().manual_seed(seed)).to(labels.device)
-        held = min(max(1, round(share * n)), n - 1)
+        order, held = shuffled(self.labels, self.seed), min(max(1, round(self.share * n)), n - 1)
         self.parts = order[held:], order[:held]
 
     def race(self, runs: Sequence[TuningRun]) -> None:
@@ -98,16 +94,15 @@ class HoldOut:
         A run that is already at its last limit can be a survivor. A run that has no score after
         `COMPARED_AT` patches always continues.
         """
-        best: list[TuningRun] = []
+        beaten: list[TuningRun] = []
         for run in runs:
             self.go_on(run, COMPARED_AT)
             scored = [each for each in runs if each.log]
-            best = sorted(scored, key=lambda each: best_run(each.log)["score"])[:SURVIVORS]
-            for each in scored:
-                if each not in best:
-                    each.reached = []
+            beaten = sorted(scored, key=lambda each: best_run(each.log)["score"])[SURVIVORS:]
+            for each in beaten:
+                each.reached = []
         for run in runs:
-            if run in best or not run.log:
+            if run not in beaten:
                 self.go_on(run)
 
     def go_on(self, run: TuningRun, last: float = math.inf) -> None:
@@ -117,8 +112,7 @@ class HoldOut:
             return
         reached = run.reached or [self.probabilities[part] for part in self.parts]
         run.reached = []
-        labels = [self.labels[part] for part in self.parts]
-        fitted, held = map(PatchedForecast, reached, labels)
+        fitted, held = map(PatchedForecast, reached, [self.labels[part] for part in self.parts])
         del reached  # forecasts of many classes are large
         algorithm = self.begin(run.step_size, run.sampled, fitted)
         algorithm.number = run.made
@@ -137,12 +131,18 @@ class HoldOut:
             run.made, run.reached = algorithm.number, [fitted.probabilities, held.probabilities]
 
 
+def shuffled(labels: Tensor, seed: int) -> Tensor:
+    """Return the numbers of the points in random order, int64 [n]."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randperm(len(labels), generator=generator).to(labels.device)
+
+
 def folds_of(labels: Tensor, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield for every fold the numbers of the points outside and inside it, both int64."""
-    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
-    folds = [order[k::FOLDS].to(labels.device) for k in range(FOLDS)]
+    order = shuffled(labels, seed)
+    folds = [order[k::FOLDS] for k in range(FOLDS)]
     for k, held in enumerate(folds):
-        yield torch.cat([fold for other, fold in enumerate(folds) if other != k]), held
+        yield torch.cat(folds[:k] + folds[k + 1 :]), held
 
 
 def held_out_losses(
@@ -159,8 +159,7 @@ def held_out_losses(
 
     All points have `probabilities` [n, C] before any patch, and `labels` [n]. `run` begins the
     algorithm on a forecast. T is `most`, or smaller if all runs end, or `patience` patches after
-    the number that `best` chooses: `fewest_patches`, or the same with other noise or a progress
-    bar.
+    the number that `best` chooses, such as `fewest_patches`.
     """
     runs: list[tuple[Algorithm1, PatchedForecast]] = []
     for kept, held in folds_of(labels, seed):
@@ -187,8 +186,7 @@ def fewest_patches(losses: Tensor, errors: float = 1.0) -> int:
     Noise is so many standard `errors` of the paired difference.
     """
     means = losses.mean(dim=1)
-    best = int(torch.nonzero(means <= means.min() + ROUNDING)[0])
+    best, points = int(torch.nonzero(means <= means.min() + ROUNDING)[0]), losses.shape[1]
     excess = losses[: best + 1] - losses[best]
-    points = losses.shape[1]
     noise = errors * excess.std(dim=1) / points**0.5 if points > 1 else torch.inf
     return int(torch.nonzero(excess.mean(dim=1) <= noise + ROUNDING)[0])

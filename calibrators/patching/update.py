@@ -7,7 +7,7 @@ class, or the K most probable classes) it shifts the logit of its probability v 
 inside the event keep their proportions, and so do those outside it. δ minimises the NLL of the
 witness's points, a convex problem in one dimension. docs/methods/logit_shift.md has the proofs.
 
-Each has `loss`, the mean loss that every step lowers; `step`, the step η > 0 (line 8) and its
+Each has `loss`, whose mean every step lowers; `step`, the step η > 0 (line 8) and its
 change, or None if no step lowers the loss; and `moved`, the new probabilities of rows after a step
 along u⃗, of either sign. Threads call `moved` for blocks of rows, so the result of a row must depend
 on that row alone.
@@ -16,11 +16,12 @@ on that row alone.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor
 
+from calibrators.losses import Loss
 from calibrators.patching.audit import Witness
 from calibrators.patching.projection import displacement, moved_rows
 from calibrators.patching.state import PatchedForecast
@@ -56,10 +57,8 @@ class ProjectedDescent:
     step_size: float
     armijo: float = 0.5
     theory: bool = False
-
-    def loss(self, state: PatchedForecast) -> float:
-        """Return the Brier score."""
-        return float(state.losses("brier").mean())
+    loss: ClassVar[Loss] = "brier"
+    moved = staticmethod(moved_rows)
 
     def step(self, state: PatchedForecast, witness: Witness, vectors: Vectors) -> Step | None:
         """Halve η from `first_step` on, or take theory's η."""
@@ -75,10 +74,6 @@ class ProjectedDescent:
         spread = vectors.spread(classes)
         first = first_step(witness.error * n / len(witness.rows), spread, self.step_size)
         return armijo_step(try_step, first, self.armijo)
-
-    def moved(self, state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float) -> Tensor:
-        """Return Π_simplex(p + step u⃗) of `rows`."""
-        return moved_rows(state, rows, vectors, step)
 
 
 def armijo_step(
@@ -132,10 +127,7 @@ class ExponentialTilting:
     """
 
     shrinkage: float
-
-    def loss(self, state: PatchedForecast) -> float:
-        """Return the NLL."""
-        return float(state.losses("nll").mean())
+    loss: ClassVar[Loss] = "nll"
 
     def step(self, state: PatchedForecast, witness: Witness, vectors: Vectors) -> Step | None:
         """Return ν |δ|. δ has the sign of -ξ: it raises a predicted utility that was too low."""
@@ -194,24 +186,21 @@ class TiltProblem:
         """Return Σ (v_δ - u), which increases with δ, its derivative, and whether it is zero."""
         total, first, second = self._moments(delta)
         v = first / total
-        excess = float(v.sum()) - self.realized
-        curvature = float((second / total - v * v).sum())
+        excess, curvature = float(v.sum()) - self.realized, float((second / total - v * v).sum())
         return excess, curvature, abs(excess) <= NO_RESIDUAL * self.span * len(v)
 
     def change(self, delta: float) -> float:
         """Return the change of the summed NLL by a tilt by δ: Σ (log Z - δ u)."""
-        total, _, _ = self._moments(delta)
+        total = self._moments(delta)[0]
         return float((total / self.masses.sum(dim=1)).log().sum()) - delta * self.realized
 
-    def _moments(self, delta: float) -> tuple[Tensor, Tensor, Tensor]:
-        """Return Σ_l m_l e^{δ l} l^r of every point for r = 0, 1, 2."""
+    def _moments(self, delta: float) -> Tensor:
+        """Return Σ_l m_l e^{δ l} l^r of every point for r = 0, 1, 2: [3, k]."""
         weights = torch.exp(delta * self.levels)
         powers = torch.stack([weights, weights * self.levels, weights * self.levels**2], dim=-1)
         if len(powers) == 1:
-            total, first, second = (self.masses @ powers[0]).unbind(dim=1)
-        else:
-            total, first, second = torch.einsum("kl,klr->rk", self.masses, powers)
-        return total, first, second
+            return (self.masses @ powers[0]).T
+        return torch.einsum("kl,klr->rk", self.masses, powers)
 
 
 Update = ProjectedDescent | ExponentialTilting

@@ -86,7 +86,8 @@ def run_study(
     A row of the history has the users' errors before the patch, and the patch itself.
     """
     update = ProjectedDescent(options.step_size, options.armijo)
-    brier, last, history, snapshots = update.loss(state), options.iterations, [], []
+    brier, last = float(state.losses("brier").mean()), options.iterations
+    history, snapshots = [], []
     auditor = UserAuditor(family, options)
     algorithm = Algorithm1(state, auditor, update, tolerance=0.0)
     for iteration in range(last + 1):

@@ -170,7 +170,7 @@ def dynamics(family: str, p: Tensor, labels: Tensor) -> Answer:
         answer[f"errors {number}"] = auditor.errors
         answer[f"noise {number}"] = noise_errors(state, users, 7, number)
         answer[f"patch {number}"] = [patch.utility.index, *patch[1:]]
-        answer[f"Brier score {number}"] = update.loss(state)
+        answer[f"Brier score {number}"] = float(state.losses("brier").mean())
     return {**answer, "probabilities": state.probabilities}
 
 

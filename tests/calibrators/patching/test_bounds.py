@@ -6,13 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrators.patching.audit import StandardFamilies
-from calibrators.patching.bounds import (
-    class_wise_sums,
-    indicator_bounds,
-    payoff_bounds,
-    top_k_bounds,
-    top_k_sums,
-)
+from calibrators.patching.bounds import indicator_bounds, payoff_bounds, top_k_bounds
 from calibrators.patching.utilities import drops
 from metrics.forecast import Forecast
 from metrics.kernels.prefix_range import prefix_range
@@ -31,15 +25,14 @@ def exact_errors(predicted, payoffs, codes):
 
 def bounds_and_errors(p, labels):
     """Of U_CWE, then of U_topK, then of U_topK with its sharper bounds: [3C] each."""
-    n, classes = p.shape
+    classes = p.shape[1]
     forecast = Forecast(p)
     ranks = forecast.outcomes(labels).ranks[0].long()
     one = torch.eye(classes, dtype=torch.float64)
     bounds, errors = [], []
-    by_rank = forecast.top_sums, one.cumsum(dim=0), ranks, top_k_sums(forecast.top_sums, ranks)
-    for predicted, payoffs, codes, sums in ((p, one, labels, class_wise_sums(p, labels)), by_rank):
-        hits = payoffs[:, codes].sum(dim=1)
-        bounds.append(indicator_bounds(sums, hits, n))
+    by_rank = forecast.top_sums, one.cumsum(dim=0), ranks, True
+    for predicted, payoffs, codes, is_by_rank in ((p, one, labels, False), by_rank):
+        bounds.append(indicator_bounds(predicted, codes, is_by_rank))
         errors.append(exact_errors(predicted.T, payoffs, codes))
     bounds.append(top_k_bounds(forecast.top_sums, ranks, torch.arange(classes)))
     return torch.cat(bounds), torch.cat([*errors, errors[1]])

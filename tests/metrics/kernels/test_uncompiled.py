@@ -21,7 +21,7 @@ from torch import Tensor
 
 import calibrators
 from calibrators.losses import residuals
-from calibrators.patching.bounds import class_wise_sums, top_k_sums
+from calibrators.patching.bounds import indicator_bounds
 from metrics.kernels.prefix_range import prefix_range
 from metrics.kernels.ranks import descending_order, places_of
 from metrics.kernels.softmax import softmax
@@ -103,8 +103,9 @@ def rows() -> Iterator[Named]:
         p = softmax(z, 0.5)
         yield f"softmax {n}", p
         top_sums = p.sort(dim=1, descending=True).values.cumsum(dim=1)
-        yield f"sums {n}", class_wise_sums(p, y)
-        yield f"top {n}", top_k_sums(top_sums, places_of(y, descending_order(p)))
+        yield f"class bounds {n}", indicator_bounds(p, y)
+        ranks = places_of(y, descending_order(p))
+        yield f"top-K bounds {n}", indicator_bounds(top_sums, ranks, by_rank=True)
         yield f"projected {n}", project_rows(z)
     keys = stream_keys(0, 7)
     yield "uniforms", hashed_uniforms(keys, torch.arange(3)[:, None])
