@@ -6,8 +6,6 @@ overfit stop early. Every fit uses all kept rows. With only a few rows per class
 which has no penalty, would overfit for every λ and μ, and the ranking would mislead.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections import deque
@@ -29,7 +27,7 @@ from calibrators.dirichlet.linear_map import (
     start_point,
 )
 from calibrators.losses import Loss, mean_logit
-from calibrators.solvers.lbfgs import Minimum, warn_unless_converged
+from calibrators.solvers.lbfgs import warn_unless_converged
 from calibrators.solvers.search import How, best_run, search, with_progress
 from calibrators.solvers.temperature import fit_temperature
 from metrics.validation import InputError, check_whole
@@ -131,26 +129,22 @@ class DirichletCalibration(LinearMapCalibrator):
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         self._check_parameters()
         classes = logits.shape[1]
-        inputs, centre = self._map_inputs(logits), 0.0
-        if self.on == "logits":
-            centre = mean_logit(logits, weights)
-            inputs = inputs - centre
-        fast = inputs.to(products_type(*logits.shape))
+        centre = mean_logit(logits, weights) if self.on == "logits" else 0.0
+        inputs = self._map_inputs(logits) - centre
         strengths = {"odir": self.odir, "l2": self.l2}
         self.worse_than_temperature_ = self.fell_back_ = False
         if None in strengths.values():
             to_tune = inputs.to(products_type(len(inputs), classes, DOUBLE_TO_TUNE))
             strengths |= self._tuned(to_tune, labels, weights)
         self.odir_, self.l2_ = float(strengths["odir"] or 0), float(strengths["l2"] or 0)
-        temperature = fit_temperature(logits, labels, self.loss, weights)
-        beta, spread = temperature.beta, temperature.spread
+        begin = fit_temperature(logits, labels, self.loss, weights)
         if self.fell_back_:
-            point, self.n_evaluations_ = start_point(classes, beta, logits.device), 0
+            point, self.n_evaluations_ = start_point(classes, begin.beta, logits.device), 0
         else:
-            fit = LinearMapProblem(fast, labels, beta, spread, self.loss, weights).solve(
-                odir_weights(classes, self.odir_, self.l2_, logits.device),
-                max_iterations=self.max_iterations,
-            )
+            fast = inputs.to(products_type(*logits.shape))
+            problem = LinearMapProblem(fast, labels, begin.beta, begin.spread, self.loss, weights)
+            penalties = odir_weights(classes, self.odir_, self.l2_, logits.device)
+            fit = problem.solve(penalties, max_iterations=self.max_iterations)
             warn_unless_converged(fit, "DirichletCalibration")
             point, self.n_evaluations_ = fit.point, fit.evaluations
         self.nll_ = map_loss(inputs, labels, point, counts=weights)
@@ -170,13 +164,13 @@ class DirichletCalibration(LinearMapCalibrator):
             if getattr(self, name) is None
         }
         fixed = {name: getattr(self, name) for name in scales if name not in space}
-        fits = self._fits_to_tune_by(inputs, labels, weights)
+        fits = TuningFits(inputs, labels, weights, self.loss, self.holdout, self.seed)
         total = self.tuning_runs + 1
         counted = with_progress(fits.score, "DirichletCalibration: fits", total, self.verbose)
         score = partial(counted, **fixed)
         score(**{name: dimension.high for name, dimension in space.items()})
-        run = score, space, self.tuning_runs, self.seed, self.search
-        self.tuning_log_ = search(*run, is_over=lambda: fits.hopeless >= HOPELESS)
+        over = lambda: fits.hopeless >= HOPELESS  # noqa: E731
+        self.tuning_log_ = search(score, space, self.tuning_runs, self.seed, self.search, over)
         best = best_run(self.tuning_log_)
         self.worse_than_temperature_ = best["score"] > fits.temperature_loss * (1 + PRINTED)
         self.fell_back_ = self.fallback and best["score"] > fits.temperature_loss * FALLBACK
@@ -188,27 +182,6 @@ class DirichletCalibration(LinearMapCalibrator):
                 stacklevel=4,  # the caller of fit
             )
         return dict(best["parameters"])
-
-    def _fits_to_tune_by(
-        self, inputs: Tensor, labels: Tensor, weights: Tensor | None = None
-    ) -> TuningFits:
-        """Split the rows; a share `holdout` of their number is scored, whatever their weights."""
-        n = inputs.shape[0]
-        held = round(self.holdout * n)
-        if not 0 < held < n:
-            raise InputError(
-                f"labels: {n} points leave no hold-out of {self.holdout:g} to tune λ and μ on; "
-                "give more points, or give l2 and odir"
-            )
-        order = torch.from_numpy(np.random.default_rng(self.seed).permutation(n))
-        order = order.to(inputs.device)
-        rows = order[held:].sort()[0], order[:held].sort()[0]
-        kept, scored = (
-            (inputs[k], labels[k], None if weights is None else weights[k]) for k in rows
-        )
-        begin = fit_temperature(kept[0], kept[1], self.loss, kept[2])
-        problem = LinearMapProblem(*kept[:2], begin.beta, begin.spread, self.loss, kept[2])
-        return TuningFits(problem, *scored)
 
     def _map_inputs(self, logits: Tensor) -> Tensor:
         double = logits.double()
@@ -244,26 +217,44 @@ class TuningFits:
     As λ falls, fits begin to overfit more and more. The path ends after `HOPELESS` fits in a row
     that were given up at a loss above `EXCESS` times temperature scaling's.
 
-    `problem` has the kept rows; `inputs` [m, C], `labels` and `counts` [m] are the held-out rows
-    and their weights.
+    Of the rows `inputs` [n, C], with `labels` and `weights` [n], a share `holdout` of their number
+    is scored, whatever their weights. `seed` draws them.
     """
 
     def __init__(
-        self, problem: LinearMapProblem, inputs: Tensor, labels: Tensor, counts: Tensor | None
+        self,
+        inputs: Tensor,
+        labels: Tensor,
+        weights: Tensor | None,
+        loss: Loss,
+        holdout: float,
+        seed: int,
     ) -> None:
-        self.problem, self.counts = problem, counts
-        self.held = inputs, labels
-        self.temperature_loss = self.held_out_loss(problem.start)
-        self.limit = math.inf
-        self.hopeless = 0
+        n = inputs.shape[0]
+        held = round(holdout * n)
+        if not 0 < held < n:
+            raise InputError(
+                f"labels: {n} points leave no hold-out of {holdout:g} to tune λ and μ on; "
+                "give more points, or give l2 and odir"
+            )
+        order = torch.from_numpy(np.random.default_rng(seed).permutation(n)).to(inputs.device)
+        (x, y, counts), self.held = (
+            (inputs[k], labels[k], None if weights is None else weights[k])
+            for k in (order[held:].sort()[0], order[:held].sort()[0])
+        )
+        begin = fit_temperature(x, y, loss, counts)
+        self.problem = LinearMapProblem(x, y, begin.beta, begin.spread, loss, counts)
+        self.temperature_loss = self.held_out_loss(self.problem.start)
+        self.limit, self.hopeless = math.inf, 0
         self.earlier: deque[tuple[tuple[float, float], Tensor]] = deque(maxlen=WARM_STARTS)
 
     def held_out_loss(self, point: Tensor) -> float:
         """Return the mean loss of the held-out rows under the map `point`."""
-        return map_loss(*self.held, point, loss=self.problem.loss, counts=self.counts)
+        inputs, labels, counts = self.held
+        return map_loss(inputs, labels, point, loss=self.problem.loss, counts=counts)
 
-    def fit(self, odir: float, l2: float) -> Minimum:
-        """Return the fit with λ = `odir`, μ = `l2`."""
+    def score(self, odir: float, l2: float) -> float:
+        """Return the hold-out loss of the fit with λ = `odir`, μ = `l2`."""
         place = math.log(odir + TINY), math.log(l2 + TINY)
         start = place, self.problem.start
         begin = min(self.earlier, key=lambda fit: math.dist(fit[0], place), default=start)[1]
@@ -276,15 +267,9 @@ class TuningFits:
                 iteration > PATIENCE and self.held_out_loss(point) > self.limit
             ),
         )
-        if fit.converged:
-            self.earlier.append((place, fit.point))
-        return fit
-
-    def score(self, odir: float, l2: float) -> float:
-        """Return the hold-out loss of the fit with λ = `odir`, μ = `l2`."""
-        fit = self.fit(odir, l2)
         score = self.held_out_loss(fit.point)
         if fit.converged:
+            self.earlier.append((place, fit.point))
             self.limit = max(self.temperature_loss, min(self.limit, score))
         is_hopeless = not fit.converged and score > EXCESS * self.temperature_loss
         self.hopeless = self.hopeless + 1 if is_hopeless else 0

@@ -110,7 +110,9 @@ class ClassCurvature:
         small.diagonal(dim1=1, dim2=2).add_(1.0)
         # Inverses by triangular solves: `cholesky_inverse` takes one matrix at a time on a GPU.
         identity = torch.eye(count, dtype=torch.float64, device=small.device).expand_as(small)
-        root = _solved(torch.linalg.cholesky(small), identity)
+        lower = torch.linalg.cholesky(small)
+        with one_thread():  # the last bit would depend on the number of threads
+            root = torch.linalg.solve_triangular(lower, identity, upper=False)
         kernel = (root.mT @ root).to(self.rows.dtype)
 
         def solve(gradients: Tensor) -> Tensor:
@@ -121,12 +123,3 @@ class ClassCurvature:
             return first - correction.to(first.dtype) / diagonal
 
         return solve
-
-
-def _solved(lower: Tensor, right: Tensor) -> Tensor:
-    """Return lower⁻¹ right for small triangular matrices [C, m, m].
-
-    On one thread, because the last bit would depend on the number of threads.
-    """
-    with one_thread():
-        return torch.linalg.solve_triangular(lower, right, upper=False)

@@ -7,6 +7,7 @@ in float32 above that. The loss, the softmax and the sums over blocks of rows ar
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -49,10 +50,7 @@ def penalty_weights(
 
 
 def odir_weights(classes: int, odir: float, l2: float, device: torch.device) -> Tensor:
-    """Return the weights of ODIR (Kull et al. 2019).
-
-    They are 0 on the diagonal of W, odir / (C (C - 1)) off it, and l2 / C for each intercept.
-    """
+    """Return ODIR's weights: odir / (C (C - 1)) off the diagonal, l2 / C for each intercept."""
     return penalty_weights(classes, 0.0, odir / (classes * (classes - 1)), l2 / classes, device)
 
 
@@ -61,6 +59,7 @@ def start_point(classes: int, beta: float, device: torch.device) -> Tensor:
     return torch.eye(classes, classes + 1, dtype=torch.float64, device=device) * beta
 
 
+@dataclass(eq=False)
 class LinearMapProblem:
     """Data and starting point of a fit; the penalties come with each call of `solve`.
 
@@ -69,21 +68,18 @@ class LinearMapProblem:
     the weights of the rows, all 1 if None.
     """
 
-    def __init__(
-        self,
-        inputs: Tensor,
-        labels: Tensor,
-        beta: float,
-        spread: float,
-        loss: Loss = "nll",
-        counts: Tensor | None = None,
-    ) -> None:
-        self.inputs, self.labels, self.loss, self.counts = inputs, labels, loss, counts
-        self.curvature = ClassCurvature.at(inputs, beta, loss, counts)
-        classes = inputs.shape[1]
-        self.start = start_point(classes, beta, inputs.device)
-        self.ridge = torch.full_like(self.start, RIDGE * (spread or 1.0) ** 2)
-        self.ridge[:, classes] = RIDGE
+    inputs: Tensor
+    labels: Tensor
+    beta: float
+    spread: float
+    loss: Loss = "nll"
+    counts: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        self.curvature = ClassCurvature.at(self.inputs, self.beta, self.loss, self.counts)
+        self.start = start_point(self.inputs.shape[1], self.beta, self.inputs.device)
+        self.ridge = torch.full_like(self.start, RIDGE * (self.spread or 1.0) ** 2)
+        self.ridge[:, -1] = RIDGE
 
     def solve(
         self,
@@ -100,9 +96,8 @@ class LinearMapProblem:
         """
 
         def objective(point: Tensor) -> tuple[float, Tensor]:
-            gradient = torch.empty_like(point)
-            data = self.inputs, self.labels, point, gradient
-            loss = map_loss(*data, loss=self.loss, counts=self.counts)
+            data, gradient = (self.inputs, self.labels, point), torch.empty_like(point)
+            loss = map_loss(*data, gradient, loss=self.loss, counts=self.counts)
             away = point - self.start
             pull, ridge = weights * away, self.ridge * away
             penalty = dot(pull, away) + 0.5 * dot(ridge, away)

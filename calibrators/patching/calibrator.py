@@ -87,21 +87,18 @@ class UtilityPatching(Patching):
     start: PaperStart = "softmax"
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
-        self._check_options()
-        start, probabilities = fit_start(self.start, logits, labels, self.seed)
-        chosen = self._tuned(probabilities, labels)
-        self.step_size_, self.step_limit_ = chosen["step_size"], chosen["steps"]
-        self.sampled_ = chosen["sampled"]
-        state = PatchedForecast(probabilities, labels)
-        self._patch(start, self._run(self.step_size_, self.sampled_, state), self.step_limit_)
-
-    def _check_options(self) -> None:
         self._check_shared({"steps": 0, "max_steps": 1, "tuning_runs": 1, "sampled_count": 0})
         for name in ("holdout", "armijo"):
             if not 0 < getattr(self, name) < 1:
                 raise InputError(f"{name}: {getattr(self, name)}, expected a share between 0 and 1")
         if self.step_size is not None and not self.step_size > 0:
             raise InputError(f"step_size: {self.step_size}, expected a positive number")
+        start, probabilities = fit_start(self.start, logits, labels, self.seed)
+        chosen = self._tuned(probabilities, labels)
+        self.step_size_, self.step_limit_ = chosen["step_size"], chosen["steps"]
+        self.sampled_ = chosen["sampled"]
+        state = PatchedForecast(probabilities, labels)
+        self._patch(start, self._run(self.step_size_, self.sampled_, state), self.step_limit_)
 
     def _run(self, step_size: float, sampled: bool, state: PatchedForecast) -> Algorithm1:
         auditor = self._auditor(state, self.sampled_count if sampled else 0)
@@ -118,29 +115,17 @@ class UtilityPatching(Patching):
         return ProjectedDescent(size, self.armijo, self.line_search == "theory")
 
     def _tuned(self, probabilities: Tensor, labels: Tensor) -> dict[str, Any]:
-        """Return step_size, steps and sampled; those left at None are the hold-out's best."""
-        fixed = {"step_size": self.step_size, "steps": self.steps, "sampled": self.sampled}
+        """Return step_size, steps and sampled; those left at None are the hold-out's best.
+
+        Each pair of step size and sampling has a run, up to the largest `steps` to try.
+        """
+        fixed = {name: getattr(self, name) for name in ("step_size", "steps", "sampled")}
         if self.line_search == "theory":
             fixed["step_size"] = math.nan  # theory's η does not depend on it
         if not self.standard:
             fixed["sampled"] = False  # only the user's utilities are audited
-        free = [name for name, value in fixed.items() if value is None]
-        if not free:
+        if None not in fixed.values():
             return fixed
-        runs = self._runs_to_score(fixed)
-        settings = sum(len(run.limits) for run in runs)
-        score = with_progress(self._score, "UtilityPatching: settings", settings, self.verbose)
-        hold_out = self.holdout, self.seed, self._run, score
-        HoldOut(probabilities, labels, *hold_out).race(runs)
-        self.tuning_log_ = [
-            {**tried, "parameters": {name: tried["parameters"][name] for name in free}}
-            for run in runs
-            for tried in run.log
-        ]
-        return {**fixed, **best_run(self.tuning_log_)["parameters"]}
-
-    def _runs_to_score(self, fixed: dict[str, Any]) -> list[TuningRun]:
-        """Return a run for each pair of step size and sampling, up to its largest `steps`."""
         from skopt.space import Categorical  # imported only for tuning, because it takes a second
 
         limits = list(range(SCORED_EVERY, self.max_steps + 1, SCORED_EVERY)) or [self.max_steps]
@@ -154,4 +139,13 @@ class UtilityPatching(Patching):
             steps = [s["steps"] for s in settings if (s["step_size"], s["sampled"]) == pair]
             if steps:
                 runs.append(TuningRun(*pair, [k for k in scored if k <= max(steps)]))
-        return runs
+        total = sum(len(run.limits) for run in runs)
+        score = with_progress(self._score, "UtilityPatching: settings", total, self.verbose)
+        hold_out = self.holdout, self.seed, self._run, score
+        HoldOut(probabilities, labels, *hold_out).race(runs)
+        self.tuning_log_ = [
+            {**tried, "parameters": {name: tried["parameters"][name] for name in free}}
+            for run in runs
+            for tried in run.log
+        ]
+        return {**fixed, **best_run(self.tuning_log_)["parameters"]}

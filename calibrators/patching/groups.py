@@ -85,7 +85,7 @@ def group_patches(
     folds = []
     for kept, held in folds_of(labels, seed):
         run = GroupRun(p[kept], labels[kept], names[kept.numpy()], begin)
-        folds.append((run, held, p[held].clone()))
+        folds.append((run, held, p[held]))
     losses = labels.new_empty((0, len(labels)), dtype=torch.float64)
     moved = True
     while moved:

@@ -16,9 +16,10 @@ from calibrators.base import Calibrator
 from calibrators.losses import residuals
 from calibrators.modules import log_mixture, order_of
 from calibrators.patching.tuning import FOLDS, folds_of
-from calibrators.pooled.features import TIED, Features
 from calibrators.pooled.maps import (
+    TIED,
     Data,
+    Features,
     MapPoint,
     identity,
     preconditioner_b,

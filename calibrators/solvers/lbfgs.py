@@ -11,13 +11,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from typing import NamedTuple
 
 import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 Objective = Callable[[Tensor], tuple[float, Tensor]]
+Pair = tuple[Tensor, Tensor, float]  # a step, the gradient's change along it, and their product
 ARMIJO, CURVATURE = 1e-4, 0.9
 LINE_SEARCH_STEPS = 12
 ROUNDING = 1e-13
@@ -50,36 +50,27 @@ class Minimum:
     converged: bool
 
 
-class _Pair(NamedTuple):
-    """A step, the gradient's change along it, and their product."""
-
-    step: Tensor
-    change: Tensor
-    curvature: float
-
-
 def dot(a: Tensor, b: Tensor) -> float:
     """Return the sum of a · b, row by row, because torch.sum depends on the number of threads."""
     return float(torch.linalg.vecdot(a, b).sum())
 
 
 def _direction(
-    gradient: Tensor, pairs: deque[_Pair], precondition: Callable[[Tensor], Tensor]
+    gradient: Tensor, pairs: deque[Pair], precondition: Callable[[Tensor], Tensor]
 ) -> Tensor:
     """Return -H⁻¹ gradient by the two-loop recursion."""
     direction = -gradient
     weights = []
-    for pair in reversed(pairs):
-        weight = dot(pair.step, direction) / pair.curvature
-        weights.append(weight)
-        direction.sub_(pair.change, alpha=weight)
+    for step, change, curvature in reversed(pairs):
+        weights.append(dot(step, direction) / curvature)
+        direction.sub_(change, alpha=weights[-1])
     if not pairs:
         return precondition(direction[None])[0]
-    last = pairs[-1]
-    solved, change = precondition(torch.stack([direction, last.change]))
-    direction = solved * (last.curvature / dot(last.change, change))
-    for pair, weight in zip(pairs, reversed(weights), strict=True):
-        direction.add_(pair.step, alpha=weight - dot(pair.change, direction) / pair.curvature)
+    _, change, curvature = pairs[-1]
+    solved, solved_change = precondition(torch.stack([direction, change]))
+    direction = solved * (curvature / dot(change, solved_change))
+    for (step, change, curvature), weight in zip(pairs, reversed(weights), strict=True):
+        direction.add_(step, alpha=weight - dot(change, direction) / curvature)
     return direction
 
 
@@ -136,7 +127,7 @@ def minimize(
 
     point = start.clone()
     value, gradient = counted(point)
-    pairs: deque[_Pair] = deque(maxlen=max(10, min(PAIRS, PAIRED // start.numel())))
+    pairs: deque[Pair] = deque(maxlen=max(10, min(PAIRS, PAIRED // start.numel())))
     decrement, iteration, given_up, enough = float("inf"), 0, False, tolerance
     while iteration < max_iterations:
         direction = _direction(gradient, pairs, precondition)
@@ -164,7 +155,7 @@ def minimize(
         gradient = new_gradient
         curvature = length * dot(direction, change)
         if curvature > 0:  # pragma: no branch - the line search ensures it, except for rounding
-            pairs.append(_Pair(direction.mul_(length), change, curvature))
+            pairs.append((direction.mul_(length), change, curvature))
     converged = 0 <= decrement <= max(enough, ACCEPTED) and not given_up
     return Minimum(point, decrement, iteration, next(calls), converged)
 

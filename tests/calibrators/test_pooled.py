@@ -9,9 +9,13 @@ from scipy.optimize import approx_fprime
 from scipy.special import log_softmax
 
 from calibrators import TemperatureScaling
-from calibrators.pooled.features import BIASES, COUNT, KNOTS, PLACES, Features
 from calibrators.pooled.maps import (
+    BIASES,
+    COUNT,
+    KNOTS,
+    PLACES,
     Data,
+    Features,
     MapPoint,
     identity,
     penalties,
