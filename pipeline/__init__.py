@@ -12,10 +12,8 @@ from pathlib import Path
 is_script = Path(sys.argv[0]).absolute().parent.name == "scripts"
 is_stage = sys.argv[:1] == ["-m"] and "pipeline.repro" not in sys.orig_argv
 if (is_script or is_stage) and not find_spec("hydra"):
-    sys.exit(
-        "error: this Python has not the project's packages; run 'make setup' once, then "
-        "'source .venv/bin/activate'"
-    )
+    fix = "run 'make setup' once, then 'source .venv/bin/activate'"
+    sys.exit(f"error: this Python has not the project's packages; {fix}")
 
 # torch's and NumPy's threads busy-wait after each matrix product and would occupy the cores that
 # the compiled kernels use next. These shorten the wait; both are read when the libraries load.

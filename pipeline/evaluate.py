@@ -40,28 +40,19 @@ def run_evaluate(units: Sequence[Unit]) -> None:
     ready, failures = [unit for unit in units if fit_task(unit).is_current()], []
     if count := len(units) - len(ready):
         first = next(unit for unit in units if unit not in ready)
-        failures.append(
-            f"{first}{f' and {count - 1} more' if count > 1 else ''}: not fitted with these "
-            "settings and this code; run python -m pipeline.fit with the same arguments first"
-        )
+        told = "not fitted with these settings and this code"
+        fix = "run python -m pipeline.fit with the same arguments first"
+        failures.append(f"{first}{f' and {count - 1} more' if count > 1 else ''}: {told}; {fix}")
     try:
         run_tasks("evaluate", [evaluate_task(unit) for unit in ready])
     except UnitsFailed as error:
         failures.append(str(error))
-    by_benchmark: dict[str, dict[str, Unit]] = {}
-    for unit in ready:
-        by_benchmark.setdefault(unit.benchmark, {})[unit.calibrator] = unit
-    for of_calibrators in by_benchmark.values():
-        all_splits = [
-            replace(unit, split=split)
-            for unit in of_calibrators.values()
-            for split in range(unit.settings.splits.count)
-        ]
+    for name in dict.fromkeys(unit.benchmark for unit in ready):
+        pairs = {unit.calibrator: unit for unit in ready if unit.benchmark == name}.values()
+        every = [replace(u, split=k) for u in pairs for k in range(u.settings.splits.count)]
         # Old scores may still be those of an old fit.
-        current = [
-            u for u in all_splits if fit_task(u).is_current() and evaluate_task(u).is_current()
-        ]
-        if current:
+        fitted = [unit for unit in every if fit_task(unit).is_current()]
+        if current := [unit for unit in fitted if evaluate_task(unit).is_current()]:
             _write_scores(current)
     if failures:
         raise UnitsFailed("; ".join(failures))

@@ -28,10 +28,7 @@ def main(config: DictConfig) -> None:
 
 
 def run_fit(units: Sequence[Unit]) -> None:
-    """Fit every unit that is not up to date, and say where fits of another seed are replaced.
-
-    UnitsFailed names those that failed, after all others are done.
-    """
+    """Fit what is not up to date; UnitsFailed names what failed, after all others are done."""
     require_logits(unit.settings for unit in units)
     said: set[str] = set()
     for unit in units:
@@ -39,10 +36,8 @@ def run_fit(units: Sequence[Unit]) -> None:
         held = record["splits"]["seed"] if record else seed
         if held != seed and unit.benchmark not in said:
             said.add(unit.benchmark)
-            say(
-                f"{unit.benchmark}: fits of seed {held} are replaced by those of seed {seed}; "
-                "give each seed its own paths.data and paths.results to keep both"
-            )
+            told = f"{unit.benchmark}: fits of seed {held} are replaced by those of seed {seed}"
+            say(f"{told}; give each seed its own paths.data and paths.results to keep both")
     run_tasks("fit", [fit_task(unit) for unit in units])
 
 

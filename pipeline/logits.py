@@ -48,10 +48,7 @@ def main(config: DictConfig) -> None:
 
 
 def run_logits(settings: Sequence[Settings]) -> None:
-    """Make the logits of each benchmark that is not up to date.
-
-    UnitsFailed names those that failed, after all others are done.
-    """
+    """Make the logits that are not up to date; UnitsFailed names those that failed, at the end."""
     for each in settings:
         # A file of word vectors is checked at once, before images are counted and large files are
         # read. One that went away after the logits were made is not missed.
@@ -87,10 +84,7 @@ def logits_task(settings: Settings) -> Task:
 
 
 def _inputs_of(entry: Target | None, held: Record) -> Record:
-    """What a `_target_` makes its answer from, and `made_from`, a digest of it and of its code.
-
-    `held`: the `files` of the answer that lies there.
-    """
+    """What a `_target_` makes its answer from, with a digest; `held`: `files` of an old answer."""
     if entry is None:
         return {"made_from": "", "files": {}}
     inputs = inputs_of(entry, held)
@@ -125,10 +119,9 @@ def _made(
 
 def _check_size(similarity: Any, classes: int | None) -> None:
     if classes is not None and len(similarity) != classes:
-        raise UsageError(
-            f"benchmark.similarity: it is of {len(similarity)} classes, the logits are of "
-            f"{classes}; correct its class_names or path, or set benchmark.similarity=null"
-        )
+        told = f"it is of {len(similarity)} classes, the logits are of {classes}"
+        fix = "correct its class_names or path, or set benchmark.similarity=null"
+        raise UsageError(f"benchmark.similarity: {told}; {fix}")
 
 
 def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], Record]:
@@ -221,8 +214,7 @@ def require_logits(settings: Iterable[Settings]) -> None:
     """Check that each benchmark has logits, as they lie; take ready-made ones where it has none.
 
     No later stage runs a source: it needs neither the images nor their settings. InputError: a
-    metric of a benchmark does not exist. UnitsFailed says which logits are absent, and how to make
-    them.
+    benchmark's metric does not exist. UnitsFailed: which logits are absent, and how to make them.
     """
     absent = []
     for name, each in {each.benchmark.name: each for each in settings}.items():
@@ -243,10 +235,8 @@ def require_logits(settings: Iterable[Settings]) -> None:
         else:
             absent.append(name)
     if absent:
-        raise UnitsFailed(
-            f"no logits, or damaged ones, of {', '.join(absent)}; run python -m pipeline.logits "
-            "with the same arguments first"
-        )
+        fix = "run python -m pipeline.logits with the same arguments first"
+        raise UnitsFailed(f"no logits, or damaged ones, of {', '.join(absent)}; {fix}")
 
 
 if __name__ == "__main__":

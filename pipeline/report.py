@@ -105,10 +105,9 @@ def table_specs(settings: Settings, stem: str) -> list[TableSpec]:
     """The tables of one benchmark: the main table, and Table 1 if the paper prints it there."""
     benchmark, look = settings.benchmark, settings.tables
     title, columns, printed = benchmark.title, columns_of(settings), comparison.printed_values()
-    whole, short = (
-        tuple(dict.fromkeys(printed[printed["table"] == f"{benchmark.paper_key}{end}"]["metric"]))
-        for end in ("", comparison.TABLE_ONE_SUFFIX)
-    )
+    ends = "", comparison.TABLE_ONE_SUFFIX
+    of_table = [printed["table"] == f"{benchmark.paper_key}{end}" for end in ends]
+    whole, short = (tuple(printed["metric"][rows].unique()) for rows in of_table)
     specs = [TableSpec(stem, title, (look == "paper" and whole) or columns, look=look)]
     if short:
         name, title = f"{stem}{comparison.TABLE_ONE_SUFFIX}", f"{title} (Table 1)"

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import NamedTuple
 
 from omegaconf import DictConfig
 from rich.table import Table
@@ -29,14 +28,6 @@ PARAMETERS = CONF.parent / "params.yaml"
 STATES = DONE, MISSING, STALE, FAILED = ("done", "missing", "stale", "failed")
 
 
-class State(NamedTuple):
-    """The state of one unit: one of STATES, and the reason."""
-
-    unit: Unit
-    name: str
-    why: str
-
-
 def with_parameters(arguments: Sequence[str]) -> list[str]:
     """The arguments, after params.yaml's unless they choose a suite, preset or benchmark."""
     given = {argument.partition("=")[0] for argument in arguments}
@@ -51,19 +42,19 @@ def main(config: DictConfig) -> None:
     table = Table("benchmark", "calibrator")
     for heading in STATES:
         table.add_column(heading, justify="right")
-    counts = Counter((state.unit.benchmark, state.unit.calibrator, state.name) for state in found)
+    counts = Counter((unit.benchmark, unit.calibrator, state) for unit, state, _ in found)
     for pair in dict.fromkeys(key[:2] for key in counts):
         table.add_row(*pair, *(str(counts[*pair, name]) for name in STATES))
     console.print(table)
-    reasons = Counter((state.name, state.why) for state in found).most_common()
     for name in (MISSING, STALE, FAILED):
-        for (_, why), count in (reason for reason in reasons if reason[0][0] == name):
+        reasons = Counter(why for _, state, why in found if state == name)
+        for why, count in reasons.most_common():
             say(f"{name}: {count} units ({why})")
-    say(f"{sum(state.name == DONE for state in found)} of {len(found)} units are done")
+    say(f"{sum(state == DONE for _, state, _ in found)} of {len(found)} units are done")
 
 
-def states(units: Sequence[Unit]) -> list[State]:
-    """The state of every unit, by the keys that the stages themselves use."""
+def states(units: Sequence[Unit]) -> list[tuple[Unit, str, str]]:
+    """Each unit with its state, one of STATES, by the stages' own keys, and the reason."""
     runs = []
     for path in (units[0].settings.paths.data / "log").glob("*.jsonl"):
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -71,19 +62,15 @@ def states(units: Sequence[Unit]) -> list[State]:
                 runs.append(json.loads(line))
     # Of each unit that of the last attempt, which is "" where it succeeded.
     errors = {run["unit"]: run["error"] for run in sorted(runs, key=lambda run: run["finished"])}
-    logits = {
-        name: _not_done(logits_task(settings), "no logits", errors)
-        for name, settings in {unit.benchmark: unit.settings for unit in units}.items()
-    }
+    logits: dict[str, tuple[str, str] | None] = {}
     found = []
     for unit in units:
-        state = (
-            logits[unit.benchmark]
-            or _not_done(fit_task(unit), "not fitted", errors)
-            or _not_done(evaluate_task(unit), "not evaluated", errors)
-            or (DONE, "")
-        )
-        found.append(State(unit, *state))
+        if unit.benchmark not in logits:
+            state = _not_done(logits_task(unit.settings), "no logits", errors)
+            logits[unit.benchmark] = state
+        state = logits[unit.benchmark] or _not_done(fit_task(unit), "not fitted", errors)
+        state = state or _not_done(evaluate_task(unit), "not evaluated", errors)
+        found.append((unit, *(state or (DONE, ""))))
     return found
 
 

@@ -32,10 +32,8 @@ def main(config: DictConfig) -> None:
     if not failed:
         failed = [stage for stage in ("evaluate", "report") if _run(stage, *here)]
     if failed:
-        raise UnitsFailed(
-            f"sweep: jobs of {', '.join(failed)} failed; python -m pipeline.status says what is "
-            "missing, and the same command makes it"
-        )
+        fix = "python -m pipeline.status says what is missing, and the same command makes it"
+        raise UnitsFailed(f"sweep: jobs of {', '.join(failed)} failed; {fix}")
 
 
 def _run(stage: str, *arguments: str) -> int:

@@ -87,10 +87,7 @@ def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
 
 @contextmanager
 def user_errors_in_one_line() -> Iterator[None]:
-    """End the program with one line and an exit code (see `command`) for errors of the user.
-
-    A warning is one line, too, and the program continues.
-    """
+    """End with one line and an exit code (`command`) for a user's error; a warning is a line."""
     # Schedulers send SIGTERM before they kill. No `except Exception` catches SystemExit.
     before = signal.signal(signal.SIGTERM, lambda *_: _end("terminated", 143))
     for stream in (sys.stdout, sys.stderr):  # a terminal that knows no ± or × shows ? instead

@@ -21,8 +21,7 @@ LIBRARIES = (
 CONTROL_GROUPS = Path("/sys/fs/cgroup")  # they limit the memory of containers and of Slurm's jobs
 OUTPUTS = ("data", "results", *(f"data/{stage}" for stage in ("logits", "fits", "scores")))
 OUT_OF_MEMORY = re.compile(
-    "out of memory|can't allocate memory|not enough memory|ALLOC_FAILED|ALLOCATION_FAILED"
-    "|CUBLAS_STATUS_NOT_INITIALIZED"
+    "(out of|not enough|can't allocate) memory|ALLOC(ATION)?_FAILED|CUBLAS_STATUS_NOT_INITIALIZED"
 )
 """In torch's errors where memory is short. The last one: cuBLAS got no workspace."""
 
@@ -35,8 +34,7 @@ def device_name(device: str, auto: str = "cpu") -> str:
     """The device to compute on.
 
     Where there is a GPU, the device auto becomes the argument `auto`: cuda for forward passes. Fits
-    and scores launch very many small kernels and stay on the CPU. MissingDevice: there is no such
-    GPU.
+    and scores launch very many small kernels and stay on the CPU. MissingDevice: no such GPU.
     """
     if device == "cpu" or (device, auto) == ("auto", "cpu"):  # no need to load torch
         return "cpu"
@@ -45,10 +43,8 @@ def device_name(device: str, auto: str = "cpu") -> str:
     if device == "auto":
         return auto if torch.cuda.is_available() else "cpu"
     if not torch.cuda.is_available():
-        raise MissingDevice(
-            f"device={device}: torch {torch.__version__} sees no CUDA GPU; "
-            "set device=cpu, or install a CUDA build of torch on a machine with a GPU"
-        )
+        fix = "set device=cpu, or install a CUDA build of torch on a machine with a GPU"
+        raise MissingDevice(f"device={device}: torch {torch.__version__} sees no CUDA GPU; {fix}")
     index, count = int(device.partition(":")[2] or 0), torch.cuda.device_count()
     if index >= count:
         raise MissingDevice(f"device={device}: there are {count} GPUs, numbered from cuda:0")

@@ -88,10 +88,9 @@ def run_tasks(title: str, tasks: Sequence[Task], one_by_one: bool = False) -> No
         say(f"warning: {line}")
     failed = [outcome for outcome in outcomes if outcome.state == "failed"]
     made = sum(outcome.state == "made" for outcome in outcomes)
-    say(
-        f"{title}: {made} made, {len(failed)} failed, {len(tasks) - made - len(failed)} up to "
-        f"date; {time.perf_counter() - began:.1f} s"
-    )
+    others, seconds = len(tasks) - made - len(failed), time.perf_counter() - began
+    told = f"{made} made, {len(failed)} failed, {others} up to date; {seconds:.1f} s"
+    say(f"{title}: {told}")
     if failed:
         for text in {NUMBER.sub("", o.error): o.traceback for o in reversed(failed)}.values():
             if text:

@@ -60,10 +60,8 @@ def settings_in(path: Path) -> dict[str, str]:
         values = {"suite": suite["name"], "seed": held["seed"], "tuning": held["tuning"]}
         lists = {key: suite[key] for key in ("benchmarks", "calibrators", "dynamics")}
     except (KeyError, TypeError, AttributeError) as error:
-        raise UsageError(
-            f"{path}: not the parameters of dvc.yaml ({error}); git checkout {path.name} brings "
-            "them back"
-        ) from error
+        fix = f"git checkout {path.name} brings them back"
+        raise UsageError(f"{path}: not the parameters of dvc.yaml ({error}); {fix}") from error
     file = CONF / "suite" / f"{suite['name']}.yaml"
     usual = _loaded(CONF / "shared/calibrators.yaml") | (_loaded(file) if file.is_file() else {})
     for key, chosen in lists.items():
@@ -80,10 +78,7 @@ def quoted(text: Any) -> str:
 
 
 def place(name: str, default: str | None = None) -> str | None:
-    """Where the data `name` lie: the variable of this name in capitals, or LOCAL, or `default`.
-
-    It is the resolver `place` of the configuration.
-    """
+    """A resolver: where the data `name` lie, by the variable NAME, LOCAL or `default`."""
     held = _loaded(LOCAL) if LOCAL.is_file() else {}
     known = [*_loaded(CONF / "config.yaml")["sources"], "precomputed"] if held else []
     if unknown := [key for key in held if key not in known]:

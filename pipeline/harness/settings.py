@@ -1,8 +1,7 @@
 """The composed configuration with types, so that a misspelt key is found by mypy.
 
 Each class is one group of conf/ (conf/benchmark and so on), whose files say what the values mean.
-What is handed on to a calibrator, a source or a metric stays a dictionary, because its keys are
-arguments of that target.
+What goes to a calibrator, a source or a metric stays a dictionary: its keys are their arguments.
 """
 
 from dataclasses import dataclass

@@ -22,18 +22,11 @@ from pipeline.harness.settings import Settings
 OmegaConf.register_new_resolver("place", place, replace=True)
 
 
-def store_calarena() -> None:
-    """Make a benchmark of each name `calarena_<dataset>_<model>` in CalArena's suite."""
-    for name in OmegaConf.load(CONF / "suite" / "calarena.yaml").benchmarks:
-        prefix, _, experiment = name.partition("_")
-        dataset, _, model = experiment.partition("_")
-        if prefix == "calarena" and model:
-            source = {"dataset": dataset, "model": model}
-            entry = {"defaults": ["calarena", "_self_"], "source": source}
-            ConfigStore.instance().store(name=name, node=entry, group="benchmark")
-
-
-store_calarena()
+# A benchmark of each name `calarena_<dataset>_<model>` in CalArena's suite.
+for _name in OmegaConf.load(CONF / "suite" / "calarena.yaml").benchmarks:
+    if _found := re.fullmatch(r"calarena_(?P<dataset>[^_]*)_(?P<model>.+)", _name):
+        _entry = {"defaults": ["calarena", "_self_"], "source": _found.groupdict()}
+        ConfigStore.instance().store(name=_name, node=_entry, group="benchmark")
 FILE_NAME = (r"[\w-][\w .+-]*", "letters, digits, - _ . + and spaces; it becomes a file's name")
 DEVICE = (r"auto|cpu|cuda(:\d+)?", "auto, cpu, cuda or cuda:<k>")
 SEED = (r"\d{1,9}", "a whole number from 0 to 999999999")
@@ -102,17 +95,13 @@ class Request:
             chosen = hydra.runtime.choices.get(group)
             listed = [chosen] if chosen else config.suite[f"{group}s"]
             if isinstance(listed, str) or not listed:
-                raise UsageError(
-                    f"suite.{group}s={listed}: expected a list of names, such as "
-                    f"[{listed or example}]"
-                )
+                such = f"expected a list of names, such as [{listed or example}]"
+                raise UsageError(f"suite.{group}s={listed}: {such}")
             names.append(tuple(dict.fromkeys(listed)))  # each once: a unit has one file
         splits, count = tuple(range(config.splits.count)), config.splits.count
         if config.split is not None and config.split not in splits:
-            raise UsageError(
-                f"split={config.split}: expected a number from 0 to {count - 1} "
-                f"(splits.count={count}), or leave it out for all"
-            )
+            known = f"expected a number from 0 to {count - 1} (splits.count={count})"
+            raise UsageError(f"split={config.split}: {known}, or leave it out for all")
         others = tuple(
             text
             for text in hydra.overrides.task  # perhaps with + or ~ before them
@@ -159,11 +148,7 @@ def units_of(settings: Settings, calibrator: str, splits: Sequence[int]) -> list
 
 
 def composed(overrides: Sequence[str]) -> DictConfig:
-    """The configuration under conf/ with `overrides`, inside or outside a Hydra program.
-
-    How a calibrator is shown is left out (`pipeline.reporting.names` reads it): its class does not
-    take it.
-    """
+    """The configuration under conf/ with `overrides`, without how a calibrator is shown."""
     known = GlobalHydra.instance().is_initialized()
     with nullcontext() if known else initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose("config", list(overrides))
@@ -176,10 +161,7 @@ def composed(overrides: Sequence[str]) -> DictConfig:
 
 
 def resolved(config: DictConfig) -> Settings:
-    """`config` as checked plain values.
-
-    UsageError: a setting has a value of another kind, or does not exist.
-    """
+    """`config` as plain values; UsageError: one is of another kind, or of no known setting."""
     _check(config)
     kinds = OmegaConf.structured(Settings)
     for node in (kinds, *(kinds._get_node(key) for key in kinds)):  # frozen, until it is an object

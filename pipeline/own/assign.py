@@ -113,8 +113,7 @@ def assigned(
     """The labelled points of a file, or of two, of which the second has the test points.
 
     `contents` is what `pipeline.own.read.read` found in each of `paths`; `mistakes` gets what does
-    not keep the rest from being checked. InputError: something is missing, or could mean two
-    things.
+    not keep the rest from being checked. InputError: something is missing or has two meanings.
     """
     advice = _advice_on_clusters(paths[0], contents[0], choices)
     names = dict.fromkeys(
@@ -134,10 +133,7 @@ def assigned(
 
 
 def without_ignored(contents: Sequence[Held], ignore: str | None) -> list[Held]:
-    """Columns or arrays by name, without what --ignore names: whatever it would have been.
-
-    InputError: no table has such a column. Other arrays of an npz have not even been read.
-    """
+    """What --ignore leaves of tables and arrays; InputError: no table has such a column."""
     names = list(dict.fromkeys(name for held in contents for name in held))
     option = None if all(map(are_arrays, contents)) else "--ignore"
     gone = matching(ignore or "", names, option)
@@ -167,9 +163,8 @@ def _joined(path: Path, contents: Sequence[Held], choices: Choices) -> tuple[lis
     is_alike = are_arrays(first) == are_arrays(second)
     if not is_alike or set(names) != set(others):
         what, odd = "columns or arrays" if is_alike else "form", sorted({*names} ^ {*others})
-        raise InputError(
-            f"not the same {what} as in {path} ({some_of(odd)}); give both in one form"
-        )
+        told = f"not the same {what} as in {path} ({some_of(odd)})"
+        raise InputError(f"{told}; give both in one form")
     label = _roles(names, choices, [])["labels"]
     held: Held = {}
     for name in names:
@@ -218,10 +213,9 @@ def _roles(names: Sequence[str], choices: Choices, notes: list[str]) -> dict[str
         labels = [name for name in names if name.lower() in LIKE_LABELS]
         notes += [f"`{name}` is taken for the labels" for name in labels]
     if not labels:
-        raise InputError(
-            f"no `label` or `labels` (there are {some_of(names)}); name the labels so; the "
-            "first line of a table must name its columns: label, then one per class"
-        )
+        fix = "the first line of a table must name its columns: label, then one per class"
+        there = f"there are {some_of(names)}"
+        raise InputError(f"no `label` or `labels` ({there}); name the labels so; {fix}")
     if len(labels) > 1:
         told = " and ".join(f"`{name}`" for name in labels)
         raise InputError(f"{told} could be the labels; keep one")
@@ -270,10 +264,8 @@ def _of_arrays(arrays: Held, labels: Labels, choices: Choices, kind: str | None)
     if matrix.ndim not in (1, 2) or not matrix.size:
         check_logits(matrix, name)
     if matrix.ndim == 2 and matrix.shape[0] != matrix.shape[1] == n and not labels.are_known:
-        raise InputError(
-            f"{name}: {list(matrix.shape)} for {n} labels, which looks transposed; give one row "
-            "per point"
-        )
+        told = f"{list(matrix.shape)} for {n} labels, which looks transposed"
+        raise InputError(f"{name}: {told}; give one row per point")
     single = 1 if matrix.ndim == 1 or matrix.shape[1] == 1 else None
     columns, names, notes = 2 if single else matrix.shape[1], None, list[str]()
     if choices.classes is not None:

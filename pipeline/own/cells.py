@@ -112,8 +112,7 @@ class Labels(NamedTuple):
 def distinct_labels(values: Any, field: str, mistakes: list[str]) -> Labels:
     """The labels [n] of any kind: text, whole or other numbers, booleans.
 
-    Missing labels go to `mistakes`, and are replaced by another one. InputError: they are no
-    labels, or not [n].
+    Missing labels go to `mistakes` and get another value. InputError: these are no labels [n].
     """
     plain = _decoded(values)
     if plain.ndim == 2 and plain.shape[1] == 1:
@@ -133,11 +132,10 @@ def distinct_labels(values: Any, field: str, mistakes: list[str]) -> Labels:
     if is_text:
         plain = text_of(plain, len(plain), field)
     different, places = np.unique(plain, return_inverse=True)
-    is_number = plain.dtype.kind in "iuf"
-    texts = [
-        str(int(value)) if is_number and value == int(value) else str(value)
-        for value in different.tolist()
-    ]
+    if plain.dtype.kind in "iuf":
+        texts = [str(int(v)) if v == int(v) else str(v) for v in different.tolist()]
+    else:
+        texts = list(map(str, different.tolist()))
     return Labels(texts, places, is_text)
 
 
@@ -232,18 +230,14 @@ def arrays_of(held: Held) -> Held:
 def _matrix(name: str, column: pd.Series[Any]) -> NDArray[Any]:
     """A column of lists of one length as an array; `null` in JSON becomes NaN."""
     if isinstance(column.iloc[0], dict):
-        raise InputError(
-            f"column `{name}` holds objects; write a list, or a column per class "
-            "(pandas.json_normalize)"
-        )
+        fix = "write a list, or a column per class (pandas.json_normalize)"
+        raise InputError(f"column `{name}` holds objects; {fix}")
     lengths = [len(cell) if isinstance(cell, LISTS) else 0 for cell in column]
     row = next((row for row, length in enumerate(lengths) if length != lengths[0]), None)
     if row is not None:
         fill = "-inf" if kind_of(name) == "logits" else "0"
-        raise InputError(
-            f"column `{name}` has {lengths[row]} entries in row {row}, {lengths[0]} in row 0; give "
-            f"one per class (pad with {fill} the impossible)"
-        )
+        told = f"column `{name}` has {lengths[row]} entries in row {row}, {lengths[0]} in row 0"
+        raise InputError(f"{told}; give one per class (pad with {fill} the impossible)")
     matrix = np.array(column.tolist())
     if matrix.dtype.kind in "OU":
         with suppress(TypeError, ValueError):
@@ -256,10 +250,9 @@ def _one_list(name: str, column: pd.Series[Any]) -> NDArray[Any]:
     cells = [str(list(cell)) if isinstance(cell, LISTS) else "" for cell in column]
     if isinstance(column.iloc[0], dict) or "" in cells or len(set(cells)) > 1:
         row = next((row for row, cell in enumerate(cells) if cell != cells[0]), 0)
-        raise InputError(
-            f"column `{name}`: row {row} holds no list, or another one than row 0; give the same "
-            "list in every row, one name per column of the answers"
-        )
+        told = f"row {row} holds no list, or another one than row 0"
+        fix = "give the same list in every row, one name per column of the answers"
+        raise InputError(f"column `{name}`: {told}; {fix}")
     return np.array(list(column.iloc[0]))
 
 

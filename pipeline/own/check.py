@@ -58,10 +58,8 @@ def checked(given: Given, values: str, mistakes: list[str]) -> Given:
 def _groups(values: Any, n: int) -> NDArray[np.str_]:
     names = text_of(values, n, "groups")
     if (count := len(np.unique(names))) > MOST_GROUPS:
-        raise InputError(
-            f"groups: {count} different names for {n} rows, at most {MOST_GROUPS}; give the group "
-            "that a point belongs to, not its number"
-        )
+        told = f"groups: {count} different names for {n} rows, at most {MOST_GROUPS}"
+        raise InputError(f"{told}; give the group that a point belongs to, not its number")
     return names
 
 
@@ -105,10 +103,7 @@ def _refuse_pairwise(matrix: NDArray[Any], labels: NDArray[Any]) -> None:
 
 
 def _notes(given: Given, names: list[str]) -> list[str]:
-    """Notes on absent and impossible classes, and if guessing would be right more often.
-
-    InputError: all points are of one class, or a calibration point is of an impossible one.
-    """
+    """Notes on absent and impossible classes, and if guessing would be right more often."""
     matrix, labels = given.matrix, given.labels
     n, classes = matrix.shape
     counts = np.bincount(labels, minlength=classes)
@@ -117,10 +112,8 @@ def _notes(given: Given, names: list[str]) -> list[str]:
         raise InputError(f"labels: all {n} are {only}; give points of at least two classes")
     notes = []
     if not counts.all():
-        absent = some_of([names[k] for k in np.flatnonzero(counts == 0)])
-        notes.append(
-            f"no point's label is {absent}; what is no class must not be among the columns"
-        )
+        odd = some_of([names[k] for k in np.flatnonzero(counts == 0)])
+        notes.append(f"no point's label is {odd}; what is no class must not be among the columns")
     impossible = np.isneginf(matrix[np.arange(n), labels])
     calibrates = True if given.tested is None else ~given.tested.all(axis=0)
     if (never := impossible & calibrates).any():

@@ -39,10 +39,7 @@ Classes = tuple[list[str], list[str] | None, int | None]
 
 
 def matching(text: str, names: Sequence[str], option: str | None) -> list[str]:
-    """Those of `names` that a list of names and patterns means, in its order.
-
-    InputError: an entry of `option` means none; without an option this is no mistake.
-    """
+    """The `names` that names or patterns mean; InputError: one of an `option` means none."""
     found: dict[str, None] = {}
     for part in [text] if text in names else filter(None, map(str.strip, text.split(","))):
         pattern = part.replace("[", "[[]")
@@ -80,10 +77,9 @@ def classes_by_name(
         patterns = [found.pattern for found in sets]
         if len(set(patterns)) < len(patterns) or "*" in patterns:
             patterns = [",".join(list(found.labels)[:MOST]) for found in sets]
-        raise InputError(
-            f"{len(sets)} sets of columns bear all classes: {' and '.join(patterns[:4])}; choose "
-            f"one: {' or '.join(f'--classes {pattern!r}' for pattern in patterns[:2])}"
-        )
+        found_sets = f"{len(sets)} sets of columns bear all classes: {' and '.join(patterns[:4])}"
+        ways = " or ".join(f"--classes {pattern!r}" for pattern in patterns[:2])
+        raise InputError(f"{found_sets}; choose one: {ways}")
     found, further = sets[0], list(sets[0].others)
     unknown = [name for name in named if name not in found.labels]
     if labels.are_known:
@@ -110,10 +106,8 @@ def _chosen(columns: list[str], labels: Labels, is_pattern: bool) -> Classes:
     if labels.are_known and not is_pattern:
         return columns, labels.texts, None
     if labels.is_text or is_pattern or bearers_of(columns, labels.texts):
-        raise InputError(
-            f"--classes: {some_of(columns, MOST)} do not bear the labels "
-            f"{some_of(labels.texts)}, each once; name each class as its label"
-        )
+        told = f"{some_of(columns, MOST)} do not bear the labels {some_of(labels.texts)}, each once"
+        raise InputError(f"--classes: {told}; name each class as its label")
     return columns, None, None
 
 
@@ -164,11 +158,9 @@ def _of_few(columns: list[str], labels: Labels) -> Classes:
                 f"labels: {text} in row {labels.row(text)} is no column's name (columns "
                 f"{sets[0].pattern}); correct it, or add the column{way}"
             )
-    raise InputError(
-        f"{some_of(columns, MOST) or 'nothing beside the labels'}: these columns do not bear the "
-        f"labels {some_of(texts)}; name each column as its label{way} (what is no class: --ignore "
-        "NAME,NAME)"
-    )
+    told = f"these columns do not bear the labels {some_of(texts)}"
+    fix = f"name each column as its label{way} (what is no class: --ignore NAME,NAME)"
+    raise InputError(f"{some_of(columns, MOST) or 'nothing beside the labels'}: {told}; {fix}")
 
 
 def _single(column: str, labels: Labels) -> Classes:
@@ -270,10 +262,7 @@ def _unknown(labels: Labels, names: Sequence[str]) -> InputError:
 
 
 def _check_fit(matrix: Any, codes: NDArray[Any], other: Any, told: str) -> None:
-    """Raise `InputError` if the largest columns are those of `other` [n] far oftener than `codes`.
-
-    `other` None: another order of the columns, whichever fits best.
-    """
+    """Refuse `codes` [n] if the largest columns are far oftener `other` (None: the best order)."""
     n = len(codes)
     if np.ndim(matrix) != 2 or np.shape(matrix)[1] < 2 or len(matrix) != n:
         return

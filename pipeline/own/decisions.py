@@ -97,11 +97,9 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
                 },
                 "otherwise": _otherwise(values["savings"], drawn.get(method), names),
                 "against": {
-                    other: _mean(
-                        values["cost"] - cost, share, "difference", values["drawn"] - draws
-                    )
-                    for other, (cost, draws) in references.items()
-                    if other != method
+                    key: _mean(values["cost"] - cost, share, "difference", values["drawn"] - draws)
+                    for key, (cost, draws) in references.items()
+                    if key != method
                 },
             }
             for method, values in priced.items()
@@ -164,10 +162,7 @@ def _savings_by_chance(
 
 
 def _otherwise(savings: Floats, drawn: Floats | None, names: Sequence[str]) -> Record:
-    """The better action instead of one that was chosen, of all such pairs the one that saves most.
-
-    `savings` are by split, [J, K, K]; `drawn` those by chance, summed over the splits, [R, K, K].
-    """
+    """The change of action that saves most; `savings` [J, K, K], summed by chance [R, K, K]."""
     mean = savings.mean(axis=0)
     action, instead = divmod(int(mean.argmax()), len(names))
     saved = float(mean[action, instead])
@@ -179,10 +174,7 @@ def _otherwise(savings: Floats, drawn: Floats | None, names: Sequence[str]) -> R
 
 
 def _mean(values: Floats, share: float, name: str, draws: Any = ()) -> dict[str, float | None]:
-    """Mean of `values` [J] over splits and half of its 95 % interval, None where it is not known.
-
-    `draws` [J, B] are the same under resampled points.
-    """
+    """Mean of `values` [J] over splits, half of its 95 % interval; `draws` [J, B]: resampled."""
     drawn = np.mean(draws, axis=0) if np.size(draws) else None
     none = None if drawn is None else 0 * drawn
     found = paired_difference(values, 0 * values, share, drawn, none)
@@ -205,9 +197,8 @@ def decisions_table(record: Record) -> TextTable:
         if (saved := other["saved"]) > ROUNDING:
             floor = other["floor_q95"]
             chance = "unknown" if floor is None else f"{floor:.2g}"
-            saves = (
-                f"{other['instead']} instead of {other['action']}: {saved:.2g} (chance {chance})"
-            )
+            change = f"{other['instead']} instead of {other['action']}"
+            saves = f"{change}: {saved:.2g} (chance {chance})"
         to_best = "–" if method == best else with_half(priced["against"][best], "difference")
         rows.append(
             [
@@ -237,10 +228,7 @@ def decisions_table(record: Record) -> TextTable:
 
 
 def decision_curve_figure(curve: Record) -> Figure:
-    """Net benefit over thresholds per method, with acting always and never (Vickers & Elkin 2006).
-
-    A vertical line marks the threshold of the user's losses, if they have one.
-    """
+    """Net benefit by threshold (Vickers & Elkin 2006); a line marks that of the user's losses."""
     thresholds, handles = curve["thresholds"], []
     with titled_figure(5.2, 3.8) as figure:
         axes = figure.subplots()

@@ -26,10 +26,7 @@ NO_CHOICES = Choices()
 
 
 def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
-    """Fit the calibrator of `settings` on its benchmark's cached logits.
-
-    `on_all`: fit on all points, else on the calibration points of the first split.
-    """
+    """Fit a calibrator `on_all` points, else on the calibration points of the first split."""
     cached = find_logits(settings)
     logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
     points = np.arange(len(labels))

@@ -39,10 +39,7 @@ def names_of_options(figures: bool, priced: bool, grouped: bool) -> list[str]:
 
 
 def take(folder: Path, names: Sequence[str]) -> None:
-    """Put `names` on the folder's list before anything is written to them.
-
-    UsageError: a file has one of the names, but is not on the list.
-    """
+    """Put `names` on the folder's list first; UsageError: a file of such a name is not on it."""
     taken = taken_in(folder)
     new = [name for name in names if name not in taken]
     found = sorted(path.relative_to(folder) for name in new for path in folder.glob(name))
@@ -90,8 +87,7 @@ def give_back(folder: Path) -> None:
 def check_replaceable(path: Path, option: str, columns: Sequence[str] | None = None) -> None:
     """Raise `InputError` if the file that `option` names exists and the programs did not write it.
 
-    `columns` are those of a table of probabilities, which also may be in an npz; None: a calibrator
-    is about to be written.
+    `columns` are those of a table of probabilities, which may be an npz; None: of a calibrator.
     """
     import pandas as pd
     import pyarrow.parquet

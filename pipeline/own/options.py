@@ -40,9 +40,7 @@ class Options:
 
     file: Path = _option("npz, CSV, TSV, JSON lines or parquet with labels and answers", type=Path)
     test: Path | None = _option(
-        "a second such file: its points test, and all of the first one calibrate",
-        type=Path,
-        metavar="FILE",
+        "a second such file: its points test, the first one's calibrate", type=Path, metavar="FILE"
     )
     values: str = _option(
         "what the matrix holds; auto: the npz says so, a CSV by whether its rows sum to one",
@@ -50,8 +48,7 @@ class Options:
         choices=("auto", "logits", "probabilities"),
     )
     groups: str | None = _option(
-        "column of a table or array of an npz with the groups (default: an npz's `groups`)",
-        metavar="COLUMN",
+        "column or array with the groups (default: `groups`)", metavar="COLUMN"
     )
     clusters: str | None = _option(
         "column or array with the cluster (patient, image, …) of points that depend on each other "
@@ -59,15 +56,10 @@ class Options:
         metavar="COLUMN",
     )
     classes: str | None = _option(
-        "columns of the classes: a pattern such as 'prob_*', or names: cat,dog,bird",
-        metavar="COLUMNS",
+        "columns of the classes: a pattern ('prob_*'), or names: cat,dog", metavar="COLUMNS"
     )
-    ignore: str | None = _option(
-        "columns to leave out: names or patterns: id,pred_*", metavar="COLUMNS"
-    )
-    similarity: Path | None = _option(
-        "class similarity [C, C] for u_w2v: npz `matrix` or CSV", type=Path
-    )
+    ignore: str | None = _option("names or patterns to leave out: id,pred_*", metavar="COLUMNS")
+    similarity: Path | None = _option("similarity [C, C] for u_w2v: npz `matrix` or CSV", type=Path)
     output: Path = _option("folder (default: out)", default=Path("out"), type=Path)
     title: str | None = _option("heading of table and figure (default: the file's name)")
     methods: tuple[str, ...] = _option(
@@ -84,15 +76,10 @@ class Options:
         metavar="FILE.npz",
     )
     save_on: str | None = _option(
-        "the points that --save fits on; calibration: those of the first split",
-        choices=("calibration", "all"),
+        "what --save fits on; calibration: the first split's points", choices=("calibration", "all")
     )
-    method: str | None = _option(
-        "the method to save (default: the only one of --methods)", type=_method
-    )
-    wide: bool = _option(
-        "print all columns, however long the lines are", default=False, action="store_true"
-    )
+    method: str | None = _option("the method to save (default: the only one)", type=_method)
+    wide: bool = _option("print all columns, even wide ones", default=False, action="store_true")
     splits: int = _option("random splits, where the file gives none (default: 10)", type=int)
     quick: bool = _option(
         f"a first look: {', '.join(QUICK_METHODS)}; {QUICK_SPLITS} splits, no images",
@@ -163,21 +150,16 @@ def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> Options:
     if given["save"] is not None and given["method"] is None and len(given["methods"]) == 1:
         given["method"] = given["methods"][0]
     options = Options(**given)
-    if (mistake := _mistake_in(options)) is not None:
-        parser.error(mistake)
-    return options
-
-
-def _mistake_in(options: Options) -> str | None:
-    """What is wrong with --calibrate-for, --save or --method, or None."""
     save, method = options.save, options.method
-    alone = [kind for kind in options.calibrate_for if kind not in options.own_files]
-    if alone:
-        return f"--calibrate-for {alone[0]}: give its file, too: --{alone[0]} FILE.csv"
+    if alone := [kind for kind in options.calibrate_for if kind not in options.own_files]:
+        parser.error(f"--calibrate-for {alone[0]}: give its file, too: --{alone[0]} FILE.csv")
     if options.calibrate_for and not any(takes(name, "utilities") for name in options.used):
-        return "--calibrate-for: only patching and logit_shift calibrate for a utility; add one"
-    if save is None:
-        return "--method: say where to with --save FILE.npz" if method else None
-    if method is None:
-        return "--save: which of the methods? add --method NAME"
-    return None if save.suffix == ".npz" else f"--save {save}: end its name with .npz"
+        fix = "only patching and logit_shift calibrate for a utility; add one"
+        parser.error(f"--calibrate-for: {fix}")
+    if save is None and method is not None:
+        parser.error("--method: say where to with --save FILE.npz")
+    if save is not None and method is None:
+        parser.error("--save: which of the methods? add --method NAME")
+    if save is not None and save.suffix != ".npz":
+        parser.error(f"--save {save}: end its name with .npz")
+    return options

@@ -25,10 +25,7 @@ MADE = "scripts/score.py made this page. The fitted parameters of every split ar
 def write_results(
     settings: Settings, units: Sequence[Unit], folder: Path, figures: bool, wide: bool
 ) -> None:
-    """Write everything into `folder` from evaluated units; print tables and verdict.
-
-    With `figures` image files, too; the page draws its own. `wide`: print all columns.
-    """
+    """Write all into `folder`, image files with `figures`; print tables, if `wide` all columns."""
     files = score_files(settings)
     scores = Scores.read(files)
     if scores is None:
@@ -53,11 +50,8 @@ def write_results(
     # By method and metric the numbers of the table's CSV; unknown ones are null.
     numbers = section.decisions.frame()
     plain = numbers.astype(object).where(numbers.notna(), None).groupby("method", sort=False)
-    nested = {
-        str(method): rows.drop(columns="method").set_index("metric").to_dict("index")
-        for method, rows in plain
-    }
-    write_json(folder / "metrics.json", nested)
+    tables = {str(m): rows.drop(columns="method").set_index("metric") for m, rows in plain}
+    write_json(folder / "metrics.json", {m: rows.to_dict("index") for m, rows in tables.items()})
     print_sections([section], wide)
 
 

@@ -46,10 +46,9 @@ def with_logits(given: Given, values: str) -> Given:
         logits = check_logits(both_classes(numbers, kind, log_odds=True), name=kind).numpy()
         if values == "auto":
             if (seen := lookalike(both_classes(numbers, kind))) is not None:
-                raise InputError(
-                    f"{seen.what}, but would be read as logits; give logits, or {seen.step}save "
-                    "them as `probabilities`; if they are logits, say so: --values logits"
-                )
+                told = f"give logits, or {seen.step}save them as `probabilities`"
+                fix = "if they are logits, say so: --values logits"
+                raise InputError(f"{seen.what}, but would be read as logits; {told}; {fix}")
             _refuse_two_kinds(np.asarray(matrix), given.tested)
     else:
         logits, off = _logarithms(both_classes(numbers, kind))
@@ -77,8 +76,7 @@ def as_float32(logits: NDArray[Any]) -> NDArray[np.float32]:
 def _are_probabilities(numbers: Tensor, kind: str | None) -> bool:
     """Whether all values [n, C] are in [0, 1] and rows sum to one, rounding and clipping included.
 
-    A single column may be of any class. InputError: they are predicted classes, percentages, or in
-    [0, 1] with other sums.
+    A single column may be of any class. InputError: predicted classes, percentages, other sums.
     """
     classes = numbers.shape[1]
     for rows in (numbers[:8], numbers):  # the first rows of logits show what they are
@@ -87,19 +85,15 @@ def _are_probabilities(numbers: Tensor, kind: str | None) -> bool:
     if bool((numbers == numbers.round()).all()) and (
         classes == 1 or bool((numbers.sum(dim=1) == 1).all())
     ):
-        raise InputError(
-            f"{kind or 'columns'}: only whole numbers, like predicted classes; give the "
-            "classifier's probabilities (predict_proba) or logits"
-        )
+        fix = "give the classifier's probabilities (predict_proba) or logits"
+        raise InputError(f"{kind or 'columns'}: only whole numbers, like predicted classes; {fix}")
     low, high = map(float, torch.aminmax(numbers))
     if high > 1 + COARSE_ROUNDING or high != high:
         if kind == "probabilities" and classes > 1 and (seen := lookalike(numbers)) is not None:
             raise InputError(f"{kind}: {seen.what}; divide each row by its sum")
         if classes == 1 and kind != "probabilities":
-            raise InputError(
-                f"a single column with values from {low:g} to {high:g}: percentages? give "
-                "probabilities; if they are log-odds, say so: --values logits"
-            )
+            told = "percentages? give probabilities; if they are log-odds, say so: --values logits"
+            raise InputError(f"a single column with values from {low:g} to {high:g}: {told}")
         return False
     sums = numbers.sum(dim=1, dtype=torch.float64)
     off = (sums - 1).abs()
@@ -132,10 +126,8 @@ def _refuse_two_kinds(matrix: NDArray[Any], tested: NDArray[np.bool_] | None) ->
         halves = [] if tested is None else [matrix[~tested[0]], matrix[tested[0]]]
         is_mixed = any(len(half) > 9 and bool(((half >= 0) & (half <= 1)).all()) for half in halves)
     if is_mixed:
-        raise InputError(
-            "some rows look like probabilities, others do not; give logits of all points, or "
-            "probabilities of all; if all are logits: --values logits"
-        )
+        fix = "logits of all points, or probabilities of all; if all are logits: --values logits"
+        raise InputError(f"some rows look like probabilities, others do not; give {fix}")
 
 
 def _logarithms(p: Tensor) -> tuple[NDArray[np.float32], float]:

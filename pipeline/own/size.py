@@ -30,10 +30,7 @@ SPLITS = ("split", "split_1")  # arrays that say which points calibrate and test
 
 
 def affordable_draws(settings: Settings) -> int:
-    """Number of redrawn label vectors behind the noise floors; many points have fewer.
-
-    The logits must have been read.
-    """
+    """Number of redrawn label vectors behind the noise floors; fewer for many points, once read."""
     details, share = find_logits(settings).details, 1 - settings.splits.calibration_fraction
     sizes = [split["test"] for split in details.get("given_splits", [])]
     test = max(sizes, default=max(1, round(share * details["n"])))
@@ -44,8 +41,7 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
     """Refuse an npz that needs too much memory with one of `methods`, their settings by name.
 
     Tables and small files pass: their readers have limits. `general`: a similarity is scored, or an
-    own utility that is no payoff per class or rank. InputError says how many bytes are needed and
-    are free.
+    own utility that is no payoff per class or rank. InputError has the bytes needed and free.
     """
     first = next(iter(methods.values()))
     source = first.benchmark.source

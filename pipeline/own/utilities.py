@@ -76,9 +76,8 @@ def settings_of(kind: str, value: str, class_names: Names) -> dict[str, Any]:
 @cache
 def takes(method: str, what: str) -> bool:
     """Whether a method of conf/calibrator can be fitted with weights, or to own utilities."""
-    return bool(
-        getattr(get_class(composed([f"calibrator={method}"]).calibrator._target_), f"takes_{what}")
-    )
+    kind = get_class(composed([f"calibrator={method}"]).calibrator._target_)
+    return bool(getattr(kind, f"takes_{what}"))
 
 
 def payoffs(path: str | Path, class_names: Names, sha256: str | None = None) -> Linear:
@@ -115,10 +114,8 @@ def utility(function: str, code: str | None = None) -> FunctionUtility:
     try:
         return FunctionUtility(getattr(import_module(module), name))
     except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(
-            f"--utility {function}: no such function ({error}); give module:function, importable "
-            "from here"
-        ) from error
+        fix = "give module:function, importable from here"
+        raise InputError(f"--utility {function}: no such function ({error}); {fix}") from error
 
 
 def name_of(entry: Mapping[str, Any], index: int) -> str:
@@ -150,10 +147,8 @@ def _users(
     _check_match(columns[is_named:], wanted, f"{path}: column", f"columns, one per {what}")
     names = text_column(table.iloc[:, 0]).tolist() if is_named else [""] * len(table)
     # A bare number, such as pandas' row number, would look like a number of the report.
-    users = [
-        f"user {name or k}" if name.isdecimal() or not name else name
-        for k, name in enumerate(names, 1)
-    ]
+    is_bare = [name.isdecimal() or not name for name in names]
+    users = [f"user {n or k}" if bare else n for k, (n, bare) in enumerate(zip(names, is_bare), 1)]
     with naming(path):
         return users, numbers_of(table, wanted, FIX)
 

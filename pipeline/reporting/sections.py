@@ -163,10 +163,8 @@ def _with_groups(section: Section, scores: Scores) -> Section:
             spec = replace(section.spec, title=title, name=f"{section.spec.name}_group_{place}")
             parts[name] = replace(section_of(of_group, methods, [spec]), points=points)
         else:
-            words.append(
-                f"Group {name} ({points:,} points) is too small to be scored: some split has "
-                f"fewer than {SMALLEST_GROUP} of them in its test part."
-            )
+            told = f"some split has fewer than {SMALLEST_GROUP} of them in its test part."
+            words.append(f"Group {name} ({points:,} points) is too small to be scored: {told}")
     decided = {name: part.decisions for name, part in parts.items()}
     gaps, repairs = gaps_between(decided), repairs_of(decided)
     for use in section.verdict.uses:

@@ -149,10 +149,8 @@ def indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[In
         drawn = splits.seed, splits.calibration_fraction, clusters_of(cached)
         return split_indices(cached.n, split, *drawn)
     if split >= len(tested):
-        raise InputError(
-            f"splits.count={splits.count}: the file itself gives {len(tested)}; set "
-            f"splits.count={len(tested)}"
-        )
+        fix = f"set splits.count={len(tested)}"
+        raise InputError(f"splits.count={splits.count}: the file itself gives {len(tested)}; {fix}")
     calibration, test = np.flatnonzero(~tested[split]), np.flatnonzero(tested[split])
     names = cached.arrays().get("clusters")
     divided = [] if names is None else np.intersect1d(names[calibration], names[test]).tolist()

@@ -108,10 +108,9 @@ def _of_others(
     }
     if other := _difference(scores.facts, header):
         if stay:
-            raise UsageError(
-                f"{files.rows}: its rows of {', '.join(stay)} were made with {other}; give these "
-                "results a place of their own (paths.results=…), or delete that file"
-            )
+            fix = "give these results a place of their own (paths.results=…), or delete that file"
+            told = f"its rows of {', '.join(stay)} were made with {other}"
+            raise UsageError(f"{files.rows}: {told}; {fix}")
         say(f"{files.rows}: replaces results made with {other}")
     rows, curves = ([t[t["calibrator"].isin(list(stay))]] for t in (scores.rows, scores.curves))
     return rows, curves, stay

@@ -1,7 +1,6 @@
 """Probabilities of CalArena's vision networks, with CalArena's own split.
 
-Its HDF5 files have a group per data set and model, with the arrays ARRAYS. ImageNet has a file of
-its own.
+Its two HDF5 files, of ImageNet and of all else, have a group with ARRAYS per data set and model.
 """
 
 from pathlib import Path
@@ -22,10 +21,7 @@ ARRAYS = ("probas_cal", "labels_cal", "probas_test", "labels_test")
 
 
 def calarena_logits(*, dataset: str, model: str, data_dir: str | Path) -> SourceResult:
-    """Read the group <dataset>/<model> of a file; its probabilities become their logarithms.
-
-    `data_dir` is the folder with imagenet-multiclass.h5 and cv-multiclass.h5.
-    """
+    """Read the group <dataset>/<model> of a file in a folder; probabilities become logarithms."""
     path = Path(data_dir) / f"{'imagenet' if dataset == 'imagenet' else 'cv'}-multiclass.h5"
     check_is_file(path, "CalArena's file (benchmark.source.data_dir has its folder)")
     h5py = require("h5py")

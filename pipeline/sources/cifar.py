@@ -58,10 +58,7 @@ def cifar_logits(
     workers: int = 0,
     progress: Progress = no_progress,
 ) -> SourceResult:
-    """Run a checkpoint of the zoo over the CIFAR test set, in the data set's order.
-
-    Args: those of conf/shared/cifar.yaml; `device`, `workers`, `progress` as in `inference.Run`.
-    """
+    """Run a zoo's checkpoint over the CIFAR test set in its order; Args: conf/shared/cifar.yaml."""
     run = Run(device, batch_size, workers, progress)
     network, origin, warnings = load_network(dataset, model, checkpoint, checkpoints)
     mean, std = NORMALIZATIONS[dataset]
@@ -115,17 +112,14 @@ def load_network(
             state = torch.load(path, **safely)
         network.load_state_dict(state)
     except Exception as error:  # torch.load may raise anything
-        raise MissingResource(
-            f"{path}: no checkpoint of {dataset} {model} ({reason_of(error)}); put {url} there, "
-            "or set benchmark.source.checkpoint=<file>"
-        ) from error
+        told = f"no checkpoint of {dataset} {model} ({reason_of(error)})"
+        fix = f"put {url} there, or set benchmark.source.checkpoint=<file>"
+        raise MissingResource(f"{path}: {told}; {fix}") from error
     sha256 = sha256_of(path)
     is_zoos = sha256.startswith(digits)
     if path.name == name and not is_zoos:
-        raise InputError(
-            f"{path}: its SHA-256 begins with {sha256[:8]}, its name says {digits}; "
-            "the file is damaged: delete it and download it again"
-        )
+        told = f"{path}: its SHA-256 begins with {sha256[:8]}, its name says {digits}"
+        raise InputError(f"{told}; the file is damaged: delete it and download it again")
     warning = f"{path.name} is not the zoo's checkpoint (SHA-256 {digits}...)"
     origin = {"checkpoint": path.name, "sha256": sha256, "url": url}
     return network.eval(), origin, [] if is_zoos else [warning]

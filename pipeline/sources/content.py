@@ -30,8 +30,7 @@ class SourceResult:
     `details` goes to the record, besides checksum and accuracy: `source`, `model`, `preprocessing`,
     `origin`, optionally `class_names` (C names, in the order of the columns) and `warnings` (a list
     of lines that the stage also prints). All values must be valid in JSON. The other fields are
-    None where points have no groups, splits, weights, or clusters of points that depend on each
-    other.
+    None where points have no groups, splits, weights, or clusters of dependent points.
     """
 
     logits: NDArray[np.float32]  # [n, C], before the softmax

@@ -45,10 +45,7 @@ def imagenet_logits(
     on_error: str = "stop",
     progress: Progress = no_progress,
 ) -> SourceResult:
-    """Run a pinned timm model over the validation set with timm's own preprocessing.
-
-    Args: those of conf/shared/imagenet.yaml; `device` and `progress` as in `inference.Run`.
-    """
+    """Run a pinned timm model with timm's own preprocessing; Args: conf/shared/imagenet.yaml."""
     run = Run(device, batch_size, workers, progress, on_error)
     timm_data = require("timm.data")
     images = _images(data_dir, timm_data.ImageNetInfo().label_names(), expected_images)
@@ -59,9 +56,8 @@ def imagenet_logits(
     # The input size that the model was trained for: the published accuracies "at 224".
     settings = timm_data.resolve_model_data_config(network, use_test_size=False)
     images.transform = timm_data.create_transform(**settings, is_training=False)
-    logits, labels, skipped = forward_logits(
-        network, images, run, name_of=lambda at: images.samples[at][0]
-    )
+    paths = [path for path, _ in images.samples]
+    logits, labels, skipped = forward_logits(network, images, run, name_of=paths.__getitem__)
     random = [] if pretrained else ["random weights (pretrained=false)"]
     details = {
         "source": "ImageNet-1k validation set, timm model",

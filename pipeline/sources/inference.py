@@ -107,10 +107,9 @@ def forward_logits(
                 logits = model(_moved(batch[0], device)).float().cpu()
                 finite = torch.isfinite(logits).all(dim=1)
                 if not finite.all():
-                    raise InputError(
-                        f"{name_of(held[int(finite.int().argmin())])}: the model gives a logit "
-                        "that is no finite number; its weights are damaged, or do not fit the model"
-                    )
+                    told = "the model gives a logit that is no finite number"
+                    fix = "its weights are damaged, or do not fit the model"
+                    raise InputError(f"{name_of(held[int(finite.int().argmin())])}: {told}; {fix}")
                 found.append((held, logits, torch.as_tensor(batch[1]).to(torch.int64)))
     if not found:
         raise InputError(f"no item can be read: {'; '.join([*skipped.values()][:3])}")
@@ -220,11 +219,8 @@ def hub_files(
 
 
 def _check_blob(path: Path) -> None:
-    """Check a file of the cache against its blob's name: its SHA-256, small ones git's SHA-1.
-
-    A plain file, as on Windows, has no such name and is not checked.
-    """
-    blob = path.resolve()
+    """Check a file of the cache against its blob's name: its SHA-256, small ones git's SHA-1."""
+    blob = path.resolve()  # a plain file, as on Windows, has no such name
     if not path.is_symlink() or len(blob.name) not in (40, 64):
         return
     found = sha256_of(blob)
@@ -232,18 +228,15 @@ def _check_blob(path: Path) -> None:
         content = blob.read_bytes()
         found = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
     if found != blob.name:
-        raise InputError(
-            f"{path}: damaged: its hash begins with {found[:12]}, the hub's with {blob.name[:12]}; "
-            f"delete {blob} and download it again"
-        )
+        told = f"damaged: its hash begins with {found[:12]}, the hub's with {blob.name[:12]}"
+        fix = f"delete {blob} and download it again"
+        raise InputError(f"{path}: {told}; {fix}")
 
 
 def check_sha256(path: Path, expected: str | None) -> str:
     """The SHA-256 of `path`; an `InputError` if the benchmark's file says another one."""
     found = sha256_of(path)
     if expected and found != expected.lower():
-        raise InputError(
-            f"{path}: its SHA-256 is {found}, benchmark.source.sha256 says {expected}; the file is "
-            "damaged, or another one"
-        )
+        told = f"{path}: its SHA-256 is {found}, benchmark.source.sha256 says {expected}"
+        raise InputError(f"{told}; the file is damaged, or another one")
     return found

@@ -125,10 +125,8 @@ def check_vectors(path: Path) -> None:
     least = words * dimensions * (4 if ".bin" in path.suffixes else 2)
     is_compressed = path.suffix in (".gz", ".bz2", ".xz", ".zst")
     if not is_compressed and (size := path.stat().st_size) < least:
-        raise InputError(
-            f"{path}: truncated: {size} bytes, and {words} vectors of {dimensions} numbers need "
-            f"{least} at least; download it again"
-        )
+        told = f"{size} bytes, and {words} vectors of {dimensions} numbers need {least} at least"
+        raise InputError(f"{path}: truncated: {told}; download it again")
 
 
 def file_similarity(*, path: str | Path) -> Found:
@@ -142,10 +140,8 @@ def file_similarity(*, path: str | Path) -> Found:
         try:
             held = np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig")
         except (ValueError, OverflowError, MemoryError) as error:
-            raise InputError(
-                f"{path}: not a CSV of numbers without a header line ({reason_of(error)}); export "
-                "it so"
-            ) from error
+            told = f"not a CSV of numbers without a header line ({reason_of(error)}); export it so"
+            raise InputError(f"{path}: {told}") from error
     else:
         arrays = read_arrays(path, only=("matrix",))
         if "matrix" not in arrays:

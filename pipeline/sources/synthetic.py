@@ -70,8 +70,7 @@ class SyntheticClassifier:
             random = np.random.default_rng([seed, number])
             latent = self._latent(random)
             truth = softmax(latent.astype(np.float64), axis=1)
-            # Inverse distribution function. Rounding may leave the last sum below 1, hence the
-            # minimum.
+            # Inverse distribution function; the minimum is for a last sum that is rounded below 1.
             below = truth.cumsum(axis=1) <= random.random((BLOCK, 1))
             labels = np.minimum(below.sum(axis=1), self.classes - 1)
             noise = random.standard_normal(latent.shape, dtype=np.float32)

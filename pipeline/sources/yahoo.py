@@ -64,10 +64,7 @@ def yahoo_logits(
     on_error: str = "stop",
     progress: Progress = no_progress,
 ) -> SourceResult:
-    """Run a sequence classifier over the test questions, in the data set's order.
-
-    Args: those of conf/benchmark/yahoo.yaml; `device` and `progress` as in `inference.Run`.
-    """
+    """Run a classifier over the test questions in their order; Args: conf/benchmark/yahoo.yaml."""
     run = Run(device, batch_size, 0, progress, on_error)  # padding a batch is quick
     if not isinstance(max_length, int) or max_length < 3:
         raise InputError(f"benchmark.source.max_length={max_length}: expected a whole number >= 3")
@@ -126,10 +123,8 @@ def _outputs_by_class(config: Any, chosen: Sequence[int] | None) -> tuple[list[i
     if chosen is not None:
         numbers = list(chosen)
         if len(set(numbers)) != count or not all(n in range(outputs) for n in numbers):
-            raise InputError(
-                f"benchmark.source.columns={numbers}: expected {count} different numbers from 0 to "
-                f"{outputs - 1}"
-            )
+            expected = f"expected {count} different numbers from 0 to {outputs - 1}"
+            raise InputError(f"benchmark.source.columns={numbers}: {expected}")
         return numbers, []
     if outputs != count:
         raise InputError(
@@ -160,15 +155,11 @@ def _pass(
     # Both would be an index error in the pass.
     positions = getattr(network.config, "max_position_embeddings", longest)
     if longest > positions:
-        raise InputError(
-            f"a text has {longest} tokens, the model {positions} positions; set "
-            f"benchmark.source.max_length={positions}"
-        )
+        fix = f"set benchmark.source.max_length={positions}"
+        raise InputError(f"a text has {longest} tokens, the model {positions} positions; {fix}")
     if largest >= (known := network.get_input_embeddings().num_embeddings):
-        raise InputError(
-            f"the tokenizer gives token {largest}, the model knows {known}; they do not belong "
-            "together: choose another sources.yahoo_model"
-        )
+        fix = "they do not belong together: choose another sources.yahoo_model"
+        raise InputError(f"the tokenizer gives token {largest}, the model knows {known}; {fix}")
 
     def padded(items: list[tuple[list[int], int]]) -> tuple[dict[str, Tensor], Tensor]:
         batch, classes = zip(*items)
@@ -200,10 +191,7 @@ def read_rows(
     expected_rows: int | None,
     skip: bool,
 ) -> tuple[list[str], list[int], list[str]]:
-    """Texts, classes in [0, 10), and the names of rows that were left out, of the test split.
-
-    Args: those of conf/benchmark/yahoo.yaml; `skip` leaves out rows without a class.
-    """
+    """Texts, classes in [0, 10), and the rows that `skip` leaves out for want of a class."""
     files = parquet_files(place)
     if not files:
         raise MissingResource(
@@ -214,23 +202,17 @@ def read_rows(
     for name in fields:
         kinds = {type(value).__name__ for value in table[name] if not isinstance(value, str | None)}
         if kinds:
-            raise InputError(
-                f"{files[0]}: {name}: holds {', '.join(sorted(kinds))}, not text; correct "
-                "benchmark.source.fields"
-            )
+            told = f"holds {', '.join(sorted(kinds))}, not text; correct benchmark.source.fields"
+            raise InputError(f"{files[0]}: {name}: {told}")
     texts = [separator.join(filter(None, row)) for row in zip(*(table[name] for name in fields))]
     if expected_rows not in (None, len(texts)):
-        raise InputError(
-            f"{files[0]}: {len(texts)} rows, expected {expected_rows}; give the "
-            "test split, or set benchmark.source.expected_rows=null"
-        )
+        fix = "give the test split, or set benchmark.source.expected_rows=null"
+        raise InputError(f"{files[0]}: {len(texts)} rows, expected {expected_rows}; {fix}")
     classes = _classes(table[label_field], named, first_label, f"{files[0]}: {label_field}")
     missing = [f"row {row}" for row, number in enumerate(classes) if number is None]
     if missing and not skip:
-        raise InputError(
-            f"{files[0]}: {len(missing)} rows have no {label_field} (first: {missing[0]}); "
-            "set benchmark.source.on_error=skip to leave them out"
-        )
+        told = f"{missing[0]}); set benchmark.source.on_error=skip to leave them out"
+        raise InputError(f"{files[0]}: {len(missing)} rows have no {label_field} (first: {told}")
     kept = [(text, number) for text, number in zip(texts, classes) if number is not None]
     if not kept:
         raise InputError(f"{files[0]}: no row has a {label_field}")
@@ -245,15 +227,12 @@ def _read(files: Sequence[Path], wanted: Sequence[str]) -> tuple[dict[str, list[
         try:
             table = parquet.ParquetFile(file).read()
         except Exception as error:  # pyarrow raises errors of many kinds at damaged bytes
-            raise InputError(
-                f"{file}: no parquet file with the fields {', '.join(wanted)} "
-                f"({reason_of(error)}); correct sources.yahoo_data, or download it again"
-            ) from error
+            told = f"no parquet file with the fields {', '.join(wanted)} ({reason_of(error)})"
+            fix = "correct sources.yahoo_data, or download it again"
+            raise InputError(f"{file}: {told}; {fix}") from error
         if absent := [name for name in wanted if name not in table.column_names]:
-            raise InputError(
-                f"{file}: no column {', '.join(absent)}; it has {', '.join(table.column_names)}; "
-                "set benchmark.source.fields or benchmark.source.label_field"
-            )
+            told = f"{file}: no column {', '.join(absent)}; it has {', '.join(table.column_names)}"
+            raise InputError(f"{told}; set benchmark.source.fields or benchmark.source.label_field")
         for name in wanted:
             held[name] += table[name].to_pylist()
     metadata = json.loads((table.schema.metadata or {}).get(b"huggingface", b"{}"))
@@ -269,10 +248,8 @@ def _classes(
     if any(isinstance(value, str) for value in values):
         keys = [plain(str(value)) if value not in (None, "") else None for value in values]
         if unknown := {str(v) for v, key in zip(values, keys) if key not in (None, *known)}:
-            raise InputError(
-                f"{place}: {', '.join(sorted(unknown)[:3])}: no topic of Yahoo Answers; correct "
-                "benchmark.source.label_field"
-            )
+            odd, fix = ", ".join(sorted(unknown)[:3]), "correct benchmark.source.label_field"
+            raise InputError(f"{place}: {odd}: no topic of Yahoo Answers; {fix}")
         return [None if key is None else known[key] for key in keys]
     numbers = [None if v is None or v != v else v - first_label for v in values]
     if wrong := [n for n in numbers if n is not None and n not in range(len(YAHOO))]:
