@@ -17,15 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from calibrators.dirichlet.linear_map import (
-    DOUBLE_TO_TUNE,
-    LinearMapCalibrator,
-    LinearMapProblem,
-    map_loss,
-    odir_weights,
-    products_type,
-    start_point,
-)
+from calibrators.dirichlet import linear_map
+from calibrators.dirichlet.linear_map import LinearMapCalibrator, LinearMapProblem
 from calibrators.losses import Loss, mean_logit
 from calibrators.solvers.lbfgs import warn_unless_converged
 from calibrators.solvers.search import How, best_run, search, with_progress
@@ -127,28 +120,37 @@ class DirichletCalibration(LinearMapCalibrator):
     verbose: bool = False
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
-        self._check_parameters()
-        classes = logits.shape[1]
+        for name in ("l2", "odir"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                raise InputError(f"{name}: {value}; give a number >= 0, or None to tune it")
+            low, high = getattr(self, f"{name}_range")
+            if not 0 < low < high < math.inf:
+                raise InputError(f"{name}_range: {low} … {high}; give 0 < low < high")
+        for name in ("tuning_runs", "max_iterations"):
+            check_whole(getattr(self, name), name, 1)
+        n, classes = logits.shape
         centre = mean_logit(logits, weights) if self.on == "logits" else 0.0
         inputs = self._map_inputs(logits) - centre
         strengths = {"odir": self.odir, "l2": self.l2}
         self.worse_than_temperature_ = self.fell_back_ = False
         if None in strengths.values():
-            to_tune = inputs.to(products_type(len(inputs), classes, DOUBLE_TO_TUNE))
-            strengths |= self._tuned(to_tune, labels, weights)
+            kind = linear_map.products_type(n, classes, linear_map.DOUBLE_TO_TUNE)
+            strengths |= self._tuned(inputs.to(kind), labels, weights)
         self.odir_, self.l2_ = float(strengths["odir"] or 0), float(strengths["l2"] or 0)
         begin = fit_temperature(logits, labels, self.loss, weights)
         if self.fell_back_:
-            point, self.n_evaluations_ = start_point(classes, begin.beta, logits.device), 0
+            point = linear_map.start_point(classes, begin.beta, logits.device)
+            self.n_evaluations_ = 0
         else:
-            fast = inputs.to(products_type(*logits.shape))
+            fast = inputs.to(linear_map.products_type(n, classes))
             problem = LinearMapProblem(fast, labels, begin.beta, begin.spread, self.loss, weights)
-            penalties = odir_weights(classes, self.odir_, self.l2_, logits.device)
+            penalties = linear_map.odir_weights(classes, self.odir_, self.l2_, logits.device)
             fit = problem.solve(penalties, max_iterations=self.max_iterations)
             warn_unless_converged(fit, "DirichletCalibration")
             point, self.n_evaluations_ = fit.point, fit.evaluations
-        self.nll_ = map_loss(inputs, labels, point, counts=weights)
-        self.loss_ = map_loss(inputs, labels, point, loss=self.loss, counts=weights)
+        self.nll_ = linear_map.map_loss(inputs, labels, point, counts=weights)
+        self.loss_ = linear_map.map_loss(inputs, labels, point, loss=self.loss, counts=weights)
         point[:, classes] -= centre * point[:, :classes].sum(dim=1)
         self._keep(point)
 
@@ -186,18 +188,6 @@ class DirichletCalibration(LinearMapCalibrator):
     def _map_inputs(self, logits: Tensor) -> Tensor:
         double = logits.double()
         return double if self.on == "logits" else torch.log_softmax(double, dim=1)
-
-    def _check_parameters(self) -> None:
-        for name in ("l2", "odir"):
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value >= 0):
-                raise InputError(f"{name}: {value}; give a number >= 0, or None to tune it")
-        for name in ("odir_range", "l2_range"):
-            low, high = getattr(self, name)
-            if not 0 < low < high < math.inf:
-                raise InputError(f"{name}: {low} … {high}; give 0 < low < high")
-        for name in ("tuning_runs", "max_iterations"):
-            check_whole(getattr(self, name), name, 1)
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
         linear = super()._to_module(dtype)
@@ -251,7 +241,7 @@ class TuningFits:
     def held_out_loss(self, point: Tensor) -> float:
         """Return the mean loss of the held-out rows under the map `point`."""
         inputs, labels, counts = self.held
-        return map_loss(inputs, labels, point, loss=self.problem.loss, counts=counts)
+        return linear_map.map_loss(inputs, labels, point, loss=self.problem.loss, counts=counts)
 
     def score(self, odir: float, l2: float) -> float:
         """Return the hold-out loss of the fit with λ = `odir`, μ = `l2`."""
@@ -259,7 +249,7 @@ class TuningFits:
         start = place, self.problem.start
         begin = min(self.earlier, key=lambda fit: math.dist(fit[0], place), default=start)[1]
         fit = self.problem.solve(
-            odir_weights(len(begin), odir, l2, begin.device),
+            linear_map.odir_weights(len(begin), odir, l2, begin.device),
             begin,
             tolerance=TOLERANCE,
             max_iterations=MAX_ITERATIONS,

@@ -20,14 +20,7 @@ from calibrators.patching.projection import project_rows_torch
 from calibrators.patching.start import restored, stored
 from calibrators.patching.state import TIED_RANKS, PatchedForecast
 from calibrators.patching.update import ProjectedDescent, Update, on_grid
-from calibrators.patching.utilities import (
-    KINDS,
-    ClassUtility,
-    PayoffUtility,
-    Utility,
-    classes_of,
-    described,
-)
+from calibrators.patching.utilities import KINDS, ClassUtility, PayoffUtility, classes_of, described
 from metrics.utilities.base import UtilityClass
 from metrics.validation import InputError, check_whole
 
@@ -124,7 +117,7 @@ class Patching(Calibrator):
         patches = []
         for number, index, *row in zip(*columns, strict=True):
             kind = KINDS[number]
-            utility: Utility
+            utility: ClassUtility | PayoffUtility
             if kind == "own":
                 first, utilities = [pair for pair in own if pair[0] <= index][-1]
                 utility = ClassUtility(utilities, index, first)

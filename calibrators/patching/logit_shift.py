@@ -32,13 +32,7 @@ from calibrators.patching.groups import (
 )
 from calibrators.patching.start import Start, fit_start
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.tuning import (
-    FOLDS,
-    PATIENCE,
-    POOLED_PATIENCE,
-    fewest_patches,
-    held_out_losses,
-)
+from calibrators.patching.tuning import FOLDS, PATIENCE, fewest_patches, held_out_losses
 from calibrators.patching.update import ExponentialTilting
 from calibrators.solvers.search import with_progress
 from metrics.validation import InputError
@@ -46,6 +40,7 @@ from metrics.validation import InputError
 FEW = 500
 """Points at which the patches of a pooled start must gain one standard error, as all patches must
 of other starts. With n points they must gain FEW / n of one, because little is left to gain."""
+POOLED_PATIENCE = 15  # `PATIENCE` for the pooled start; more chose no better numbers
 
 
 @dataclass(eq=False, repr=False)
@@ -158,30 +153,19 @@ class LogitShiftPatching(Patching):
             steps = 0  # too few points for folds
         elif steps is None:
             pooled = self.start == "pooled"
-            errors = FEW / len(labels) if pooled else 1.0
-            best = partial(fewest_patches, errors=errors)
+            best = partial(fewest_patches, errors=FEW / len(labels) if pooled else 1.0)
             shown = "LogitShiftPatching: patches", max(1, self.max_steps), self.verbose
-            losses = held_out_losses(
-                probabilities,
-                labels,
-                self._run,
-                self.objective,
-                self.max_steps,
-                self.seed,
-                with_progress(best, *shown),
-                POOLED_PATIENCE if pooled else PATIENCE,
-            )
+            given = probabilities, labels, self._run, self.objective, self.max_steps, self.seed
+            patience = POOLED_PATIENCE if pooled else PATIENCE
+            losses = held_out_losses(*given, with_progress(best, *shown), patience)
             steps, self.held_out_ = best(losses), losses.mean(dim=1).cpu().numpy()
         self._patch(start, self._run(PatchedForecast(probabilities, labels)), steps)
         patches = []
         if self._names is not None:
             p, families = super()._predict_proba(logits), StandardFamilies(0, self.seed)
-            begin = partial(
-                Algorithm1, auditor=families, update=self._update(), tolerance=self.tolerance
-            )
+            begin = lambda state: Algorithm1(state, families, self._update(), self.tolerance)  # noqa: E731
             patches = group_patches(p, labels, self._names, begin, self.max_steps, self.seed)
-        for name, value in stored_patches(patches).items():
-            setattr(self, name, value)
+        self.__dict__.update(stored_patches(patches))
 
     def _run(self, state: PatchedForecast) -> Algorithm1:
         auditor = self._auditor(state, self.sampled_count)

@@ -24,8 +24,8 @@ at a hundred classes. It gets 500/n of one (`logit_shift.FEW`, docs/methods/logi
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -43,7 +43,6 @@ SURVIVORS = 3  # number of runs that continue after that
 FOLDS = 5
 ENOUGH = 4000  # once this many points are held out, further folds would add little information
 PATIENCE = 25  # the search ends this many patches after the best number of patches
-POOLED_PATIENCE = 15  # the same for the pooled start; more chose no better numbers
 ROUNDING = 1e-9  # mean losses that differ by less are equal
 
 
@@ -117,16 +116,16 @@ class HoldOut:
         algorithm = self.begin(run.step_size, run.sampled, fitted)
         algorithm.number = run.made
 
-        def score_at(limit: int) -> float:
-            """Return the score after `limit` patches, or after fewer if the run has ended."""
+        def score(steps: int, **_: Any) -> float:
+            """Return the score after so many patches, or after fewer if the run has ended."""
             if algorithm.stopped is None:
-                for patch in islice(algorithm, limit - algorithm.number):
+                for patch in islice(algorithm, steps - algorithm.number):
                     patch.apply(held, algorithm.update)
             return self.score(held)
 
         for limit in limits:
             tried = {"step_size": run.step_size, "steps": limit, "sampled": run.sampled}
-            run_and_log(partial(score_at, limit), tried, run.log)
+            run_and_log(score, tried, run.log)
         if len(run.log) < len(run.limits):
             run.made, run.reached = algorithm.number, [fitted.probabilities, held.probabilities]
 

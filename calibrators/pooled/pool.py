@@ -16,17 +16,7 @@ from calibrators.base import Calibrator
 from calibrators.losses import residuals
 from calibrators.modules import log_mixture, order_of
 from calibrators.patching.tuning import FOLDS, folds_of
-from calibrators.pooled.maps import (
-    TIED,
-    Data,
-    Features,
-    MapPoint,
-    identity,
-    preconditioner_b,
-    preconditioner_n,
-    solve,
-    widened,
-)
+from calibrators.pooled import maps
 from calibrators.solvers.lbfgs import dot, minimize
 from calibrators.temperature import TemperatureScaling
 from metrics.kernels.softmax import softmax
@@ -59,7 +49,8 @@ class PooledScaling(Calibrator):
         self.inverse_temperature_ = 1 / temperature.temperature_
         self.uniform_share_ = 1 / (n + 1) ** 2
         inputs = self._map_inputs(logits)
-        members, held_out = cross_fit(Data(inputs, Features.of(inputs), labels), self.seed)
+        data = maps.Data(inputs, maps.Features.of(inputs), labels)
+        members, held_out = cross_fit(data, self.seed)
         weights = pool_weights(held_out, labels)
         self.cross_fitted = softmax(torch.einsum("m,mnc->nc", weights, held_out))
         self.pool_, self.map_ = weights.cpu().numpy(), (weights @ members).cpu().numpy()
@@ -69,8 +60,8 @@ class PooledScaling(Calibrator):
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
         inputs = self._map_inputs(logits)
-        point = MapPoint.of(torch.as_tensor(self.map_, device=logits.device), logits.shape[1])
-        return softmax(point.scores(inputs, Features.of(inputs)))
+        point = maps.MapPoint.of(torch.as_tensor(self.map_, device=logits.device), logits.shape[1])
+        return softmax(point.scores(inputs, maps.Features.of(inputs)))
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
         return PooledModule(self, dtype)
@@ -88,12 +79,12 @@ class PooledModule(nn.Module):
         """[n, C] -> [n, C]"""
         q = torch.softmax(logits.to(self.map.dtype) * self.beta, dim=1)
         inputs = log_mixture(q, self.share)
-        features = Features.of(inputs, order_of(inputs, TIED))
-        point = MapPoint.of(self.map, q.shape[1])
+        features = maps.Features.of(inputs, order_of(inputs, maps.TIED))
+        point = maps.MapPoint.of(self.map, q.shape[1])
         return torch.softmax(point.scores(inputs, features), dim=1)
 
 
-def cross_fit(data: Data, seed: int) -> tuple[Tensor, Tensor]:
+def cross_fit(data: maps.Data, seed: int) -> tuple[Tensor, Tensor]:
     """Return the members, fitted on all points, [M, size], and their held-out scores [M, n, C].
 
     T is that of all points, because one parameter hardly adapts to a single fifth. So ℓ, the
@@ -101,21 +92,21 @@ def cross_fit(data: Data, seed: int) -> tuple[Tensor, Tensor]:
     fit to all points. Fewer than ten points have the temperature as the only member.
     """
     n, classes = data.inputs.shape
-    members, preconditioners = [identity(classes, False, data.inputs.device)], []
+    members, preconditioners = [maps.identity(classes, False, data.inputs.device)], []
     if n >= 2 * FOLDS:
-        preconditioners.append(preconditioner_n(data))
-        members.append(solve(data, members[0], preconditioners[0]))
+        preconditioners.append(maps.preconditioner_n(data))
+        members.append(maps.solve(data, members[0], preconditioners[0]))
         if n * classes**2 <= MATRIX_WORK:
-            preconditioners.append(preconditioner_b(data, preconditioners[0]))
-            members.append(solve(data, widened(members[1], classes), preconditioners[1]))
+            preconditioners.append(maps.preconditioner_b(data, preconditioners[0]))
+            members.append(maps.solve(data, maps.widened(members[1], classes), preconditioners[1]))
     scores = data.inputs.expand(len(members), -1, -1).clone()
     for kept, held in folds_of(data.labels, seed) if preconditioners else ():
         fitted, scored = data.rows(kept), data.rows(held)
         for member, precondition in enumerate(preconditioners, 1):
-            point = MapPoint.of(solve(fitted, members[member], precondition), classes)
+            point = maps.MapPoint.of(maps.solve(fitted, members[member], precondition), classes)
             scores[member, held] = point.scores(scored.inputs, scored.features)
     size = len(members[-1])
-    return torch.stack([m if len(m) == size else widened(m, classes) for m in members]), scores
+    return torch.stack([m if len(m) == size else maps.widened(m, classes) for m in members]), scores
 
 
 def pool_weights(scores: Tensor, labels: Tensor) -> Tensor:

@@ -139,12 +139,9 @@ def minimize(
         if given_up := give_up is not None and give_up(iteration, point):
             break
         iteration += 1
+        equal = max(noise, ROUNDING) * abs(value)
         # An uphill direction means that the pairs are stale, or that the problem is not convex.
-        step = (
-            _line_search(counted, point, value, slope, direction, max(noise, ROUNDING) * abs(value))
-            if slope < 0
-            else None
-        )
+        step = _line_search(counted, point, value, slope, direction, equal) if slope < 0 else None
         if step is None:
             if not pairs:  # even the preconditioned gradient gives no step
                 break

@@ -10,7 +10,6 @@ import math
 import sys
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from itertools import count
 from typing import Any, Literal
 
@@ -48,22 +47,21 @@ def search(
         for tried in sorted(points, key=lambda point: tuple(point.values()), reverse=True):
             if is_over():
                 break
-            run_and_log(partial(score, **tried), tried, log)
+            run_and_log(score, tried, log)
         return log
     from skopt import Optimizer
 
     optimizer = Optimizer(list(space.values()), random_state=seed)
     for _ in range(number):
         point = optimizer.ask()
-        tried = _named(space, point)
-        optimizer.tell(point, run_and_log(partial(score, **tried), tried, log))
+        optimizer.tell(point, run_and_log(score, _named(space, point), log))
     return log
 
 
-def run_and_log(score: Callable[[], float], parameters: dict[str, Any], log: list[Run]) -> float:
+def run_and_log(score: Callable[..., float], parameters: dict[str, Any], log: list[Run]) -> float:
     """Append a run to `log`; return its score to 8 digits, so that rounding errors do not count."""
     begin = time.perf_counter()
-    value = float(f"{score():.8g}")
+    value = float(f"{score(**parameters):.8g}")
     log.append({"parameters": parameters, "score": value, "seconds": time.perf_counter() - begin})
     return value
 

@@ -9,20 +9,7 @@ from scipy.optimize import approx_fprime
 from scipy.special import log_softmax
 
 from calibrators import TemperatureScaling
-from calibrators.pooled.maps import (
-    BIASES,
-    COUNT,
-    KNOTS,
-    PLACES,
-    Data,
-    Features,
-    MapPoint,
-    identity,
-    penalties,
-    preconditioner_n,
-    solve,
-    widened,
-)
+from calibrators.pooled import maps
 from calibrators.pooled.pool import PooledScaling, cross_fit, pool_weights
 from metrics import negative_log_likelihood
 from tests.calibrators.patching.patching_problems import over_confident
@@ -38,23 +25,23 @@ def log_q():
 
 def data_of(log_q, labels):
     inputs = torch.from_numpy(log_q)
-    return Data(inputs, Features.of(inputs), torch.from_numpy(labels))
+    return maps.Data(inputs, maps.Features.of(inputs), torch.from_numpy(labels))
 
 
 def plain_features(row, c):
     """φ(c) as the page has it: hinges, bias of the rank, two slopes, the gap."""
     rank = sorted(range(len(row)), key=lambda j: (-row[j], j)).index(c)
-    if rank >= PLACES:
-        return np.zeros(COUNT)
-    hinges = [max(row[c] - knot, 0) for knot in KNOTS]
-    biases = [float(rank == r) for r in range(BIASES)]
+    if rank >= maps.PLACES:
+        return np.zeros(maps.COUNT)
+    hinges = [max(row[c] - knot, 0) for knot in maps.KNOTS]
+    biases = [float(rank == r) for r in range(maps.BIASES)]
     slopes = [row[c] * (rank == 0), row[c] * (rank == 1)]
     return np.array([*hinges, *biases, *slopes, (rank == 0) * np.diff(np.sort(row)[-2:])[0]])
 
 
 def plain_objective(vector, log_q, labels, with_matrix):
     n, classes = log_q.shape
-    theta, shift, slopes = np.split(vector, [COUNT, COUNT + classes])
+    theta, shift, slopes = np.split(vector, [maps.COUNT, maps.COUNT + classes])
     matrix = slopes.reshape(classes, classes) if with_matrix else np.diag(slopes)
     phi = np.array([[plain_features(row, c) for c in range(classes)] for row in log_q])
     scores = log_q @ matrix.T + shift + phi @ theta
@@ -68,9 +55,9 @@ def plain_objective(vector, log_q, labels, with_matrix):
 def test_the_features_are_those_of_the_page(classes):
     rows = np.log(np.random.default_rng(0).dirichlet(np.full(classes, 0.3), 20))
     rows[:3, 1] = rows[:3, 0]  # a tie: by number
-    features = Features.of(torch.from_numpy(rows))
+    features = maps.Features.of(torch.from_numpy(rows))
     expected = [[plain_features(row, c) for c in range(classes)] for row in rows]
-    theta = np.random.default_rng(1).normal(size=COUNT)
+    theta = np.random.default_rng(1).normal(size=maps.COUNT)
     added = features.add_to(torch.zeros(20, classes).double(), torch.from_numpy(theta))
     np.testing.assert_allclose(added, np.array(expected) @ theta, atol=1e-12)
 
@@ -79,22 +66,22 @@ def test_the_features_are_those_of_the_page(classes):
 def test_a_fit_is_the_minimum_of_its_objective(log_q, with_matrix):
     """The objective is strictly convex, so the minimum is where its gradient vanishes."""
     data = data_of(*log_q)
-    begin = identity(CLASSES, with_matrix, torch.device("cpu"))
-    weight = 2 * penalties(ROWS, CLASSES, with_matrix, begin.device)
-    point = solve(data, begin, lambda gradients: gradients / (weight + 1)).numpy()
+    begin = maps.identity(CLASSES, with_matrix, torch.device("cpu"))
+    weight = 2 * maps.penalties(ROWS, CLASSES, with_matrix, begin.device)
+    point = maps.solve(data, begin, lambda gradients: gradients / (weight + 1)).numpy()
     slope = approx_fprime(point, plain_objective, 1e-6, *log_q, with_matrix)
     np.testing.assert_allclose(slope, 0, atol=1e-5)
 
 
 def test_the_preconditioner_is_the_inverse_hessian_at_the_identity(log_q):
-    start = identity(CLASSES, False, torch.device("cpu")).numpy()
+    start = maps.identity(CLASSES, False, torch.device("cpu")).numpy()
     step = 1e-4 * np.eye(len(start))
     slopes = [
         [approx_fprime(start + sign * s, plain_objective, 1e-5, *log_q, False) for s in step]
         for sign in (1, -1)
     ]
     hessian = (np.array(slopes[0]) - np.array(slopes[1])) / 2e-4
-    applied = preconditioner_n(data_of(*log_q))(torch.from_numpy(hessian))
+    applied = maps.preconditioner_n(data_of(*log_q))(torch.from_numpy(hessian))
     np.testing.assert_allclose(applied, np.eye(len(start)), atol=0.02)
 
 
@@ -102,15 +89,15 @@ def test_a_pool_of_maps_is_one_map(log_q):
     data = data_of(*log_q)
     members, scores = cross_fit(data, seed=0)
     weights = pool_weights(scores, data.labels)
-    apart = [MapPoint.of(m, CLASSES).scores(data.inputs, data.features) for m in members]
-    pooled = MapPoint.of(weights @ members, CLASSES).scores(data.inputs, data.features)
+    apart = [maps.MapPoint.of(m, CLASSES).scores(data.inputs, data.features) for m in members]
+    pooled = maps.MapPoint.of(weights @ members, CLASSES).scores(data.inputs, data.features)
     torch.testing.assert_close(pooled, torch.einsum("m,mnc->nc", weights, torch.stack(apart)))
     torch.testing.assert_close(apart[0], data.inputs)
-    narrow = identity(CLASSES, False, torch.device("cpu")) + 0.1
-    wide = MapPoint.of(widened(narrow, CLASSES), CLASSES)
+    narrow = maps.identity(CLASSES, False, torch.device("cpu")) + 0.1
+    wide = maps.MapPoint.of(maps.widened(narrow, CLASSES), CLASSES)
     torch.testing.assert_close(
         wide.scores(data.inputs, data.features),
-        MapPoint.of(narrow, CLASSES).scores(data.inputs, data.features),
+        maps.MapPoint.of(narrow, CLASSES).scores(data.inputs, data.features),
     )
 
 
