@@ -55,10 +55,7 @@ def write_decisions(record: Record, folder: Path, figures: bool = True) -> None:
 
 
 def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
-    """The record: costs per method and constant action, gaps per action, the decision curve.
-
-    `entry` has the losses in `evaluation.own`; `units` are fitted, of one benchmark.
-    """
+    """Costs per method and constant action, gaps, decision curve; `entry`: of `evaluation.own`."""
     losses: Floats = instantiate(entry, _convert_="all").losses[0].numpy()
     names = actions_of(entry["path"])
     by_split: dict[str, list[dict[str, Any]]] = {}

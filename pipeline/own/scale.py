@@ -31,10 +31,7 @@ FARTHEST_SUM = 0.2  # from one, of a row of rounded probabilities; beyond, they 
 
 
 def with_logits(given: Given, values: str) -> Given:
-    """`given` with logits [n, C] as its matrix; probabilities become their logarithms.
-
-    InputError: these are no logits or probabilities, or could be either.
-    """
+    """`given` with logits [n, C] as matrix; InputError: these are neither kind, or may be both."""
     kind = given.kind if values == "auto" else values
     matrix = given.matrix if given.single is None else np.reshape(given.matrix, (-1, 1))
     numbers = check_numbers(matrix, kind or "answers")

@@ -158,9 +158,8 @@ def summary_lines(cells: pd.DataFrame) -> list[Line]:
     """Per printed table: its title and the counts of the default and of preset=paper; the sums."""
     sets = [cells[cells["default"]], cells[cells["preset"]]]
     titles = cells["title"].unique()
-    lines: list[Line] = [
-        (title, *(_count(rows[rows["title"] == title]) for rows in sets)) for title in titles
-    ]
+    parts = {title: [rows[rows["title"] == title] for rows in sets] for title in titles}
+    lines: list[Line] = [(title, *map(_count, part)) for title, part in parts.items()]
     covered = sets[1]["title"].unique()
     if len(titles) > 1 and len(covered):
         # Of the tables that the rule covers, so that the columns can be compared.
@@ -189,19 +188,15 @@ def cell_lines(cells: pd.DataFrame) -> list[Line]:
     for key, rows in cells.groupby("metric"):
         scale = 10.0 ** metric(str(key)).power
         needed = decimals(list(rows["ours"] * scale), list(rows["ours_two_se"] * scale))
-        # The paper's trailing zeros aside.
-        printed = [
-            f"{value:.4f}".rstrip("0").partition(".")[2] for value in rows["printed"] * scale
-        ]
+        texts = [f"{value:.4f}" for value in rows["printed"] * scale]
+        printed = [text.rstrip("0").partition(".")[2] for text in texts]  # without trailing zeros
         digits[str(key)] = max(needed, *map(len, printed))
     lines: list[Line] = []
     for row in cells.to_dict("records"):
         column, z, places = metric(row["metric"]), row["z"], digits[row["metric"]]
         scale = 10.0**column.power
-        pairs = [
-            " ± ".join(number(row[part] * scale, places) for part in (name, f"{name}_two_se"))
-            for name in ("printed", "ours")
-        ]
+        both = [(row[name], row[f"{name}_two_se"]) for name in ("printed", "ours")]
+        pairs = [" ± ".join(number(value * scale, places) for value in pair) for pair in both]
         difference = number(row["difference"] * scale, places)
         signs = ["+" if value > 0 else "" for value in (row["difference"], z)]
         lines.append(

@@ -72,10 +72,7 @@ def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
     The faint band around a curve is the Dvoretzky-Kiefer-Wolfowitz band of M sampled utilities.
     """
     first = panels[0]
-    band, looks = (
-        dkw_band(first.count, CONFIDENCE),
-        {method: look(method) for method in first.errors},
-    )
+    band, looks = dkw_band(first.count, CONFIDENCE), {m: look(m) for m in first.errors}
     with titled_figure(8.0, 4.2, title) as figure:
         axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axis, curves in zip(axes, panels, strict=True):
@@ -149,10 +146,8 @@ def study_drawings(folder: Path, title: str) -> Drawings:
         history, snapshots = (pd.read_csv(path.with_name(f"{name}.csv")) for name in names)
         studies.append(Study(path.parent.name, history, snapshots, read_json(path)))
     figures = {"history": history_figure, "snapshots": snapshot_figure} if studies else {}
-    return {
-        f"dynamics_{kind}_{folder.name}": partial(figure, studies, title)
-        for kind, figure in figures.items()
-    }
+    drawn = {kind: partial(figure, studies, title) for kind, figure in figures.items()}
+    return {f"dynamics_{kind}_{folder.name}": draw for kind, draw in drawn.items()}
 
 
 def history_figure(studies: Sequence[Study], title: str) -> Figure:

@@ -67,10 +67,8 @@ def latex(table: ResultTable) -> str:
     keys = [column.metric.key for column in table.columns]
     printed = [key for key in keys if key in PRINTED]
     others = [key for key in keys if key not in PRINTED]
-    environments = [
-        _latex_table(table.with_columns(chosen), end)
-        for chosen, end in zip(filter(None, [printed, others]), ("", "_more"))
-    ]
+    parts = zip(filter(None, [printed, others]), ("", "_more"))
+    environments = [_latex_table(table.with_columns(chosen), end) for chosen, end in parts]
     return LATEX_HEADER + "\n".join(environments)
 
 
@@ -82,10 +80,8 @@ def _latex_table(table: ResultTable, end: str) -> str:
     marks = r" \pm ", r"\bm{{{}}}", r"^{\dagger}", r"\;({})"
     metrics = [column.metric for column in table.columns]
     headings = [rf"{heading(m, 'latex')} ($\times 10^{{{m.power}}}$)" for m in metrics]
-    rows = [
-        [escape_latex(method_name(method)), *(math(cell_text(cell, *marks)) for cell in cells)]
-        for method, cells in table.rows
-    ]
+    named = [(escape_latex(method_name(method)), cells) for method, cells in table.rows]
+    rows = [[name, *(math(cell_text(cell, *marks)) for cell in cells)] for name, cells in named]
     floor = [NOISE_FLOOR, *(math(c.floor) if c.floor else "--" for c in table.columns)]
     first, *body, last = (rf"{' & '.join(row)} \\" for row in [["Method", *headings], *rows, floor])
     lines = [r"\toprule", first, r"\midrule", *body]
@@ -118,10 +114,9 @@ def markdown(table: ResultTable) -> str:
     metrics = [column.metric for column in table.columns]
     texts = [heading(m, "html") if m.key in METRICS else f"`{m.text}`" for m in metrics]
     headings = ["Method", *(f"{t} {m.scale}" for t, m in zip(texts, metrics, strict=True))]
-    rows = [
-        [method_name(m), *(cell_text(cell, best="**{}**") for cell in cells)]
-        for m, cells in table.rows
-    ]
+    rows = []
+    for method, cells in table.rows:
+        rows.append([method_name(method), *(cell_text(cell, best="**{}**") for cell in cells)])
     if table.has_floor:
         rows.append([f"*{NOISE_FLOOR}*", *(column.floor or "–" for column in table.columns)])
     return titled_table(table.spec.title, headings, rows, table.notes) + "\n"

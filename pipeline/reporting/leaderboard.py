@@ -49,10 +49,8 @@ class Leaderboard:
 
     def write(self, folder: Path, stem: str) -> list[Path]:
         """Write the table as <stem>.md and <stem>.csv; return their paths."""
-        return [
-            write_text(folder / f"{stem}.md", f"{self.markdown()}\n\n{self.note}\n"),
-            write_text(folder / f"{stem}.csv", csv_text(self.frame)),
-        ]
+        texts = {"md": f"{self.markdown()}\n\n{self.note}\n", "csv": csv_text(self.frame)}
+        return [write_text(folder / f"{stem}.{kind}", text) for kind, text in texts.items()]
 
 
 def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
@@ -89,9 +87,8 @@ def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
             for key in saved
         },
     }
-    lines = [
-        [form(row[name]) for name, (_, form) in columns.items()] for row in frame.to_dict("records")
-    ]
+    rows = frame.to_dict("records")
+    lines = [[form(row[name]) for name, (_, form) in columns.items()] for row in rows]
     note = NOTE.format(percent=100 * SIZE, chance=round(SIZE * count), cells=count)
     heading = [title for title, _ in columns.values()]
     return Leaderboard(len(tables), heading, lines, frame, note)

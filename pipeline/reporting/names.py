@@ -11,10 +11,8 @@ import yaml
 
 from pipeline.harness.parameters import CONF
 
-FILES = {
-    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
-    for path in sorted((CONF / "calibrator").glob("*.yaml"))
-}
+_PATHS = sorted((CONF / "calibrator").glob("*.yaml"))
+FILES = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in _PATHS}
 _NAMED = {key: content["shown"] for key, content in FILES.items() if "shown" in content}
 SHOWN: dict[str, dict[str, Any]] = dict(sorted(_NAMED.items(), key=lambda item: item[1]["row"]))
 """How each method is shown, in the order of rows."""
@@ -57,6 +55,4 @@ def method_name(method: str) -> str:
 
 def ordered(methods: Iterable[str]) -> list[str]:
     """Methods in the paper's row order, then other packages', then unknown ones, by family."""
-    return sorted(
-        methods, key=lambda method: ([*TITLES, family(method)].index(family(method)), method)
-    )
+    return sorted(methods, key=lambda m: ([*TITLES, family(m)].index(family(m)), m))

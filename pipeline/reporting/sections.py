@@ -190,10 +190,8 @@ def _words_of(gap: Gap) -> str:
         how = "by more than chance" if gap.p_value <= SIZE else "perhaps by chance alone"
         sure = f"they differ {how} ({p_value(gap.p_value)})"
     beyond = ", beyond chance" if column.has_floor else ""
-    return (
-        f"{column.text}, {method_name(gap.method)}{beyond}: {gap.larger} {larger}, "
-        f"{gap.smaller} {smaller}; {sure}."
-    )
+    start = f"{column.text}, {method_name(gap.method)}{beyond}"
+    return f"{start}: {gap.larger} {larger}, {gap.smaller} {smaller}; {sure}."
 
 
 def all_curves(scores: Scores, methods: Sequence[str]) -> list[Curves]:

@@ -214,10 +214,8 @@ def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...
         counts = calibrators.get(method, {}).get("patches", [])
         if 0 in counts:
             start = STARTS.get(calibrators[method]["config"].get("start", "softmax"), "its start")
-            remarks.append(
-                f"{method_name(method)}: 0 patches in {counts.count(0)} of {len(counts)} splits, "
-                f"where it equals {start}."
-            )
+            where = f"0 patches in {counts.count(0)} of {len(counts)} splits"
+            remarks.append(f"{method_name(method)}: {where}, where it equals {start}.")
     for method in decisions.marked(HARMED):
         worse = calibrators[method]["worse_than_temperature"]
         remarks.append(
@@ -227,15 +225,11 @@ def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...
     tuned = [method for method in PAPER_RUNS if method in methods]
     runs = [calibrators[m]["config"].get("tuning_runs", PAPER_RUNS[m]) for m in tuned]
     if runs != [PAPER_RUNS[method] for method in tuned]:
-        words = [
-            f"{r} for {method_name(m)} (the paper: {PAPER_RUNS[m]})" for m, r in zip(tuned, runs)
-        ]
-        remarks.append(
-            f"Tuning runs: {', '.join(words)}; the tuning “paper” has as many as the paper."
-        )
+        rows = zip(runs, map(method_name, tuned), (PAPER_RUNS[method] for method in tuned))
+        told = ", ".join(f"{count} for {name} (the paper: {paper})" for count, name, paper in rows)
+        remarks.append(f"Tuning runs: {told}; the tuning “paper” has as many as the paper.")
     points = facts["evaluation"]["utility_batch"]
     if points is not None:
-        remarks.append(
-            f"Utility metrics: means over disjoint batches of {points} test points or a few more."
-        )
+        batches = f"disjoint batches of {points} test points or a few more"
+        remarks.append(f"Utility metrics: means over {batches}.")
     return tuple(remarks)

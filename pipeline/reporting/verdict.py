@@ -168,10 +168,9 @@ def _choice_sentence(choice: Choice) -> str:
         return ""
     if overall is None:
         return "No method is among the best for all of these uses: choose for yours."
-    labels = {
-        sign: [use.label for use in uses if use.signs[overall] == sign]
-        for sign in (WITHIN, BEYOND, WORSE)
-    }
+    labels: dict[str, list[str]] = {WITHIN: [], BEYOND: [], WORSE: []}
+    for use in uses:
+        labels.get(use.signs[overall], []).append(use.label)
     noise = listed([f"{sign} for {listed(of)}" for sign, of in labels.items() if of])
     name = method_name(overall)
     if any(use.metric == COST for use in uses):

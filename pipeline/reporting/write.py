@@ -51,10 +51,8 @@ def write_section(section: Section, folder: Path, prefix: str = "") -> list[Path
         }
     written.append(write_json(folder / f"{prefix}verdict.json", content))
     if section.parts:
-        frames = [
-            part.decisions.frame().assign(group=name, points=part.points)
-            for name, part in section.parts.items()
-        ]
+        parts = section.parts.items()
+        frames = [p.decisions.frame().assign(group=name, points=p.points) for name, p in parts]
         written.append(write_text(folder / f"{prefix}groups.csv", csv_text(pd.concat(frames))))
     return written
 

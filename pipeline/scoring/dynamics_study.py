@@ -81,10 +81,7 @@ def studied(
 def run_study(
     state: PatchedForecast, family: str, options: Dynamics, progress: Progress
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Patch a forecast as the options say; return the tables `history` and `snapshots`.
-
-    A row of the history has the users' errors before the patch, and the patch itself.
-    """
+    """Patch; return `history`, with each patch and the errors before it, and `snapshots`."""
     update = ProjectedDescent(options.step_size, options.armijo)
     brier, last = float(state.losses("brier").mean()), options.iterations
     history, snapshots = [], []

@@ -130,10 +130,7 @@ def _read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def columns_of(settings: Settings) -> tuple[str, ...]:
-    """The metrics of a benchmark's tables in order, those of own utilities last.
-
-    A benchmark that names none has all of metrics/registry.py except ON_REQUEST.
-    """
+    """The metrics of a benchmark's tables, or all but ON_REQUEST; own utilities come last."""
     from metrics.registry import METRICS, check_keys  # with torch, which not every command needs
 
     benchmark, own = settings.benchmark, settings.evaluation.own
@@ -180,9 +177,8 @@ def write_files(
         (files.rows, rows, ROW_COLUMNS, ["calibrator", "group", "split"]),
         (files.curves, curves, CURVE_COLUMNS, ["calibrator", "group"]),
     ):
-        tables = [
-            pd.DataFrame(part, columns=list(columns)).astype(_kinds(columns)) for part in parts
-        ]
+        names, kinds = list(columns), _kinds(columns)
+        tables = [pd.DataFrame(part, columns=names).astype(kinds) for part in parts]
         table = pd.concat(tables, ignore_index=True).sort_values(by, key=place, kind="stable")
         written.append(write_text(path, csv_text(table)))
     text = json_text(rounded({**facts, "calibrators": dict(sorted(facts["calibrators"].items()))}))

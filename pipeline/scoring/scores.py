@@ -42,10 +42,8 @@ def write_scores(units: Sequence[Unit]) -> list[Path]:
         rows, curves, calibrators = _of_others(files, header, complete)
         for name, record in across.items():
             own, groups = complete[name], record["groups"]
-            splits = [
-                Scored(unit.split, record_of(unit.scores_path) or {}, read_npz(unit.scores_path))
-                for unit in own
-            ]
+            paths = [(unit.split, unit.scores_path) for unit in own]
+            splits = [Scored(k, record_of(path) or {}, read_npz(path)) for k, path in paths]
             rows += [rows_of(name, splits, record["worst"]), *(g["rows"] for g in groups.values())]
             curves += [curves_of(name, splits), *(g["curves"] for g in groups.values())]
             fitted = (read_npz(unit.fit_path) for unit in own)
@@ -117,10 +115,7 @@ def _of_others(
 
 
 def wanted_scores(units: Sequence[Unit], command: str) -> dict[str, Scores]:
-    """The scores of every benchmark among `units`, which name the requested calibrators.
-
-    UnitsFailed: one has no rows, or rows of other settings; `command` makes them.
-    """
+    """Each benchmark's scores; UnitsFailed: no such rows, or of other settings (see `command`)."""
     by_benchmark: dict[str, Scores] = {}
     for unit in units:
         files = score_files(unit.settings)

@@ -130,10 +130,7 @@ def check_vectors(path: Path) -> None:
 
 
 def file_similarity(*, path: str | Path) -> Found:
-    """Similarity of classes [C, C] for U_w2v: an npz with `matrix`, or a CSV without header line.
-
-    It must be a symmetric matrix of finite real numbers.
-    """
+    """Class similarity [C, C] for U_w2v, symmetric: an npz with `matrix`, or a bare CSV."""
     path = Path(path)
     check_is_file(path, "an npz or CSV file with a similarity matrix")
     if path.suffix.lower() == ".csv":
