@@ -11,13 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from calibrators.base import Calibrator
-from calibrators.dirichlet.linear_map import (
-    LinearMapCalibrator,
-    LinearMapProblem,
-    map_loss,
-    penalty_weights,
-    products_type,
-)
+from calibrators.dirichlet import linear_map
+from calibrators.dirichlet.linear_map import LinearMapCalibrator, LinearMapProblem
 from calibrators.modules import AffineSoftmax, log_mixture
 from calibrators.solvers.lbfgs import warn_unless_converged
 from calibrators.solvers.temperature import fit_temperature
@@ -83,14 +78,14 @@ class StructuredMatrixScaling(_OfMixture, LinearMapCalibrator):
         share = self._fit_mixture(logits, labels, weights)
         x = self._map_inputs(logits)
         spread = float((x - x.mean(dim=1, keepdim=True)).square().mean().sqrt())
-        of_products = x.to(products_type(n, classes))
+        of_products = x.to(linear_map.products_type(n, classes))
         problem = LinearMapProblem(of_products, labels, beta=1.0, spread=spread, counts=weights)
         off_diagonal = self.off_diagonal * share * (classes - 1)
         strengths = self.diagonal * share, off_diagonal, self.intercept * share
-        penalties = penalty_weights(classes, *strengths, logits.device)
+        penalties = linear_map.penalty_weights(classes, *strengths, logits.device)
         best = problem.solve(penalties, max_iterations=self.max_iterations)
         warn_unless_converged(best, "StructuredMatrixScaling")
-        self.nll_ = map_loss(x, labels, best.point, counts=weights)
+        self.nll_ = linear_map.map_loss(x, labels, best.point, counts=weights)
         self._keep(best.point)
 
 

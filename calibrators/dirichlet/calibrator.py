@@ -166,7 +166,7 @@ class DirichletCalibration(LinearMapCalibrator):
             if getattr(self, name) is None
         }
         fixed = {name: getattr(self, name) for name in scales if name not in space}
-        fits = TuningFits(inputs, labels, weights, self.loss, self.holdout, self.seed)
+        fits = TuningFits(self, inputs, labels, weights)
         total = self.tuning_runs + 1
         counted = with_progress(fits.score, "DirichletCalibration: fits", total, self.verbose)
         score = partial(counted, **fixed)
@@ -207,27 +207,21 @@ class TuningFits:
     As λ falls, fits begin to overfit more and more. The path ends after `HOPELESS` fits in a row
     that were given up at a loss above `EXCESS` times temperature scaling's.
 
-    Of the rows `inputs` [n, C], with `labels` and `weights` [n], a share `holdout` of their number
-    is scored, whatever their weights. `seed` draws them.
+    Of the rows `inputs` [n, C], with `labels` and `weights` [n], a share of their number is scored,
+    whatever their weights. `of` has the share, the seed that draws them, and the loss.
     """
 
     def __init__(
-        self,
-        inputs: Tensor,
-        labels: Tensor,
-        weights: Tensor | None,
-        loss: Loss,
-        holdout: float,
-        seed: int,
+        self, of: DirichletCalibration, inputs: Tensor, labels: Tensor, weights: Tensor | None
     ) -> None:
-        n = inputs.shape[0]
-        held = round(holdout * n)
+        n, loss = inputs.shape[0], of.loss
+        held = round(of.holdout * n)
         if not 0 < held < n:
             raise InputError(
-                f"labels: {n} points leave no hold-out of {holdout:g} to tune λ and μ on; "
+                f"labels: {n} points leave no hold-out of {of.holdout:g} to tune λ and μ on; "
                 "give more points, or give l2 and odir"
             )
-        order = torch.from_numpy(np.random.default_rng(seed).permutation(n)).to(inputs.device)
+        order = torch.from_numpy(np.random.default_rng(of.seed).permutation(n)).to(inputs.device)
         (x, y, counts), self.held = (
             (inputs[k], labels[k], None if weights is None else weights[k])
             for k in (order[held:].sort()[0], order[:held].sort()[0])

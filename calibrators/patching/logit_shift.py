@@ -20,16 +20,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from calibrators.losses import Loss
+from calibrators.patching import groups as by_group
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.audit import StandardFamilies
 from calibrators.patching.base import Patching
-from calibrators.patching.groups import (
-    apply_to,
-    checked_groups,
-    group_patches,
-    restored_patches,
-    stored_patches,
-)
+from calibrators.patching.groups import apply_to, checked_groups, group_patches
 from calibrators.patching.start import Start, fit_start
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.tuning import FOLDS, PATIENCE, fewest_patches, held_out_losses
@@ -135,7 +130,7 @@ class LogitShiftPatching(Patching):
     def _predict_proba(self, logits: Tensor) -> Tensor:
         p = super()._predict_proba(logits)
         if self._names is not None and hasattr(self, "group_names_"):
-            apply_to(p, self._names, restored_patches(self, p.shape[1]), self._update())
+            apply_to(p, self._names, by_group.restored_patches(self, p.shape[1]), self._update())
         return p
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
@@ -165,7 +160,7 @@ class LogitShiftPatching(Patching):
             p, families = super()._predict_proba(logits), StandardFamilies(0, self.seed)
             begin = lambda state: Algorithm1(state, families, self._update(), self.tolerance)  # noqa: E731
             patches = group_patches(p, labels, self._names, begin, self.max_steps, self.seed)
-        self.__dict__.update(stored_patches(patches))
+        self.__dict__.update(by_group.stored_patches(patches))
 
     def _run(self, state: PatchedForecast) -> Algorithm1:
         auditor = self._auditor(state, self.sampled_count)
