@@ -23,7 +23,7 @@ from calibrators.class_order import classes_of, codes_of, frame_names
 from calibrators.conditioning import ConditionedModule, Conditioning, condition, warn_of_absent
 from calibrators.files import read_archive, write_archive
 from calibrators.inputs import Inputs, check_choices, logits_of, warn_of_lookalike
-from calibrators.modules import OfProbabilities
+from calibrators.modules import Applied, floored_log
 from metrics.validation import InputError, check_weights, like
 
 
@@ -146,7 +146,9 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
         module = nn.Identity() if is_empty else self._to_module(dtype)
         if known is not None:
             module = ConditionedModule(known, module, dtype)
-        return (OfProbabilities(module) if self.inputs == "probabilities" else module).eval()
+        if self.inputs == "probabilities":
+            module = nn.Sequential(Applied(floored_log), module)
+        return module.eval()
 
     def save(self, path: str | Path) -> Path:
         """Write the fitted calibrator to `path` (.npz, no pickle), atomically; return the path."""

@@ -63,12 +63,8 @@ def write_archive(
         except (TypeError, AttributeError) as error:
             kind_of = type(value).__name__
             raise InputError(f"{name}: a {kind_of} cannot be stored in JSON") from error
-    content: dict[str, Any] = {
-        KIND: kind,
-        FORMAT: LATEST,
-        PARAMETERS: json.dumps(plain),
-        **dict(sorted(fitted.items())),
-    }
+    head: dict[str, Any] = {KIND: kind, FORMAT: LATEST, PARAMETERS: json.dumps(plain)}
+    content = head | dict(sorted(fitted.items()))
     with atomic_path(path) as temporary, temporary.open("xb") as stream:
         np.savez_compressed(stream, allow_pickle=False, **content)
     return Path(path)

@@ -9,17 +9,10 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from metrics import validation
+from metrics.errors import InputError
 from metrics.kernels.threads import row_blocks
 from metrics.scores import LIKELIHOOD_FLOOR
-from metrics.validation import (
-    COARSE_ROUNDING,
-    InputError,
-    both_classes,
-    check_logits,
-    check_numbers,
-    check_probabilities,
-    like,
-)
 
 Inputs = Literal["logits", "probabilities"]
 SAME_SUMS = 0.05  # sums are common if none differs from the median by more than this share
@@ -44,18 +37,18 @@ def from_probabilities(probabilities: Any) -> Any:
     float64 [n, C], of the same kind and on the same device. `InputError` if a value is outside
     [0, 1], or a row does not sum to one.
     """
-    matrix = check_probabilities(probabilities)
-    return like(matrix.clamp(min=LIKELIHOOD_FLOOR).log(), probabilities)
+    matrix = validation.check_probabilities(probabilities)
+    return validation.like(matrix.clamp(min=LIKELIHOOD_FLOOR).log(), probabilities)
 
 
 def logits_of(X: Any, inputs: Inputs) -> Tensor:
     """Return what a calibrator was given as checked logits, float32 or float64 [n, C]."""
-    numbers = check_numbers(X, inputs)
+    numbers = validation.check_numbers(X, inputs)
     if inputs == "probabilities":
         numbers = from_probabilities(numbers)
     else:
-        numbers = both_classes(numbers, inputs, log_odds=True)
-    logits = check_logits(numbers)
+        numbers = validation.both_classes(numbers, inputs, log_odds=True)
+    logits = validation.check_logits(numbers)
     # Half precision is computed in float32; float32 and float64 are not copied.
     return logits if logits.dtype in (torch.float32, torch.float64) else logits.float()
 
@@ -76,7 +69,7 @@ def check_choices(calibrator: Any) -> None:
 def warn_of_lookalike(logits: Tensor) -> None:
     """Warn the caller of `fit` if `logits` [n, C] look like something else."""
     is_single = logits.shape[1] == 2 and not bool(logits[:, 0].any())
-    scores = both_classes(logits[:, 1:], "logits") if is_single else logits
+    scores = validation.both_classes(logits[:, 1:], "logits") if is_single else logits
     if seen := lookalike(scores):
         warnings.warn(
             f"logits: {seen.what}; {seen.step}give their logarithm: "
@@ -99,7 +92,7 @@ def lookalike(matrix: Tensor) -> Lookalike | None:
     sums, largest = [], 0.0
     for start, stop in row_blocks(*matrix.shape):
         rows = matrix[start:stop].to(torch.float64)
-        if not bool((rows >= -COARSE_ROUNDING).all()):
+        if not bool((rows >= -validation.COARSE_ROUNDING).all()):
             return None
         sums.append(rows.sum(dim=1))
         largest = max(largest, float(rows.max()))
@@ -108,7 +101,7 @@ def lookalike(matrix: Tensor) -> Lookalike | None:
     if not bool(((total - common).abs() <= SAME_SUMS * common).all()):  # true for NaN, too
         return None
     off = float((total - 1).abs().max())
-    if largest <= 1 + COARSE_ROUNDING and off <= SAME_SUMS:
+    if largest <= 1 + validation.COARSE_ROUNDING and off <= SAME_SUMS:
         what = f"these look like probabilities (in [0, 1], rows sum to one within {off:.1g})"
         return Lookalike(what, "")
     if len(total) < ENOUGH_ROWS or not largest > MAJORITY * common:

@@ -5,6 +5,8 @@ type of its arrays, by plain torch operations that `torch.export` and the ONNX e
 an exported file runs without this repository.
 """
 
+from collections.abc import Callable
+
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
@@ -12,17 +14,16 @@ from torch import Tensor, nn
 from metrics.scores import LIKELIHOOD_FLOOR
 
 
-class OfProbabilities(nn.Module):
-    """Takes probabilities, and gives their logarithm (with a floor) to a module of logits."""
+class Applied(nn.Module):
+    """A function of tensors [n, C] as a module."""
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
-        self.module = module
+        self.function = function
 
-    def forward(self, probabilities: Tensor) -> Tensor:
+    def forward(self, inputs: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""
-        calibrated: Tensor = self.module(probabilities.clamp(min=LIKELIHOOD_FLOOR).log())
-        return calibrated
+        return self.function(inputs)
 
 
 class AffineSoftmax(nn.Module):
@@ -38,6 +39,11 @@ class AffineSoftmax(nn.Module):
         x = inputs.to(self.scale.dtype)
         mapped = x @ self.scale.T if self.scale.dim() == 2 else x * self.scale
         return torch.softmax(mapped + self.shift, dim=1)
+
+
+def floored_log(p: Tensor) -> Tensor:
+    """Return ln max(p, 1e-12)."""
+    return p.clamp(min=LIKELIHOOD_FLOOR).log()
 
 
 def log_mixture(q: Tensor, share: float) -> Tensor:

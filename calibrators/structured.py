@@ -6,6 +6,7 @@ are per parameter. For ten classes and a few thousand points this is among the b
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from calibrators.base import Calibrator
 from calibrators.dirichlet import linear_map
 from calibrators.dirichlet.linear_map import LinearMapCalibrator, LinearMapProblem
-from calibrators.modules import AffineSoftmax, log_mixture
+from calibrators.modules import AffineSoftmax, Applied, log_mixture
 from calibrators.solvers.lbfgs import warn_unless_converged
 from calibrators.solvers.temperature import fit_temperature
 from calibrators.vector import VectorMapCalibrator, VectorMapProblem
@@ -42,7 +43,8 @@ class _OfMixture(Calibrator):
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
         q = AffineSoftmax(self.inverse_temperature_, 0.0, dtype)
-        return nn.Sequential(q, _LogMixture(self.uniform_share_), super()._to_module(dtype))
+        mixture = Applied(partial(log_mixture, share=self.uniform_share_))
+        return nn.Sequential(q, mixture, super()._to_module(dtype))
 
 
 @dataclass(eq=False, repr=False)
@@ -115,13 +117,3 @@ class StructuredVectorScaling(_OfMixture, VectorMapCalibrator):
         warn_unless_converged(best, "StructuredVectorScaling")
         self.nll_ = problem.loss_and_gradient(best.point)[0]
         self.scale_, self.shift_ = best.point.cpu().numpy()
-
-
-class _LogMixture(nn.Module):
-    def __init__(self, share: float) -> None:
-        super().__init__()
-        self.share = share
-
-    def forward(self, q: Tensor) -> Tensor:
-        """[n, C] -> [n, C]"""
-        return log_mixture(q, self.share)

@@ -168,12 +168,12 @@ def held_out_losses(
     states = [state for _, state in runs]
     losses = torch.cat([state.losses(loss) for state in states])[None]
     while len(losses) <= min(most, best(losses) + patience):
-        patches = [algorithm.round() for algorithm, _ in runs]
-        if all(patch is None for patch in patches):
+        patches = [(algorithm.round(), algorithm.update, state) for algorithm, state in runs]
+        if not any(patch for patch, _, _ in patches):
             break
-        for patch, (algorithm, state) in zip(patches, runs, strict=True):
+        for patch, update, state in patches:
             if patch is not None:
-                patch.apply(state, algorithm.update)
+                patch.apply(state, update)
         now = torch.cat([state.losses(loss) for state in states])
         losses = torch.cat([losses, now[None]])
     return losses
