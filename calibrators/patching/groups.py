@@ -128,11 +128,10 @@ def stored_patches(patches: list[tuple[str, Patch]]) -> dict[str, NDArray[Any]]:
 
 def restored_patches(arrays: Any, classes: int) -> list[tuple[str, Patch]]:
     """Return the patches whose `stored_patches` are attributes of `arrays`."""
+    stored = arrays.group_names_, arrays.group_utilities_, arrays.group_numbers_
     patches = []
-    rows = zip(arrays.group_names_, arrays.group_utilities_, arrays.group_numbers_, strict=True)
-    for group, (kind, index), numbers in rows:
-        utility = PayoffUtility.indicator(KINDS[kind], int(index), classes)
-        low, high, shift = map(float, numbers)
-        patch = Patch(utility, low, high, shift, error=0.0, loss_change=0.0)
-        patches.append((str(group), patch))
+    rows = zip(*(array.tolist() for array in stored), strict=True)
+    for group, (kind, index), (low, high, shift) in rows:
+        utility = PayoffUtility.indicator(KINDS[kind], index, classes)
+        patches.append((group, Patch(utility, low, high, shift, error=0.0, loss_change=0.0)))
     return patches
