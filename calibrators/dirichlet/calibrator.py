@@ -181,7 +181,7 @@ class DirichletCalibration(LinearMapCalibrator):
             warnings.warn(
                 f"DirichletCalibration: no map beats temperature scaling on the hold-out (loss "
                 f"{best['score']:.4f} for {fits.temperature_loss:.4f}); {then} is taken",
-                stacklevel=4,  # the caller of fit
+                stacklevel=5,  # the caller of fit
             )
         return dict(best["parameters"])
 

@@ -12,6 +12,7 @@ from calibrators import (
     TemperatureScaling,
     VectorScaling,
 )
+from calibrators.dirichlet.calibrator import TuningFits
 from calibrators.dirichlet.linear_map import map_loss
 from calibrators.losses import residuals
 from calibrators.vector import VectorMapProblem
@@ -48,10 +49,10 @@ def test_the_hold_out_of_dirichlets_tuning_is_weighted(made_up):
     logits, labels = made_up(n=300)
     weights = np.random.default_rng(3).exponential(size=300)
     data = (torch.from_numpy(array) for array in (logits.astype(np.float64), labels, weights))
-    runs = DirichletCalibration(on="logits")._fits_to_tune_by(*data)
+    runs = TuningFits(DirichletCalibration(on="logits"), *data)
     score = runs.score(odir=20.0, l2=5.0)
     held = np.random.default_rng(0).permutation(300)[:90]
-    found = runs.fit(odir=20.0, l2=5.0).point.numpy()
+    found = runs.earlier[-1][1].numpy()  # the map that was scored
     p = softmax(torch.from_numpy(logits[held] @ found[:, :5].T + found[:, 5])).numpy()
     losses = -np.log(p[np.arange(90), labels[held]])
     assert score == pytest.approx(np.average(losses, weights=weights[held]), rel=1e-12)
