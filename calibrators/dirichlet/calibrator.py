@@ -171,8 +171,8 @@ class DirichletCalibration(LinearMapCalibrator):
         counted = with_progress(fits.score, "DirichletCalibration: fits", total, self.verbose)
         score = partial(counted, **fixed)
         score(**{name: dimension.high for name, dimension in space.items()})
-        over = lambda: fits.hopeless >= HOPELESS  # noqa: E731
-        self.tuning_log_ = search(score, space, self.tuning_runs, self.seed, self.search, over)
+        run = score, space, self.tuning_runs, self.seed, self.search
+        self.tuning_log_ = search(*run, lambda: fits.hopeless >= HOPELESS)
         best = best_run(self.tuning_log_)
         self.worse_than_temperature_ = best["score"] > fits.temperature_loss * (1 + PRINTED)
         self.fell_back_ = self.fallback and best["score"] > fits.temperature_loss * FALLBACK

@@ -158,7 +158,10 @@ class LogitShiftPatching(Patching):
         patches = []
         if self._names is not None:
             p, families = super()._predict_proba(logits), StandardFamilies(0, self.seed)
-            begin = lambda state: Algorithm1(state, families, self._update(), self.tolerance)  # noqa: E731
+
+            def begin(state: PatchedForecast) -> Algorithm1:
+                return Algorithm1(state, families, self._update(), self.tolerance)
+
             patches = group_patches(p, labels, self._names, begin, self.max_steps, self.seed)
         self.__dict__.update(by_group.stored_patches(patches))
 
