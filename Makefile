@@ -4,8 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 # Another suite than that of params.yaml, and where data lie (docs/reproduce.md):
 #   make repro SUITE=cifar PRECOMPUTED=/folder/with/logits
-#   make repro SUITE=paper IMAGENET=/folder WORD_VECTORS=/file YAHOO_MODEL=/folder YAHOO_DATA=/file
-GIVEN := SUITE PRECOMPUTED IMAGENET WORD_VECTORS YAHOO_MODEL YAHOO_DATA CHECKPOINTS DEVICE
+# make passes variables of its command line and of the environment to DVC and to the stages.
 FUZZ_SECONDS ?= 600
 # `make test-all` kills a running program this many times, at different moments.
 KILLS ?= 20
@@ -14,10 +13,9 @@ KILLS ?= 20
 REACHED ?= 95
 REACHED_STAGES ?= 90
 
-# DVC starts the stages as `python -m pipeline.…`, which must be the environment's python.
+# DVC starts the stages as `utility-calibration …`, which must be the environment's.
 RUN := PATH="$(abspath $(VENV))/bin:$$PATH"
 INSTALLED := $(VENV)/.installed
-export $(GIVEN)
 # Other packages are installed into an environment of their own.
 PEERS ?= .venv-peers
 
@@ -44,27 +42,33 @@ setup: $(INSTALLED)
 
 # `compileall` compiles on all cores, pip on one only. It fails at files that some packages have for
 # other versions of Python. Nothing here imports them, so the exit code does not matter.
-$(INSTALLED): requirements.lock
+$(INSTALLED): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 setup" >&2; exit 1; }
+	@test -d utility_calibration/metrics || { echo \
+	  "utility_calibration/metrics is no link to a folder: this file system has no symbolic links" >&2; exit 2; }
 	@test ! -e $(VENV) || test -e $(VENV)/.installed || test -e $(VENV)/.by-make || { echo \
 	  "VENV=$(VENV): exists, and make has not made it; move it, or choose another VENV" >&2; exit 2; }
 	@echo "Setting up $(VENV) from requirements.lock (two to five minutes)"
 	$(PYTHON) -m venv --clear $(VENV) && touch $(VENV)/.by-make
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(VENV)/bin/python -m pip check
 	@$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@echo "Compiling kernels (half a minute, once)"
-	@$(VENV)/bin/python scripts/compile_kernels.py
+	@$(VENV)/bin/python -m utility_calibration.scripts.maintain.compile_kernels
 	@touch $@
-	@echo "Ready: source $(VENV)/bin/activate   (then the README's python and dvc commands work)"
+	@echo "Ready: source $(VENV)/bin/activate   (then the README's utility-calibration and dvc commands work)"
 
 repro: known-suite setup
-	@$(RUN) python -m pipeline.repro
+	$(RUN) dvc $(if $(SUITE),exp run -S suite=$(SUITE),repro)
 
 # A mistake ends the command before the set-up, which takes minutes.
 known-suite:
-	@$(PYTHON) -m pipeline.repro --check
+	@test -z "$(SUITE)" || test -e conf/suite/$(SUITE).yaml || { echo \
+	  "error: SUITE=$(SUITE): no such suite; choose one of: $(sort $(basename $(notdir $(wildcard conf/suite/[!_]*.yaml))))" >&2; exit 2; }
+	@test -e .git || { echo \
+	  "error: this folder has no .git, which DVC needs; clone the project, or run 'git init'" >&2; exit 2; }
 
 lint: setup
 	$(VENV)/bin/ruff check .

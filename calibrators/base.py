@@ -1,13 +1,12 @@
 """What every calibrator shares: input checks, scikit-learn's conventions, and files.
 
 A calibrator is a scikit-learn classifier whose features are a model's logits [n, C], one column
-per class, and whose labels are the class numbers 0 … C-1, or names (`calibrators.class_order`).
+per class, and whose labels are the class numbers 0 … C-1, or names (`calibrators/class_order.py`).
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
 from inspect import isabstract
 from pathlib import Path
 from typing import IO, Any, ClassVar, Self, overload
@@ -19,12 +18,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from calibrators.class_order import classes_of, codes_of, frame_names
-from calibrators.conditioning import ConditionedModule, Conditioning, condition, warn_of_absent
-from calibrators.files import read_archive, write_archive
-from calibrators.inputs import Inputs, check_choices, logits_of, warn_of_lookalike
-from calibrators.modules import Applied, floored_log
-from metrics.validation import InputError, check_weights, like
+from utility_calibration import calibrators
+from utility_calibration.metrics.validation import InputError, check_weights, like
+
+from .class_order import classes_of, codes_of, frame_names
+from .conditioning import ConditionedModule, Conditioning, condition, warn_of_absent
+from .files import read_archive, write_archive
+from .inputs import Inputs, check_choices, logits_of, warn_of_lookalike
+from .modules import Applied, floored_log
 
 
 @dataclass(eq=False, repr=False)
@@ -32,7 +33,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
     """Base of all calibrators: `fit(X, y)`, then `predict_proba(X)`, X logits and y labels.
 
     With `inputs="probabilities"` X holds probabilities, and `from_probabilities` takes their
-    logarithm. `calibrators.conditioning` says what becomes of impossible classes, whose logits are
+    logarithm. calibrators/conditioning.py says what becomes of impossible classes, whose logits are
     -inf or a padding such as -1e9, and of classes without a calibration point.
 
     Subclasses define `_fit`, `_predict_proba` and `_to_module` for finite logits of classes with
@@ -59,7 +60,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
     needs_groups = False
     """Whether `fit` needs the points' groups; `predict_proba` then takes them, too."""
     is_learned: ClassVar[bool] = True
-    """Whether `fit` learns something; then `calibrators.conditioning` prepares the logits."""
+    """Whether `fit` learns something; then `calibrators/conditioning.py` prepares the logits."""
     takes_zeros: ClassVar[bool] = False
     """Whether 1e-12 may replace a probability of 0 in `_fit`, because only its rank matters."""
     inputs: Inputs = field(default="logits", kw_only=True)
@@ -169,9 +170,8 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
         another kind or of a newer format.
         """
         kind, parameters, fitted = read_archive(path)
-        package = import_module(str(__package__))  # no `import`: the digest of a fit's code
-        if kind in package.__all__:  # importing a calibrator makes it a known subclass
-            getattr(package, kind)
+        if kind in dir(calibrators):  # importing a calibrator makes it a known subclass
+            getattr(calibrators, kind)
         kinds = {each.__name__: each for each in _fitted_kinds(cls)}
         if kind not in kinds:
             raise InputError(

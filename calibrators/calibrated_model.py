@@ -10,9 +10,14 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
-from calibrators.inputs import from_probabilities
-from calibrators.temperature import TemperatureScaling
-from metrics.validation import InputError, check_nothing_is_masked, check_weights
+from utility_calibration.metrics.validation import (
+    InputError,
+    check_nothing_is_masked,
+    check_weights,
+)
+
+from .inputs import from_probabilities
+from .temperature import TemperatureScaling
 
 METHODS = ("decision_function", "predict_proba")
 ONE_SCORE = 'take one score per class (SVC: decision_function_shape="ovr")'

@@ -27,13 +27,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from calibrators.losses import row_weights
-from calibrators.solvers.root import solve_increasing
-from calibrators.solvers.temperature import fit_temperature
-from metrics.kernels.softmax import softmax
-from metrics.kernels.threads import row_blocks
-from metrics.scores import LIKELIHOOD_FLOOR
-from metrics.validation import InputError
+from utility_calibration.metrics.kernels.softmax import softmax
+from utility_calibration.metrics.kernels.threads import row_blocks
+from utility_calibration.metrics.scores import LIKELIHOOD_FLOOR
+from utility_calibration.metrics.validation import InputError
+
+from .losses import row_weights
+from .solvers.root import solve_increasing
+from .solvers.temperature import fit_temperature
 
 FAR = 30.0  # a padding lies this many median gaps of the two largest logits below the row's largest
 OCTAVE, HOLE = 4, 3

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
-from metrics.errors import InputError
+from utility_calibration.metrics.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,7 +76,7 @@ def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dic
     Zero-dimensional arrays come back as plain numbers, strings or booleans. `InputError` reports a
     file that is missing, damaged, not a calibrator, or of a newer format.
     """
-    from metrics.archive import read_arrays
+    from utility_calibration.metrics.archive import read_arrays
 
     fix = "fit and save it again"
     try:

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import torch
 
-from metrics.errors import MissingResource
+from utility_calibration.metrics.errors import MissingResource
 
 NEEDS_TORCHVISION = ("torchvision", "timm", "transformers", "probmetrics")
 MISSING_OPERATOR = "operator torchvision::nms does not exist"

@@ -9,10 +9,10 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from metrics import validation
-from metrics.errors import InputError
-from metrics.kernels.threads import row_blocks
-from metrics.scores import LIKELIHOOD_FLOOR
+from utility_calibration.metrics import validation
+from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.kernels.threads import row_blocks
+from utility_calibration.metrics.scores import LIKELIHOOD_FLOOR
 
 Inputs = Literal["logits", "probabilities"]
 SAME_SUMS = 0.05  # sums are common if none differs from the median by more than this share
@@ -73,7 +73,7 @@ def warn_of_lookalike(logits: Tensor) -> None:
     if seen := lookalike(scores):
         warnings.warn(
             f"logits: {seen.what}; {seen.step}give their logarithm: "
-            "calibrators.from_probabilities(probabilities)",
+            "utility_calibration.calibrators.from_probabilities(probabilities)",
             stacklevel=3,
         )
 

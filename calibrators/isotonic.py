@@ -15,9 +15,10 @@ import torch
 from sklearn.isotonic import IsotonicRegression
 from torch import Tensor, nn
 
-from calibrators.base import Calibrator
-from metrics.kernels.softmax import softmax
-from metrics.validation import InputError
+from utility_calibration.metrics.kernels.softmax import softmax
+from utility_calibration.metrics.validation import InputError
+
+from .base import Calibrator
 
 
 @dataclass(eq=False, repr=False)

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from metrics.kernels.compiled import compiled_sums
-from metrics.kernels.softmax import exponential, has_kernels
-from metrics.kernels.threads import over_blocks, row_blocks
+from utility_calibration.metrics.kernels.compiled import compiled_sums
+from utility_calibration.metrics.kernels.softmax import exponential, has_kernels
+from utility_calibration.metrics.kernels.threads import over_blocks, row_blocks
 
 Loss = Literal["nll", "brier"]  # the name of a loss, in every calibrator and in the configuration
 

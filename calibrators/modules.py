@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from metrics.scores import LIKELIHOOD_FLOOR
+from utility_calibration.metrics.scores import LIKELIHOOD_FLOOR
 
 
 class Applied(nn.Module):
@@ -52,7 +52,7 @@ def log_mixture(q: Tensor, share: float) -> Tensor:
 
 
 def order_of(values: Tensor, tied: float) -> Tensor:
-    """Return `metrics.kernels.ranks.descending_order` in operations that exporters accept."""
+    """Return `descending_order` of metrics/kernels/ranks.py in operations that exporters accept."""
     classes = values.shape[1]
     ranked, order = torch.sort(values, dim=1, descending=True)
     starts = (ranked[:, :-1] - ranked[:, 1:] > tied).to(torch.int64)

@@ -17,10 +17,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from calibrators.base import Calibrator
-from calibrators.heavy_imports import require
-from metrics.errors import InputError, reason_of
-from metrics.kernels.softmax import softmax
+from utility_calibration.metrics.errors import InputError, reason_of
+from utility_calibration.metrics.kernels.softmax import softmax
+
+from .base import Calibrator
+from .heavy_imports import require
 
 MODULE = "probmetrics.calibrators"
 SEED = 0  # of PyTorch during a fit; intra-order-preserving draws numbers, as a network

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax
 
-from metrics.reference import (
+from utility_calibration.metrics.reference import (
     Floats,
     Labels,
     predicted_and_realized,

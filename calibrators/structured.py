@@ -11,15 +11,16 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from calibrators.base import Calibrator
-from calibrators.dirichlet import linear_map
-from calibrators.dirichlet.linear_map import LinearMapCalibrator, LinearMapProblem
-from calibrators.modules import AffineSoftmax, Applied, log_mixture
-from calibrators.solvers.lbfgs import warn_unless_converged
-from calibrators.solvers.temperature import fit_temperature
-from calibrators.vector import VectorMapCalibrator, VectorMapProblem
-from metrics.kernels.softmax import softmax
-from metrics.validation import InputError
+from utility_calibration.metrics.kernels.softmax import softmax
+from utility_calibration.metrics.validation import InputError
+
+from .base import Calibrator
+from .dirichlet import linear_map
+from .dirichlet.linear_map import LinearMapCalibrator, LinearMapProblem
+from .modules import AffineSoftmax, Applied, log_mixture
+from .solvers.lbfgs import warn_unless_converged
+from .solvers.temperature import fit_temperature
+from .vector import VectorMapCalibrator, VectorMapProblem
 
 
 class _OfMixture(Calibrator):

@@ -7,11 +7,12 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
-from calibrators.base import Calibrator
-from calibrators.losses import Loss
-from calibrators.modules import AffineSoftmax
-from calibrators.solvers.temperature import OUTCOMES, fit_temperature
-from metrics.kernels.softmax import softmax
+from utility_calibration.metrics.kernels.softmax import softmax
+
+from .base import Calibrator
+from .losses import Loss
+from .modules import AffineSoftmax
+from .solvers.temperature import OUTCOMES, fit_temperature
 
 
 @dataclass(eq=False, repr=False)

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from calibrators.base import Calibrator
-from calibrators.modules import AffineSoftmax
-from metrics.kernels.softmax import softmax
+from utility_calibration.metrics.kernels.softmax import softmax
+
+from .base import Calibrator
+from .modules import AffineSoftmax
 
 
 @dataclass(eq=False, repr=False)

@@ -13,14 +13,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from calibrators.base import Calibrator
-from calibrators.losses import Loss, logit_hessian, mean_logit, residuals, row_weights
-from calibrators.modules import AffineSoftmax
-from calibrators.solvers.lbfgs import Minimum, minimize, warn_unless_converged
-from calibrators.solvers.temperature import fit_temperature
-from metrics.kernels.softmax import softmax
-from metrics.kernels.threads import row_blocks
-from metrics.validation import InputError, check_whole
+from utility_calibration.metrics.kernels.softmax import softmax
+from utility_calibration.metrics.kernels.threads import row_blocks
+from utility_calibration.metrics.validation import InputError, check_whole
+
+from .base import Calibrator
+from .losses import Loss, logit_hessian, mean_logit, residuals, row_weights
+from .modules import AffineSoftmax
+from .solvers.lbfgs import Minimum, minimize, warn_unless_converged
+from .solvers.temperature import fit_temperature
 
 BLOCK = 1 << 18  # logits per block, few enough that their copies in float64 fit into the cache
 HESSIAN_BLOCK = 1 << 22  # logits; in products of fewer rows, threads would wait for each other

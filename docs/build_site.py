@@ -25,7 +25,8 @@ import pdoc
 
 ROOT = Path(__file__).resolve().parents[1]
 FIRST = Path("README.md")
-PACKAGES = ("metrics", "metrics.plots", "metrics.reference", "calibrators", "calibrators.reference")
+NAMES = ("metrics", "metrics.plots", "metrics.reference", "calibrators", "calibrators.reference")
+PACKAGES = tuple(f"utility_calibration.{name}" for name in NAMES)
 """What pdoc documents: of each the names in its `__all__`, or else all public ones."""
 EXTRAS = ["fenced-code-blocks", "tables", "header-ids", "cuddled-lists", "code-friendly"]
 TARGET = re.compile(r'(?<= )(href|src)="([^"]+)"')
@@ -116,7 +117,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Build the site of pages and API reference.")
     parser.add_argument("output", type=Path, nargs="?", default=ROOT / "site")
     folder = parser.parse_args().output.resolve()
-    sys.path.insert(0, str(ROOT))
     site = Site(folder)
     site.build_pages()
     wrong = [*site.broken, *build_reference(folder / "api")]

@@ -16,7 +16,7 @@ from typing import IO, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.validation import InputError
+from .validation import InputError
 
 LARGEST_ARRAY = 4 << 30
 """Bytes that one array may take unpacked (4 GiB): a million rows of 1000 float32 logits."""

@@ -12,12 +12,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from metrics.forecast import Forecast, Outcomes
-from metrics.kernels.prefix_range import prefix_range
-from metrics.scores import checked
-from metrics.utilities.base import UtilityClass
-from metrics.utilities.payoffs import ClassWise, TopClass
-from metrics.validation import InputError, check_whole
+from .forecast import Forecast, Outcomes
+from .kernels.prefix_range import prefix_range
+from .scores import checked
+from .utilities.base import UtilityClass
+from .utilities.payoffs import ClassWise, TopClass
+from .validation import InputError, check_whole
 
 Scheme = Literal["equal_weight", "equal_width"]
 Weights = Literal["uniform", "prior"]

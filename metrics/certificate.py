@@ -71,12 +71,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from metrics.forecast import Forecast, Outcomes
-from metrics.kernels.prefix_range import prefix_range
-from metrics.resampling import largest_by_chance
-from metrics.samples import Units, sample_of
-from metrics.utilities.base import UtilityClass
-from metrics.validation import InputError
+from .forecast import Forecast, Outcomes
+from .kernels.prefix_range import prefix_range
+from .resampling import largest_by_chance
+from .samples import Units, sample_of
+from .utilities.base import UtilityClass
+from .validation import InputError
 
 REDRAWS = 200
 SHARE = 0.8

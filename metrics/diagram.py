@@ -16,10 +16,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from metrics.forecast import Forecast, Outcomes
-from metrics.scores import checked
-from metrics.utilities.base import FunctionUtility, UtilityClass
-from metrics.utility_calibration import WorstInterval, worst_interval
+from .forecast import Forecast, Outcomes
+from .scores import checked
+from .uc import WorstInterval, worst_interval
+from .utilities.base import FunctionUtility, UtilityClass
 
 Array = NDArray[np.float64]
 BAND = (0.025, 0.975)

@@ -13,9 +13,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from metrics.kernels.prefix_range import Orders
-from metrics.kernels.ranks import descending_order, places_of
-from metrics.kernels.threads import row_blocks
+from .kernels.prefix_range import Orders
+from .kernels.ranks import descending_order, places_of
+from .kernels.threads import row_blocks
 
 LARGEST_WHOLE = 1 << 26
 """Largest number of probabilities whose ranks and sums are kept. Above it they are computed block

@@ -15,12 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from metrics.binned import Weights, interval_and_binned_errors
-from metrics.forecast import Forecast, Outcomes
-from metrics.kernels.ranks import sorted_rows
-from metrics.utilities.base import UtilityClass
-from metrics.utilities.payoffs import ClassWise, Linear, Rank, TopClass
-from metrics.validation import check_whole
+from .binned import Weights, interval_and_binned_errors
+from .forecast import Forecast, Outcomes
+from .kernels.ranks import sorted_rows
+from .utilities.base import UtilityClass
+from .utilities.payoffs import ClassWise, Linear, Rank, TopClass
+from .validation import check_whole
 
 
 @dataclass(frozen=True)

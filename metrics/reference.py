@@ -230,7 +230,7 @@ def linear_errors(p: Floats, y: Labels, payoffs: Floats) -> Floats:
     return np.array([utility_calibration(p @ a, a[y]) for a in payoffs])
 
 
-# ---- Sampled users (sec. 4); `metrics.ecdf` has the distribution of their errors -----------------
+# ---- Sampled users (sec. 4); `ecdf` has the distribution of their errors -------------------------
 
 
 def sample_payoffs(count: int, classes: int, random: np.random.Generator) -> Floats:
@@ -280,7 +280,7 @@ def cluster_floor(p: Floats, y: Labels, clusters: Labels, normals: Floats) -> Fl
 def scorecard(
     p: Floats, y: Labels, payoffs: Floats, valuations: Floats, exponents: Iterable[float]
 ) -> dict[str, Any]:
-    """Return the paper's metrics by their keys in `metrics.METRICS`, and UC of sampled users."""
+    """Return the paper's metrics by their keys in `METRICS`, and UC of sampled users."""
     ordered, places = ranked(p, y)
     thetas = np.stack([discounts(exponent, p.shape[1]) for exponent in exponents])
     u_cwe, u_topk = class_wise_errors(p, y).max(), top_k_errors(p, y).max()

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from metrics.binned import class_weights
-from metrics.measurement import Measurement, Options
-from metrics.scores import accuracies, brier_scores, log_losses
-from metrics.utilities import payoffs
-from metrics.utilities.base import UtilityClass
-from metrics.validation import InputError
+from .binned import class_weights
+from .measurement import Measurement, Options
+from .scores import accuracies, brier_scores, log_losses
+from .utilities import payoffs
+from .utilities.base import UtilityClass
+from .validation import InputError
 
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 

@@ -38,11 +38,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from metrics.forecast import Forecast, Outcomes
-from metrics.kernels.uniforms import hashed_uniforms, stream_keys
-from metrics.samples import DRAWN_TOGETHER, Sample, sample_of
-from metrics.utilities.base import UtilityClass
-from metrics.validation import check_whole
+from .forecast import Forecast, Outcomes
+from .kernels.uniforms import hashed_uniforms, stream_keys
+from .samples import DRAWN_TOGETHER, Sample, sample_of
+from .utilities.base import UtilityClass
+from .validation import check_whole
 
 Floats = NDArray[np.float64]
 Draws = Iterator[tuple[Forecast, Outcomes]]

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from metrics.forecast import Forecast, Outcomes
-from metrics.registry import Metric
-from metrics.scores import checked
-from metrics.validation import InputError, check_labels, check_nothing_is_masked
+from .forecast import Forecast, Outcomes
+from .registry import Metric
+from .scores import checked
+from .validation import InputError, check_labels, check_nothing_is_masked
 
 LARGEST_POINT = 1 << 62
 ABSENT = ("", "nan", "None", "<NA>", "NaT")
@@ -103,7 +103,7 @@ class Sample(NamedTuple):
         )
 
     def units(self, population_weights: tuple[float, float] | None = None) -> Units:
-        """Return the independent observations; `metrics.certificate` explains the weights."""
+        """Return the independent observations; `metrics/certificate.py` explains the weights."""
         n, weights, of_points, size = self.forecast.n, self.weights, self.clusters, 1.0
         shares = torch.ones(n) if weights is None else weights / weights.mean()
         if of_points is not None:

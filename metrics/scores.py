@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from metrics.forecast import Forecast, Outcomes
-from metrics.validation import check_labels, check_probabilities, check_weights, class_numbers
+from .forecast import Forecast, Outcomes
+from .validation import check_labels, check_probabilities, check_weights, class_numbers
 
 LIKELIHOOD_FLOOR = 1e-12
 """The NLL raises smaller probabilities to this. Isotonic regression gives exact zeros, which would

@@ -1,6 +1,6 @@
 """Utility calibration in a training loop: a torchmetrics metric for any number of processes.
 
-    from metrics.torchmetrics import UtilityCalibrationError
+    from metrics/torchmetrics.py import UtilityCalibrationError
     error = UtilityCalibrationError(TopK(), logits=True)
     for x, y in loader: error.update(model(x), y)
     error.compute()
@@ -16,12 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from metrics.diagram import utility_of
-from metrics.errors import InputError
-from metrics.forecast import Forecast
-from metrics.utilities.base import UtilityClass
-from metrics.utilities.payoffs import ClassWise, TopK
-from metrics.validation import as_tensor, check_labels, check_logits, check_probabilities
+from .diagram import utility_of
+from .errors import InputError
+from .forecast import Forecast
+from .utilities.base import UtilityClass
+from .utilities.payoffs import ClassWise, TopK
+from .validation import as_tensor, check_labels, check_logits, check_probabilities
 
 try:
     from torchmetrics import Metric

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from metrics.errors import InputError as InputError
+from .errors import InputError as InputError
 
 ROW_SUM_TOLERANCE = 1e-3 + 1e-9
 """Largest allowed |row sum - 1|. A float16 softmax over 1000 classes is below it. Three

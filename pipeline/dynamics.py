@@ -1,7 +1,7 @@
 """Stage 4 of 5: how patching proceeds against sampled users (the paper's appendix).
 
-python -m pipeline.dynamics benchmark=cifar100_resnet
-python -m pipeline.dynamics suite=cifar 'dynamics.families=[aligned]' dynamics.iterations=100
+utility-calibration dynamics benchmark=cifar100_resnet
+utility-calibration dynamics suite=cifar 'dynamics.families=[aligned]' dynamics.iterations=100
 
 A study of a benchmark and family of users is data/dynamics/<benchmark>/<family>.npz, and as text
 results/dynamics/<benchmark>/<family>/{history.csv,snapshots.csv,dynamics.json}.
@@ -16,18 +16,18 @@ import pandas as pd
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from pipeline.harness.artifacts import json_text, read_npz, write_text
-from pipeline.harness.cache import record_of
-from pipeline.harness.code import code_digest
-from pipeline.harness.command import command
-from pipeline.harness.parallel import Task, run_tasks
-from pipeline.harness.progress import say, say_files
-from pipeline.harness.settings import Settings
-from pipeline.harness.units import Request
-from pipeline.logits import require_logits
-from pipeline.scoring.dynamics_study import studied
-from pipeline.scoring.files import csv_text, rounded
-from pipeline.scoring.points import task_on_split
+from .harness.artifacts import json_text, read_npz, write_text
+from .harness.cache import record_of
+from .harness.code import code_digest
+from .harness.command import command
+from .harness.parallel import Task, run_tasks
+from .harness.progress import say, say_files
+from .harness.settings import Settings
+from .harness.units import Request
+from .logits import require_logits
+from .scoring.dynamics_study import studied
+from .scoring.files import csv_text, rounded
+from .scoring.points import task_on_split
 
 
 @command
@@ -67,7 +67,7 @@ def dynamics_task(settings: Settings, family: str, split: int) -> Task:
     benchmark, options = settings.benchmark.name, asdict(settings.dynamics)
     others = {name for name, value in options.items() if isinstance(value, Mapping)} - {family}
     used = {key: options[key] for key in options if key not in {"name", "families", *others}}
-    code = code_digest(f"{__package__}.scoring.dynamics_study")
+    code = code_digest("utility_calibration.pipeline.scoring.dynamics_study")
     return task_on_split(
         settings,
         split,
@@ -76,7 +76,3 @@ def dynamics_task(settings: Settings, family: str, split: int) -> Task:
         partial(studied, settings, family, split),
         {"family": family, "options": used, "code": code},
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,9 +1,9 @@
 """Stage 3 of 5: score each fitted calibrator on the test points of every split.
 
-python -m pipeline.evaluate benchmark=cifar10_resnet calibrator=temperature split=3
-python -m pipeline.evaluate suite=cifar evaluation=paper_batches
+utility-calibration evaluate benchmark=cifar10_resnet calibrator=temperature split=3
+utility-calibration evaluate suite=cifar evaluation=paper_batches
 
-It ends with the benchmark's scores as text, results/scores/<benchmark>.csv (pipeline.scoring).
+It ends with the benchmark's scores as text, results/scores/<benchmark>.csv (pipeline/scoring/).
 """
 
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ from functools import partial
 
 from omegaconf import DictConfig
 
-from pipeline.fit import fit_task
-from pipeline.harness.artifacts import CorruptFile, read_json, sha256_of, sha256_of_json, write_json
-from pipeline.harness.cache import Record, Save, record_of
-from pipeline.harness.code import code_digest, targets_in
-from pipeline.harness.command import UnitsFailed, command
-from pipeline.harness.parallel import Progress, Task, run_tasks
-from pipeline.harness.progress import say_files
-from pipeline.harness.units import Request, Unit
-from pipeline.logits import require_logits
-from pipeline.scoring.points import find_logits, task_on_split
+from .fit import fit_task
+from .harness.artifacts import CorruptFile, read_json, sha256_of, sha256_of_json, write_json
+from .harness.cache import Record, Save, record_of
+from .harness.code import code_digest, targets_in
+from .harness.command import UnitsFailed, command
+from .harness.parallel import Progress, Task, run_tasks
+from .harness.progress import say_files
+from .harness.units import Request, Unit
+from .logits import require_logits
+from .scoring.points import find_logits, task_on_split
 
 
 @command
@@ -41,7 +41,7 @@ def run_evaluate(units: Sequence[Unit]) -> None:
     if count := len(units) - len(ready):
         first = next(unit for unit in units if unit not in ready)
         told = "not fitted with these settings and this code"
-        fix = "run python -m pipeline.fit with the same arguments first"
+        fix = "run utility-calibration fit with the same arguments first"
         failures.append(f"{first}{f' and {count - 1} more' if count > 1 else ''}: {told}; {fix}")
     try:
         run_tasks("evaluate", [evaluate_task(unit) for unit in ready])
@@ -69,15 +69,17 @@ def evaluate_task(unit: Unit) -> Task:
         "fitted": [fit.get("arrays"), fit.get("predictions")],
         "similarity": find_logits(unit.settings).similarity_sha256,
         "evaluation": evaluation,
-        "code": code_digest(f"{__package__}.scoring.held_out", *targets_in(evaluation)),
+        "code": code_digest(
+            "utility_calibration.pipeline.scoring.held_out", *targets_in(evaluation)
+        ),
     }
     make = partial(_evaluated, unit)
     return task_on_split(unit.settings, unit.split, str(unit), unit.scores_path, make, content)
 
 
 def _evaluated(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
-    """Evaluate; what this imports takes seconds, which `pipeline.status` does without."""
-    from pipeline.scoring.held_out import evaluated
+    """Evaluate; what this imports takes seconds, which `pipeline/status.py` does without."""
+    from .scoring.held_out import evaluated
 
     return evaluated(unit, device, progress)
 
@@ -88,7 +90,7 @@ def _write_scores(units: Sequence[Unit]) -> None:
     content = {
         "units": [(str(unit), evaluate_task(unit).key) for unit in units],
         "logits": [logits.sha256, logits.arrays_sha256, logits.details],
-        "code": code_digest(f"{__package__}.scoring.scores"),
+        "code": code_digest("utility_calibration.pipeline.scoring.scores"),
     }
     results, stamp = settings.paths.results, units[0].scores_path.parents[1] / "written.json"
     key = sha256_of_json(content)
@@ -97,13 +99,9 @@ def _write_scores(units: Sequence[Unit]) -> None:
         files = made["files"].items()
         if made["key"] == key and all(sha256_of(results / name) == sha for name, sha in files):
             return
-    from pipeline.scoring.scores import write_scores  # with torch: it takes seconds
+    from .scoring.scores import write_scores  # with torch: it takes seconds
 
     written = write_scores(units)
     say_files(written)
     sums = {str(path.relative_to(results)): sha256_of(path) for path in written}
     write_json(stamp, {"key": key, "files": sums})
-
-
-if __name__ == "__main__":
-    main()

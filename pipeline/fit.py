@@ -1,7 +1,7 @@
 """Stage 2 of 5: fit each calibrator on the calibration points of every split.
 
-python -m pipeline.fit benchmark=cifar10_resnet calibrator=temperature split=3
-python -m pipeline.fit suite=cifar calibrator=vector
+utility-calibration fit benchmark=cifar10_resnet calibrator=temperature split=3
+utility-calibration fit suite=cifar calibrator=vector
 
 The fitted parameters of one split are data/fits/<benchmark>/<calibrator>/<split>.npz.
 """
@@ -11,14 +11,14 @@ from functools import partial
 
 from omegaconf import DictConfig
 
-from pipeline.harness.cache import Record, Save, record_of
-from pipeline.harness.code import code_digest, targets_in
-from pipeline.harness.command import command
-from pipeline.harness.parallel import Progress, Task, run_tasks
-from pipeline.harness.progress import say
-from pipeline.harness.units import Request, Unit
-from pipeline.logits import require_logits
-from pipeline.scoring.points import task_on_split
+from .harness.cache import Record, Save, record_of
+from .harness.code import code_digest, targets_in
+from .harness.command import command
+from .harness.parallel import Progress, Task, run_tasks
+from .harness.progress import say
+from .harness.units import Request, Unit
+from .logits import require_logits
+from .scoring.points import task_on_split
 
 
 @command
@@ -44,17 +44,13 @@ def run_fit(units: Sequence[Unit]) -> None:
 def fit_task(unit: Unit) -> Task:
     """The task of fitting `unit`; its key has configuration, split, logits and code."""
     calibrator, make = unit.settings.calibrator, partial(_fitted, unit)
-    code = code_digest(f"{__package__}.scoring.fitted", *targets_in(calibrator))
+    code = code_digest("utility_calibration.pipeline.scoring.fitted", *targets_in(calibrator))
     content = {"calibrator": calibrator, "code": code}
     return task_on_split(unit.settings, unit.split, str(unit), unit.fit_path, make, content)
 
 
 def _fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
     """Fit; what this imports takes seconds, which a run with nothing to do should not."""
-    from pipeline.scoring.fitted import fitted
+    from .scoring.fitted import fitted
 
     return fitted(unit, device, progress)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """Stage 1 of 5: the logits of each benchmark, from its source to data/logits/<benchmark>.npz.
 
-python -m pipeline.logits benchmark=cifar10_resnet
-python -m pipeline.logits suite=cifar paths.precomputed=/folder/with/npz/files
+utility-calibration logits benchmark=cifar10_resnet
+utility-calibration logits suite=cifar paths.precomputed=/folder/with/npz/files
 """
 
 import math
@@ -17,18 +17,19 @@ import numpy as np
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from metrics.errors import MissingResource
-from pipeline.harness.artifacts import read_npz, save_npz, sha256_of, sha256_of_json
-from pipeline.harness.cache import Record, Save, record_of
-from pipeline.harness.code import code_digest, targets_in
-from pipeline.harness.command import UnitsFailed, UsageError, command
-from pipeline.harness.machine import versions
-from pipeline.harness.parallel import Progress, Task, run_tasks
-from pipeline.harness.progress import say
-from pipeline.harness.settings import Settings, Target
-from pipeline.harness.units import Request
-from pipeline.scoring.points import logits_path
-from pipeline.sources.content import SourceResult, class_count, inputs_of
+from utility_calibration.metrics.errors import MissingResource
+
+from .harness.artifacts import read_npz, save_npz, sha256_of, sha256_of_json
+from .harness.cache import Record, Save, record_of
+from .harness.code import code_digest, targets_in
+from .harness.command import UnitsFailed, UsageError, command
+from .harness.machine import versions
+from .harness.parallel import Progress, Task, run_tasks
+from .harness.progress import say
+from .harness.settings import Settings, Target
+from .harness.units import Request
+from .scoring.points import logits_path
+from .sources.content import SourceResult, class_count, inputs_of
 
 ACCURACY_TOLERANCE = 0.3
 """Percentage points. A larger gap between our accuracy and the published one gives a warning."""
@@ -55,7 +56,7 @@ def run_logits(settings: Sequence[Settings]) -> None:
         if named := (each.benchmark.similarity or {}).get("vectors_path"):
             path = Path(named).expanduser()
             if path.exists() or each.force or record_of(logits_path(each)) is None:
-                from pipeline.sources.similarity import check_vectors  # with torch
+                from .sources.similarity import check_vectors  # with torch
 
                 check_vectors(path)
     run_tasks("logits", [logits_task(each) for each in settings], one_by_one=True)
@@ -126,7 +127,7 @@ def _check_size(similarity: Any, classes: int | None) -> None:
 
 def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], Record]:
     """The checked arrays of the source, and the record's details about them."""
-    from metrics.validation import check_labels, check_logits
+    from utility_calibration.metrics.validation import check_labels, check_logits
 
     name, published = settings.benchmark.name, settings.benchmark.published_accuracy
     ready = ready_made(settings)
@@ -199,7 +200,7 @@ def ready_made(settings: Settings) -> Path | None:
 
 def _taken(path: Path) -> SourceResult:
     """Ready-made logits, with the first sentence of the README beside them as their origin."""
-    from pipeline.sources.file import file_logits
+    from .sources.file import file_logits
 
     taken, readme = file_logits(path=path, values="logits"), path.with_name("README.md")
     origin = {**taken.details["origin"], "precomputed": True}
@@ -219,7 +220,7 @@ def require_logits(settings: Iterable[Settings]) -> None:
     absent = []
     for name, each in {each.benchmark.name: each for each in settings}.items():
         if each.benchmark.metrics is not None:
-            from pipeline.scoring.files import columns_of  # with torch and pandas
+            from .scoring.files import columns_of  # with torch and pandas
 
             columns_of(each)
         record = record_of(logits_path(each))
@@ -228,16 +229,12 @@ def require_logits(settings: Iterable[Settings]) -> None:
             if other := [key for key, value in made_with.items() if entry.get(key) != value]:
                 say(
                     f"{name}: the logits lie there with other settings of the source "
-                    f"({', '.join(other)}); python -m pipeline.logits makes them again"
+                    f"({', '.join(other)}); utility-calibration logits makes them again"
                 )
         elif ready_made(each):
             run_logits([replace(each, force=False)])  # `force` is for the later stage's units
         else:
             absent.append(name)
     if absent:
-        fix = "run python -m pipeline.logits with the same arguments first"
+        fix = "run utility-calibration logits with the same arguments first"
         raise UnitsFailed(f"no logits, or damaged ones, of {', '.join(absent)}; {fix}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,9 +1,9 @@
 """Stage 5 of 5: a suite's tables, eCDF figures, comparison with the paper and its page.
 
-python -m pipeline.report suite=digits
-python -m pipeline.report suite=cifar evaluation=paper_batches
+utility-calibration report suite=digits
+utility-calibration report suite=cifar evaluation=paper_batches
 
-It reads results/scores, which `pipeline.evaluate` writes, and results/dynamics. The page of
+It reads results/scores, which `pipeline/evaluate.py` writes, and results/dynamics. The page of
 suite=cifar is results/cifar.html, the same as text results/cifar.md.
 """
 
@@ -15,22 +15,22 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from pipeline.harness.artifacts import write_json
-from pipeline.harness.command import UsageError, command
-from pipeline.harness.progress import say, say_files
-from pipeline.harness.settings import Settings
-from pipeline.harness.units import Request
-from pipeline.reporting import comparison
-from pipeline.reporting.figures import drawings_of, study_drawings
-from pipeline.reporting.leaderboard import leaderboard_figure, leaderboard_of
-from pipeline.reporting.names import ordered
-from pipeline.reporting.page import STUDY_CAPTIONS
-from pipeline.reporting.sections import provenance_of, section_of
-from pipeline.reporting.style import draw_all
-from pipeline.reporting.tables import TableSpec
-from pipeline.reporting.write import print_sections, write_page, write_section
-from pipeline.scoring.files import DEFAULT_EVALUATION, columns_of, score_files, write_all_scores
-from pipeline.scoring.scores import wanted_scores
+from .harness.artifacts import write_json
+from .harness.command import UsageError, command
+from .harness.progress import say, say_files
+from .harness.settings import Settings
+from .harness.units import Request
+from .reporting import comparison
+from .reporting.figures import drawings_of, study_drawings
+from .reporting.leaderboard import leaderboard_figure, leaderboard_of
+from .reporting.names import ordered
+from .reporting.page import STUDY_CAPTIONS
+from .reporting.sections import provenance_of, section_of
+from .reporting.style import draw_all
+from .reporting.tables import TableSpec
+from .reporting.write import print_sections, write_page, write_section
+from .scoring.files import DEFAULT_EVALUATION, columns_of, score_files, write_all_scores
+from .scoring.scores import wanted_scores
 
 TITLE = "Utility calibration of multiclass classifiers"
 
@@ -97,7 +97,7 @@ def _command(request: Request) -> str:
     if len(request.benchmarks) == 1:
         arguments.append(f"benchmark={request.benchmarks[0]}")
     arguments += [text for text in request.overrides if not text.startswith("suite=")]
-    stages = ("python -m pipeline.fit", "python -m pipeline.evaluate")
+    stages = ("utility-calibration fit", "utility-calibration evaluate")
     return " && ".join(f"{stage} {shlex.join(arguments)}" for stage in stages)
 
 
@@ -113,7 +113,3 @@ def table_specs(settings: Settings, stem: str) -> list[TableSpec]:
         name, title = f"{stem}{comparison.TABLE_ONE_SUFFIX}", f"{title} (Table 1)"
         specs.append(TableSpec(name, title, short, look=look))
     return specs
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """The state of a suite: units done, missing, stale and failed, by benchmark and calibrator.
 
-python -m pipeline.status                 of what params.yaml says, which `dvc repro` runs
-python -m pipeline.status suite=paper     of what the stages make with these arguments
+utility-calibration status                 of what params.yaml says, which `dvc repro` runs
+utility-calibration status suite=paper     of what the stages make with these arguments
 """
 
 import json
@@ -14,15 +14,15 @@ from dataclasses import asdict
 from omegaconf import DictConfig
 from rich.table import Table
 
-from pipeline.evaluate import evaluate_task
-from pipeline.fit import fit_task
-from pipeline.harness.cache import record_of
-from pipeline.harness.command import CONF, command
-from pipeline.harness.parallel import Task
-from pipeline.harness.parameters import CHOICES
-from pipeline.harness.progress import console, say
-from pipeline.harness.units import Request, Unit
-from pipeline.logits import logits_task
+from .evaluate import evaluate_task
+from .fit import fit_task
+from .harness.cache import record_of
+from .harness.command import CONF, command
+from .harness.parallel import Task
+from .harness.parameters import CHOICES
+from .harness.progress import console, say
+from .harness.units import Request, Unit
+from .logits import logits_task
 
 PARAMETERS = CONF.parent / "params.yaml"
 STATES = DONE, MISSING, STALE, FAILED = ("done", "missing", "stale", "failed")
@@ -35,8 +35,14 @@ def with_parameters(arguments: Sequence[str]) -> list[str]:
     return [f"params={PARAMETERS}", *arguments] if of_dvc else list(arguments)
 
 
+def main() -> None:
+    """The program: what is asked for, or else what params.yaml says."""
+    sys.argv[1:] = with_parameters(sys.argv[1:])
+    show()
+
+
 @command
-def main(config: DictConfig) -> None:
+def show(config: DictConfig) -> None:
     """Print the table, the reasons, and how many units are done."""
     found = states(Request.from_hydra(config).units())
     table = Table("benchmark", "calibrator")
@@ -91,8 +97,3 @@ def _not_done(task: Task, absent: str, errors: dict[str, str]) -> tuple[str, str
         if key in record and record[key] != wanted:
             return STALE, f"other settings of {name}"
     return STALE, "other input or other code"
-
-
-if __name__ == "__main__":
-    sys.argv[1:] = with_parameters(sys.argv[1:])
-    main()

@@ -1,7 +1,7 @@
 """Run a whole suite with one of Hydra's launchers: a job for each benchmark and calibrator.
 
-python -m pipeline.sweep suite=paper hydra/launcher=slurm hydra.launcher.partition=cpu
-python -m pipeline.sweep suite=digits hydra/launcher=queue
+utility-calibration sweep suite=paper hydra/launcher=slurm hydra.launcher.partition=cpu
+utility-calibration sweep suite=digits hydra/launcher=queue
 
 It calls the stages with --multirun. If all jobs succeed, it then writes results/scores and the
 report on this machine. If some fail, the same command makes what is missing.
@@ -13,8 +13,8 @@ import sys
 
 from omegaconf import DictConfig
 
-from pipeline.harness.command import FULL_ERROR, SHOW_TRACEBACKS, UnitsFailed, command
-from pipeline.harness.units import Request
+from .harness.command import FULL_ERROR, SHOW_TRACEBACKS, UnitsFailed, command
+from .harness.units import Request
 
 
 @command
@@ -32,15 +32,11 @@ def main(config: DictConfig) -> None:
     if not failed:
         failed = [stage for stage in ("evaluate", "report") if _run(stage, *here)]
     if failed:
-        fix = "python -m pipeline.status says what is missing, and the same command makes it"
+        fix = "utility-calibration status says what is missing, and the same command makes it"
         raise UnitsFailed(f"sweep: jobs of {', '.join(failed)} failed; {fix}")
 
 
 def _run(stage: str, *arguments: str) -> int:
-    program = [sys.executable, "-m", f"{__package__}.{stage}", *arguments]
+    program = [sys.executable, "-m", "utility_calibration", stage, *arguments]
     environment = os.environ | {FULL_ERROR: str(int(SHOW_TRACEBACKS))}
     return subprocess.run(program, env=environment).returncode
-
-
-if __name__ == "__main__":
-    main()

@@ -1,11 +1,11 @@
 """Calibrate new points with a saved calibrator; they need no labels.
 
-python scripts/score.py my.npz --output out/ --method patching --save calibrator.npz
-python scripts/apply.py calibrator.npz new.npz --output calibrated.npz
+utility-calibration score my.npz --output out/ --method patching --save calibrator.npz
+utility-calibration apply calibrator.npz new.npz --output calibrated.npz
 
 new.npz holds `logits` or `probabilities` [n, C], whichever the calibrator was fitted on. A CSV or
 parquet file has a column per class. For a calibrator with patches of groups, a column or
-array of the same name as for score.py has each point's group. The name of the output says its
+array of the same name as for `score` has each point's group. The name of the output says its
 format: an npz with `probabilities` float64 [n, C] (and `class_names`, if they are known), a CSV or
 a parquet file.
 """
@@ -13,31 +13,27 @@ a parquet file.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-if not __package__:  # started as a file of a clone
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import pipeline  # noqa: F401  (before NumPy and torch: it says how their threads wait)
-
-# isort: split
+if __name__ == "__main__":
+    raise SystemExit("error: type: utility-calibration apply")
 
 import numpy as np
 import pandas as pd
 
-from calibrators.base import Calibrator
-from calibrators.files import atomic_path
-from metrics.validation import InputError
-from pipeline.harness.artifacts import write_npz
-from pipeline.harness.command import Parser, user_errors_in_one_line
-from pipeline.harness.progress import say
-from pipeline.own.assign import Choices
-from pipeline.own.deployed import read_points
-from pipeline.own.folder import check_replaceable
-from pipeline.own.options import add_options
-from pipeline.own.read import check_is_file
+from utility_calibration.calibrators.base import Calibrator
+from utility_calibration.calibrators.files import atomic_path
+from utility_calibration.metrics.validation import InputError
+from utility_calibration.pipeline.harness.artifacts import write_npz
+from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
+from utility_calibration.pipeline.harness.progress import say
+from utility_calibration.pipeline.own.assign import Choices
+from utility_calibration.pipeline.own.deployed import read_points
+from utility_calibration.pipeline.own.folder import check_replaceable
+from utility_calibration.pipeline.own.options import add_options
+from utility_calibration.pipeline.own.read import check_is_file
 
 ROWS_AT_ONCE = 100_000
 
@@ -45,8 +41,8 @@ ROWS_AT_ONCE = 100_000
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = Parser(__doc__)
-    parser.add_argument("calibrator", type=Path, help="as saved by score.py or `.save()`")
-    parser.add_argument("file", type=Path, help="npz, CSV, … with the new points, as for score.py")
+    parser.add_argument("calibrator", type=Path, help="as saved by `score` or `.save()`")
+    parser.add_argument("file", type=Path, help="npz, CSV, … with the new points, as for `score`")
     parser.add_argument("--output", type=Path, required=True, help="npz, CSV or parquet to write")
     parser.add_argument(
         "--values",
@@ -97,6 +93,7 @@ def apply(options: argparse.Namespace) -> None:
     say(f"wrote {options.output}: {n} points, {classes} classes, {type(calibrator).__name__}")
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """The program."""
     with user_errors_in_one_line():
         apply(parse())

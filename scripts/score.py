@@ -1,6 +1,6 @@
 """Score your own classifier: all calibrators, every metric, a verdict, the eCDF figure.
 
-python scripts/score.py my.npz --output out/
+utility-calibration score my.npz --output out/
 
 my.npz holds `labels` [n] (numbers or names) and `logits` or `probabilities` [n, classes], perhaps
 `class_names` [classes] and `groups` [n]; a CSV or parquet file has the column `label` and a column
@@ -28,41 +28,46 @@ method's probabilities costs; for two classes out/decision_curve.* shows it.
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
-if not __package__:  # started as a file of a clone
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import pipeline  # (before NumPy and torch: it says how their threads wait)
-
-# isort: split
+if __name__ == "__main__":
+    raise SystemExit("error: type: utility-calibration score")
 
 from omegaconf import open_dict
 
-from pipeline.evaluate import run_evaluate
-from pipeline.fit import run_fit
-from pipeline.harness.command import UnitsFailed, UsageError, user_errors_in_one_line
-from pipeline.harness.progress import say
-from pipeline.harness.settings import Settings
-from pipeline.harness.units import Unit, composed, resolved, units_of
-from pipeline.logits import run_logits
-from pipeline.own.deployed import fit_to_keep
-from pipeline.own.folder import check_replaceable, give_back, names_of, names_of_options, take
-from pipeline.own.options import Options, parsed
-from pipeline.own.read import check_is_file, check_is_given
-from pipeline.own.results import write_results
-from pipeline.own.size import affordable_draws, check_fits
-from pipeline.own.utilities import own_utilities, takes
-from pipeline.scoring.choice import REPAIRS
-from pipeline.scoring.files import score_files
-from pipeline.scoring.points import absent_in_calibration, find_logits
+from utility_calibration.pipeline.evaluate import run_evaluate
+from utility_calibration.pipeline.fit import run_fit
+from utility_calibration.pipeline.harness.command import (
+    UnitsFailed,
+    UsageError,
+    user_errors_in_one_line,
+)
+from utility_calibration.pipeline.harness.progress import say
+from utility_calibration.pipeline.harness.settings import Settings
+from utility_calibration.pipeline.harness.units import Unit, composed, resolved, units_of
+from utility_calibration.pipeline.logits import run_logits
+from utility_calibration.pipeline.own.deployed import fit_to_keep
+from utility_calibration.pipeline.own.folder import (
+    check_replaceable,
+    give_back,
+    names_of,
+    names_of_options,
+    take,
+)
+from utility_calibration.pipeline.own.options import Options, parsed
+from utility_calibration.pipeline.own.read import check_is_file, check_is_given
+from utility_calibration.pipeline.own.results import write_results
+from utility_calibration.pipeline.own.size import affordable_draws, check_fits
+from utility_calibration.pipeline.own.utilities import own_utilities, takes
+from utility_calibration.pipeline.scoring.choice import REPAIRS
+from utility_calibration.pipeline.scoring.files import score_files
+from utility_calibration.pipeline.scoring.points import absent_in_calibration, find_logits
 
 _composed = cache(composed)  # each stage asks for the settings again
 
@@ -98,7 +103,7 @@ def settings_of(options: Options, calibrator: str = "uncalibrated") -> Settings:
     config.benchmark.source.path = "set last"
     if options.similarity is not None:
         config.benchmark.similarity = {
-            "_target_": f"{pipeline.__name__}.sources.similarity.file_similarity",
+            "_target_": "utility_calibration.pipeline.sources.similarity.file_similarity",
             "path": str(options.similarity),
         }
     settings = resolved(config)
@@ -150,7 +155,7 @@ def score(options: Options) -> None:
         fitted = "all points" if on_all else "the calibration points"
         fitted += "" if options.method in options.methods else " and not scored here"
         saved = calibrator.save(str(options.save))
-        say(f"wrote {saved}: {options.method} fitted on {fitted}; see scripts/apply.py")
+        say(f"wrote {saved}: {options.method} fitted on {fitted}; see utility-calibration apply")
 
 
 def prepared(options: Options) -> tuple[Options, int]:
@@ -219,6 +224,7 @@ def _fitting_methods(options: Options, record: Mapping[str, Any]) -> tuple[str, 
     return methods
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """The program."""
     with user_errors_in_one_line():
         score(parse())

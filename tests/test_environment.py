@@ -24,6 +24,7 @@ IMPORTED_AS = {
     "scikit-optimize": "skopt",
     "hydra-core": "hydra",
     "pyyaml": "yaml",
+    "lazy-loader": "lazy_loader",
     "venn-abers": "venn_abers",
     "cir-model": "cir_model",
 }
@@ -51,8 +52,9 @@ print("scored")
 def copied(project: Path) -> Path:
     """Copy what is installed, because building leaves folders in the project's."""
     for name in (*FOLDERS, "conf"):
-        shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, project / name, symlinks=True, ignore=ignored)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, project)
     return project
 

@@ -3,24 +3,26 @@
     from utility_calibration.calibrators import LogitShiftPatching, from_probabilities
     from utility_calibration.metrics import TopK, noise_floor
 
-In a wheel, the folders `metrics`, `calibrators`, `pipeline`, `scripts` and `conf` are inside this
-package. In a clone they lie beside it, and both names lead to the same modules (clone.py).
+The packages of this one are folders at the top of the repository. Here are links to them, so that
+a module has the same name in a clone and where the wheel is installed.
 """
 
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+
+try:
+    import lazy_loader
+except ModuleNotFoundError as error:
+    fix = "run 'make setup' once, then 'source .venv/bin/activate'"
+    told = f"this Python has not the project's packages; {fix}"
+    raise ImportError(told, name=__name__) from error
 
 __version__ = "0.4.0"
 
 if not (Path(__file__).parent / "metrics").is_dir():
-    from utility_calibration import clone
+    raise ImportError(
+        "utility_calibration/metrics is not a link to a folder: this clone lies on a file system "
+        "without symbolic links; clone elsewhere, or install the wheel"
+    )
 
-    clone.join()
-
-
-def __getattr__(name: str) -> ModuleType:
-    """Import a folder when it is first used, so that `import utility_calibration` is enough."""
-    if name not in ("metrics", "calibrators", "pipeline"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module(f"{__name__}.{name}")
+PACKAGES = ["metrics", "calibrators", "pipeline", "scripts"]
+__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, PACKAGES)

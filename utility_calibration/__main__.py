@@ -1,4 +1,4 @@
-"""The command `utility-calibration`: the stages and scripts of this project under one name.
+"""The command `utility-calibration`: the stages and programs of this project under one name.
 
 A program is imported when it is called, so that this help is fast. All of them write below the
 current folder: the stages to data/ and results/, `score` to the folder of --output.
@@ -6,11 +6,13 @@ current folder: the stages to data/ and results/, `score` to the folder of --out
 
 from __future__ import annotations
 
-import runpy
+import os
 import sys
 from pathlib import Path
 
 import utility_calibration
+
+from . import __version__
 
 PROGRAMS = {
     "score": ("scripts", "score your own classifier: a file of its answers and labels"),
@@ -23,6 +25,10 @@ PROGRAMS = {
     "status": ("pipeline", "what is done, missing, stale or failed"),
     "sweep": ("pipeline", "all stages of a suite, as jobs of a cluster or of this machine"),
 }
+# torch's and NumPy's threads busy-wait after each matrix product and would occupy the cores that
+# the compiled kernels use next. These shorten the wait; both are read when the libraries load.
+# OPENBLAS_THREAD_TIMEOUT is the logarithm to base 2 of a number of cycles.
+WAITING = {"GOMP_SPINCOUNT": "20000", "OPENBLAS_THREAD_TIMEOUT": "4"}
 
 
 def main() -> None:
@@ -32,26 +38,22 @@ def main() -> None:
         print("usage: utility-calibration PROGRAM …    (PROGRAM --help has the details)\n")
         print("\n".join(f"  {name:9} {what}" for name, (_, what) in PROGRAMS.items()))
     elif asked == "--version":
-        print(f"utility-calibration {utility_calibration.__version__}")
+        print(f"utility-calibration {__version__}")
     elif asked not in PROGRAMS:
         known = ", ".join(PROGRAMS)
         print(f"error: {asked}: no such program; choose one of: {known}", file=sys.stderr)
         sys.exit(2)
     else:
-        del sys.argv[1]
-        run(f"{PROGRAMS[asked][0]}.{asked}")
+        _run(*PROGRAMS[asked][:1], asked)
 
 
-def run(module: str) -> None:
-    """Run a module as `python -m` would, with modules of the current folder behind all others."""
-    package = Path(__file__).parent
-    if (package / "metrics").is_dir():
-        module = f"utility_calibration.{module}"
-    else:  # a clone, which is not on the path of an editable installation
-        sys.path.insert(0, str(package.parent))
+def _run(room: str, name: str) -> None:
+    """Run the program with modules of the current folder behind all others (`_target_=my.Mine`)."""
+    os.environ.update({name: os.environ.get(name, usual) for name, usual in WAITING.items()})
     if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))  # a user's `_target_=my.Mine`
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+        sys.path.append(str(Path.cwd()))
+    sys.argv = [f"utility-calibration {sys.argv[1]}", *sys.argv[2:]]
+    getattr(getattr(utility_calibration, room), name).main()
 
 
 if __name__ == "__main__":

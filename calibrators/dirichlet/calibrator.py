@@ -17,13 +17,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from calibrators.dirichlet import linear_map
-from calibrators.dirichlet.linear_map import LinearMapCalibrator, LinearMapProblem
-from calibrators.losses import Loss, mean_logit
-from calibrators.solvers.lbfgs import warn_unless_converged
-from calibrators.solvers.search import How, best_run, search, with_progress
-from calibrators.solvers.temperature import fit_temperature
-from metrics.validation import InputError, check_whole
+from utility_calibration.metrics.validation import InputError, check_whole
+
+from ..losses import Loss, mean_logit
+from ..solvers.lbfgs import warn_unless_converged
+from ..solvers.search import How, best_run, search, with_progress
+from ..solvers.temperature import fit_temperature
+from . import linear_map
+from .linear_map import LinearMapCalibrator, LinearMapProblem
 
 TOLERANCE = 1e-6  # Newton decrement in nats, about twice the gap to the minimal objective
 TINY = 1e-300  # added to λ and μ before their logarithm: a user may set either to zero

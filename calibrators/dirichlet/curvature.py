@@ -21,9 +21,10 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from calibrators.losses import Loss, logit_curvature, row_weights
-from metrics.kernels.softmax import softmax
-from metrics.kernels.threads import one_thread, row_blocks
+from utility_calibration.metrics.kernels.softmax import softmax
+from utility_calibration.metrics.kernels.threads import one_thread, row_blocks
+
+from ..losses import Loss, logit_curvature, row_weights
 
 TOP_ROWS = 64
 FLOOR = 1e-6  # smallest diagonal entry, relative to the largest

@@ -14,13 +14,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from calibrators.base import Calibrator
-from calibrators.dirichlet.curvature import ClassCurvature
-from calibrators.losses import Loss, residuals, row_weights
-from calibrators.modules import AffineSoftmax
-from calibrators.solvers.lbfgs import PRINTED_DIGITS, Minimum, dot, minimize
-from metrics.kernels.softmax import softmax
-from metrics.kernels.threads import one_thread, row_blocks
+from utility_calibration.metrics.kernels.softmax import softmax
+from utility_calibration.metrics.kernels.threads import one_thread, row_blocks
+
+from ..base import Calibrator
+from ..losses import Loss, residuals, row_weights
+from ..modules import AffineSoftmax
+from ..solvers.lbfgs import PRINTED_DIGITS, Minimum, dot, minimize
+from .curvature import ClassCurvature
 
 DOUBLE_WORK = 2_000_000_000  # n C² up to which products run in float64; larger ones take too long
 DOUBLE_TO_TUNE = 10_000_000

@@ -27,10 +27,10 @@ from typing import Literal, NamedTuple
 
 from torch import Tensor
 
-from calibrators.patching.audit import Auditor, find_worst, rows_within, witness_of
-from calibrators.patching.state import PatchedForecast
-from calibrators.patching.update import Update
-from calibrators.patching.utilities import Utility, Vectors
+from .audit import Auditor, find_worst, rows_within, witness_of
+from .state import PatchedForecast
+from .update import Update
+from .utilities import Utility, Vectors
 
 Ending = Literal["calibrated", "no step"]
 """Why a run ended before all requested patches are made: err <= ε, or no step lowers the loss."""

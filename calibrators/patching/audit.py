@@ -2,7 +2,7 @@
 
 U_CWE ∪ U_topK are 2C utilities whose predictions are columns of the probabilities and of their
 top-K sums, so no matrix is built for them. Sums of the columns give upper bounds on their errors
-(`calibrators.patching.bounds`). The errors are then computed in rounds, in descending order of the
+(calibrators/patching/bounds.py). The errors are then computed in rounds, in descending order of the
 bounds, until no remaining bound exceeds the largest error.
 
 Intervals end only in gaps of v that are much wider than rounding errors (`TIED`), and errors are
@@ -19,15 +19,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from calibrators.patching.bounds import indicator_bounds, payoff_bounds, top_k_bounds
-from calibrators.patching.state import PatchedForecast
-from calibrators.patching.utilities import ClassUtility, Kind, PayoffUtility, Utility, drops
-from metrics.forecast import Outcomes
-from metrics.kernels.compiled import compiled
-from metrics.kernels.prefix_range import prefix_range
-from metrics.utilities.base import UtilityClass
-from metrics.utilities.payoffs import sample_unit_sphere_infinity
-from metrics.utility_calibration import worst_interval
+from utility_calibration.metrics.forecast import Outcomes
+from utility_calibration.metrics.kernels.compiled import compiled
+from utility_calibration.metrics.kernels.prefix_range import prefix_range
+from utility_calibration.metrics.uc import worst_interval
+from utility_calibration.metrics.utilities.base import UtilityClass
+from utility_calibration.metrics.utilities.payoffs import sample_unit_sphere_infinity
+
+from .bounds import indicator_bounds, payoff_bounds, top_k_bounds
+from .state import PatchedForecast
+from .utilities import ClassUtility, Kind, PayoffUtility, Utility, drops
 
 TIED = 1e-6  # predictions no further apart are tied; float32 errors are smaller
 EQUAL = 1e-10  # errors that differ by less are equal: the first utility of the families wins

@@ -12,17 +12,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from calibrators.base import Calibrator
-from calibrators.modules import order_of
-from calibrators.patching.algorithm import Algorithm1, Patch
-from calibrators.patching.audit import Auditor, Family, StandardFamilies, class_family
-from calibrators.patching.projection import project_rows_torch
-from calibrators.patching.start import restored, stored
-from calibrators.patching.state import TIED_RANKS, PatchedForecast
-from calibrators.patching.update import ProjectedDescent, Update, on_grid
-from calibrators.patching.utilities import KINDS, ClassUtility, PayoffUtility, classes_of, described
-from metrics.utilities.base import UtilityClass
-from metrics.validation import InputError, check_whole
+from utility_calibration.metrics.utilities.base import UtilityClass
+from utility_calibration.metrics.validation import InputError, check_whole
+
+from ..base import Calibrator
+from ..modules import order_of
+from .algorithm import Algorithm1, Patch
+from .audit import Auditor, Family, StandardFamilies, class_family
+from .projection import project_rows_torch
+from .start import restored, stored
+from .state import TIED_RANKS, PatchedForecast
+from .update import ProjectedDescent, Update, on_grid
+from .utilities import KINDS, ClassUtility, PayoffUtility, classes_of, described
 
 SAMPLED = ("linear", "rank")
 

@@ -19,8 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from metrics.kernels.compiled import compiled
-from metrics.kernels.threads import row_blocks
+from utility_calibration.metrics.kernels.compiled import compiled
+from utility_calibration.metrics.kernels.threads import row_blocks
 
 ROUNDING = 1e-9  # added to the bounds: sums in another order differ by less than this
 SMALLEST = 2.0**-32

@@ -12,16 +12,17 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from calibrators.losses import Loss
-from calibrators.patching.algorithm import Algorithm1
-from calibrators.patching.audit import find_worst
-from calibrators.patching.base import Patching
-from calibrators.patching.start import PaperStart, fit_start
-from calibrators.patching.state import PatchedForecast
-from calibrators.patching.tuning import SCORED_EVERY, STEP_SIZES, HoldOut, TuningRun
-from calibrators.patching.update import ProjectedDescent
-from calibrators.solvers.search import best_run, evenly_spread, with_progress
-from metrics.validation import InputError
+from utility_calibration.metrics.validation import InputError
+
+from ..losses import Loss
+from ..solvers.search import best_run, evenly_spread, with_progress
+from .algorithm import Algorithm1
+from .audit import find_worst
+from .base import Patching
+from .start import PaperStart, fit_start
+from .state import PatchedForecast
+from .tuning import SCORED_EVERY, STEP_SIZES, HoldOut, TuningRun
+from .update import ProjectedDescent
 
 Objective = Literal["u_comb", Loss]
 
@@ -47,7 +48,7 @@ class UtilityPatching(Patching):
         line_search: "armijo", or "theory" for η = err / C, which needs no step size.
         seed: of the hold-out, the tuning and the sampled utilities.
         start: the forecast to patch, "softmax" of the logits (as in the paper) or "temperature".
-        utilities: list of `metrics.UtilityClass`, to calibrate to; they compete by their errors,
+        utilities: list of `UtilityClass`, to calibrate to; they compete by their errors,
             each in its own unit.
         standard: whether U_CWE, U_topK and the sampled utilities compete with them.
         inputs: "logits" or "probabilities", what X is.

@@ -16,13 +16,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from calibrators.patching.algorithm import Algorithm1, Patch
-from calibrators.patching.audit import find_worst
-from calibrators.patching.state import PatchedForecast
-from calibrators.patching.tuning import FOLDS, PATIENCE, fewest_patches, folds_of
-from calibrators.patching.update import Update
-from calibrators.patching.utilities import KINDS, PayoffUtility
-from metrics.validation import InputError
+from utility_calibration.metrics.validation import InputError
+
+from .algorithm import Algorithm1, Patch
+from .audit import find_worst
+from .state import PatchedForecast
+from .tuning import FOLDS, PATIENCE, fewest_patches, folds_of
+from .update import Update
+from .utilities import KINDS, PayoffUtility
 
 SMALLEST = 50  # points that a group needs; with fewer, errors below .1 cannot be told from chance
 Begin = Callable[[PatchedForecast], Algorithm1]

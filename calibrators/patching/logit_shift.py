@@ -19,18 +19,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from calibrators.losses import Loss
-from calibrators.patching import groups as by_group
-from calibrators.patching.algorithm import Algorithm1
-from calibrators.patching.audit import StandardFamilies
-from calibrators.patching.base import Patching
-from calibrators.patching.groups import apply_to, checked_groups, group_patches
-from calibrators.patching.start import Start, fit_start
-from calibrators.patching.state import PatchedForecast
-from calibrators.patching.tuning import FOLDS, PATIENCE, fewest_patches, held_out_losses
-from calibrators.patching.update import ExponentialTilting
-from calibrators.solvers.search import with_progress
-from metrics.validation import InputError
+from utility_calibration.metrics.validation import InputError
+
+from ..losses import Loss
+from ..solvers.search import with_progress
+from . import groups as by_group
+from .algorithm import Algorithm1
+from .audit import StandardFamilies
+from .base import Patching
+from .groups import apply_to, checked_groups, group_patches
+from .start import Start, fit_start
+from .state import PatchedForecast
+from .tuning import FOLDS, PATIENCE, fewest_patches, held_out_losses
+from .update import ExponentialTilting
 
 FEW = 500
 """Points at which the patches of a pooled start must gain one standard error, as all patches must
@@ -49,7 +50,7 @@ class LogitShiftPatching(Patching):
 
     Args:
         start: the map before the first patch. "vector", "structured", "dirichlet" and "pooled", a
-            pool of maps (`calibrators.pooled`), are cross-fitted.
+            pool of maps (`calibrators/pooled/`), are cross-fitted.
         steps: the number of patches; chosen by cross-validation if None, see `tuning.py`.
         shrinkage: ν in (0, 1], the share of the minimising shift that a patch applies.
         sampled_count: utilities drawn from each of U_lin and U_rank for every audit.
@@ -91,7 +92,7 @@ class LogitShiftPatching(Patching):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit as every calibrator; `groups` [n] are names of groups that get their own patches.
 
-        `calibrators.patching.groups` explains them. `InputError` if a point has no name, or
+        `calibrators/patching/groups.py` explains them. `InputError` if a point has no name, or
         without the standard utilities, which are those that groups are patched for.
         """
         if groups is None and self.needs_groups:

@@ -12,10 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from calibrators.patching.state import MOVED_ELEMENTS, PatchedForecast
-from calibrators.patching.utilities import Vectors
-from metrics.kernels.compiled import compiled, compiled_sums
-from metrics.kernels.threads import over_blocks, row_blocks
+from utility_calibration.metrics.kernels.compiled import compiled, compiled_sums
+from utility_calibration.metrics.kernels.threads import over_blocks, row_blocks
+
+from .state import MOVED_ELEMENTS, PatchedForecast
+from .utilities import Vectors
 
 
 def moved_rows(state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float) -> Tensor:

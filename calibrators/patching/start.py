@@ -11,14 +11,14 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from calibrators.base import Calibrator
-from calibrators.dirichlet.calibrator import DirichletCalibration
-from calibrators.patching.tuning import folds_of
-from calibrators.pooled.pool import PooledScaling
-from calibrators.structured import StructuredMatrixScaling
-from calibrators.temperature import TemperatureScaling
-from calibrators.uncalibrated import Uncalibrated
-from calibrators.vector import VectorScaling
+from ..base import Calibrator
+from ..dirichlet.calibrator import DirichletCalibration
+from ..pooled.pool import PooledScaling
+from ..structured import StructuredMatrixScaling
+from ..temperature import TemperatureScaling
+from ..uncalibrated import Uncalibrated
+from ..vector import VectorScaling
+from .tuning import folds_of
 
 PaperStart = Literal["softmax", "temperature"]
 Start = Literal["pooled", "softmax", "temperature", "vector", "structured", "dirichlet"]

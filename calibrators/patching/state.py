@@ -9,12 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from calibrators.losses import Loss
-from metrics.forecast import Forecast
-from metrics.kernels.compiled import compiled
-from metrics.kernels.ranks import descending_order, places_of
-from metrics.kernels.threads import over_blocks, row_blocks
-from metrics.scores import LIKELIHOOD_FLOOR
+from utility_calibration.metrics.forecast import Forecast
+from utility_calibration.metrics.kernels.compiled import compiled
+from utility_calibration.metrics.kernels.ranks import descending_order, places_of
+from utility_calibration.metrics.kernels.threads import over_blocks, row_blocks
+from utility_calibration.metrics.scores import LIKELIHOOD_FLOOR
+
+from ..losses import Loss
 
 TIED_RANKS = 2.5e-7
 """Neighbours in a row's ranking that are no further apart are ranked by class. Projection makes

@@ -30,11 +30,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from calibrators.losses import Loss
-from calibrators.patching.algorithm import Algorithm1
-from calibrators.patching.state import PatchedForecast
-from calibrators.solvers.search import Run, best_run, run_and_log
-from metrics.validation import InputError
+from utility_calibration.metrics.validation import InputError
+
+from ..losses import Loss
+from ..solvers.search import Run, best_run, run_and_log
+from .algorithm import Algorithm1
+from .state import PatchedForecast
 
 STEP_SIZES = (1.0, 0.1, 0.03)  # of the line search at first; few, so that settings share runs
 SCORED_EVERY = 5  # tuning tries multiples of this (or `max_steps`, if smaller)

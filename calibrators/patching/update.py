@@ -21,12 +21,12 @@ from typing import ClassVar, NamedTuple, Self
 import torch
 from torch import Tensor
 
-from calibrators.losses import Loss
-from calibrators.patching.audit import Witness
-from calibrators.patching.projection import displacement, moved_rows
-from calibrators.patching.state import PatchedForecast
-from calibrators.patching.utilities import Vectors
-from calibrators.solvers.root import solve_increasing
+from ..losses import Loss
+from ..solvers.root import solve_increasing
+from .audit import Witness
+from .projection import displacement, moved_rows
+from .state import PatchedForecast
+from .utilities import Vectors
 
 GRID = 2.0**40  # `on_grid` rounds to multiples of 1 / GRID, far above float64's rounding errors
 

@@ -3,7 +3,7 @@
 A utility u(p, e_j) has the vector u⃗(p) = (u(p, e_1), …, u(p, e_C)), the predicted utility
 v = <p, u⃗(p)> and the realized utility u⃗(p)[y]. There are two forms. `PayoffUtility` has payoffs by
 class or by rank, the same for all points (U_CWE, U_topK, sampled U_lin and U_rank). `ClassUtility`
-belongs to a `metrics.UtilityClass`; its vectors may differ from point to point (gain matrices).
+belongs to a class of utilities; its vectors may differ from point to point (gain matrices).
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,13 @@ from typing import Any, Literal, NamedTuple, Self
 import torch
 from torch import Tensor
 
-from calibrators.patching.state import PatchedForecast
-from metrics.forecast import Outcomes
-from metrics.utilities.base import UtilityClass
-from metrics.utilities.gain_matrix import GainMatrix
-from metrics.utilities.payoffs import Decision, Linear, Rank, Similarity
-from metrics.validation import InputError
+from utility_calibration.metrics.forecast import Outcomes
+from utility_calibration.metrics.utilities.base import UtilityClass
+from utility_calibration.metrics.utilities.gain_matrix import GainMatrix
+from utility_calibration.metrics.utilities.payoffs import Decision, Linear, Rank, Similarity
+from utility_calibration.metrics.validation import InputError
+
+from .state import PatchedForecast
 
 Kind = Literal["class", "top_k", "linear", "rank", "own"]
 KINDS: tuple[Kind, ...] = ("class", "top_k", "linear", "rank", "own")
@@ -159,7 +160,7 @@ def classes_of(utilities: Sequence[Any] | None, standard: bool) -> list[UtilityC
         else:
             raise InputError(
                 f"utilities: a {type(entry).__name__} is no utility class; give one such as "
-                "metrics.Linear, or metrics.FunctionUtility(function)"
+                "Linear or FunctionUtility(function) of utility_calibration.metrics"
             )
     if not (classes or standard):
         raise InputError("utilities: none given and standard=False; give one, or standard=True")

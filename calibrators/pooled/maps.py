@@ -19,13 +19,14 @@ from typing import NamedTuple, Self
 import torch
 from torch import Tensor
 
-from calibrators.dirichlet.curvature import ClassCurvature
-from calibrators.dirichlet.linear_map import penalty_weights
-from calibrators.losses import residuals
-from calibrators.solvers.lbfgs import dot, minimize
-from metrics.kernels.ranks import descending_order
-from metrics.kernels.softmax import softmax
-from metrics.kernels.threads import row_blocks
+from utility_calibration.metrics.kernels.ranks import descending_order
+from utility_calibration.metrics.kernels.softmax import softmax
+from utility_calibration.metrics.kernels.threads import row_blocks
+
+from ..dirichlet.curvature import ClassCurvature
+from ..dirichlet.linear_map import penalty_weights
+from ..losses import residuals
+from ..solvers.lbfgs import dot, minimize
 
 PLACES = 12  # number of most probable classes of a row that have features
 KNOTS = (-0.05, -0.2, -0.5, -1.0, -2.0, -3.5, -5.0, -7.0)

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from calibrators.base import Calibrator
-from calibrators.losses import residuals
-from calibrators.modules import log_mixture, order_of
-from calibrators.patching.tuning import FOLDS, folds_of
-from calibrators.pooled import maps
-from calibrators.solvers.lbfgs import dot, minimize
-from calibrators.temperature import TemperatureScaling
-from metrics.kernels.softmax import softmax
+from utility_calibration.metrics.kernels.softmax import softmax
+
+from ..base import Calibrator
+from ..losses import residuals
+from ..modules import log_mixture, order_of
+from ..patching.tuning import FOLDS, folds_of
+from ..solvers.lbfgs import dot, minimize
+from ..temperature import TemperatureScaling
+from . import maps
 
 RIDGE = 3200.0  # times 1/n² the weight of |w - (1, 0, 0)|²: .08 for 200 points
 MATRIX_WORK = 2_000_000_000  # n C² up to which B is a member; beyond, its fits take longest

@@ -18,9 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from calibrators.losses import Loss, row_weights
-from calibrators.solvers.root import solve_increasing
-from metrics.kernels.threads import row_blocks
+from utility_calibration.metrics.kernels.threads import row_blocks
+
+from ..losses import Loss, row_weights
+from .root import solve_increasing
 
 SMALLEST, LARGEST = 1e-6, 1e6
 """Bounds of β times the logits' spread (root mean square of the row-centred logits)."""

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from metrics.kernels.compiled import compiled, compiled_sums
+from .compiled import compiled, compiled_sums
 
 BITS = 6
 """2^BITS buckets per octave of the distance."""

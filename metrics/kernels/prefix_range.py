@@ -26,12 +26,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from metrics.kernels.buckets import range_by_buckets
-from metrics.kernels.compiled import compiled
-from metrics.kernels.drawn_ranges import draws_of, ranges_of_draws
-from metrics.kernels.ranks import descending_order
-from metrics.kernels.threads import BLOCK_ELEMENTS, over_blocks, row_blocks
-from metrics.kernels.weighted_ranges import ranges_of_weights
+from .buckets import range_by_buckets
+from .compiled import compiled
+from .drawn_ranges import draws_of, ranges_of_draws
+from .ranks import descending_order
+from .threads import BLOCK_ELEMENTS, over_blocks, row_blocks
+from .weighted_ranges import ranges_of_weights
 
 SUMMED_AT_ONCE = 1 << 22
 """Predictions times draws that a thread works on at a time; it holds the order of the former."""

@@ -20,8 +20,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from metrics.kernels.compiled import compiled
-from metrics.kernels.threads import over_blocks, row_blocks
+from .compiled import compiled
+from .threads import over_blocks, row_blocks
 
 PACKED = 1 << 16
 """Elements that are packed and sorted at a time, so that their memory stays in the cache."""

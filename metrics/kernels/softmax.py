@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from metrics.kernels.compiled import compiled, compiled_sums
-from metrics.kernels.threads import over_blocks, row_blocks
+from .compiled import compiled, compiled_sums
+from .threads import over_blocks, row_blocks
 
 
 @partial(compiled, fastmath={"contract"})

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from metrics.kernels.compiled import compiled
-from metrics.kernels.threads import over_blocks, row_blocks
+from .compiled import compiled
+from .threads import over_blocks, row_blocks
 
 GAMMA = 0x9E3779B97F4A7C15
 FIRST = 0xBF58476D1CE4E5B9

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from metrics.kernels.compiled import compiled
-from metrics.kernels.drawn_ranges import widen
+from .compiled import compiled
+from .drawn_ranges import widen
 
 STRETCH = 32
 """Points after which it is asked whether the weight passed has reached an edge."""

@@ -14,14 +14,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from metrics.decisions import net_benefit
-from metrics.diagram import diagram_of, utility_of
-from metrics.plots import drawing
-from metrics.plots.drawing import Array
-from metrics.utilities.base import UtilityClass
-from metrics.utilities.payoffs import TopClass
-from metrics.utility_calibration import WorstInterval, dkw_band, ecdf
-from metrics.validation import InputError, check_labels, check_probabilities, class_numbers
+from ..decision_losses import net_benefit
+from ..diagram import diagram_of, utility_of
+from ..uc import WorstInterval, dkw_band, ecdf
+from ..utilities.base import UtilityClass
+from ..utilities.payoffs import TopClass
+from ..validation import InputError, check_labels, check_probabilities, class_numbers
+from . import drawing
+from .drawing import Array
 
 if TYPE_CHECKING:
     import pandas as pd

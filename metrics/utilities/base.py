@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from metrics.forecast import Forecast, Outcomes
-from metrics.kernels.prefix_range import Orders, prefix_range
-from metrics.scores import checked
-from metrics.utility_calibration import WorstInterval, worst_interval
-from metrics.validation import InputError, check_numbers, like
+from ..forecast import Forecast, Outcomes
+from ..kernels.prefix_range import Orders, prefix_range
+from ..scores import checked
+from ..uc import WorstInterval, worst_interval
+from ..validation import InputError, check_numbers, like
 
 BLOCK_BYTES = 64 << 20
 """Largest size of a block of predicted utilities [b, n], unless `FEWEST_ROWS` rows need more."""
@@ -101,7 +101,7 @@ class UtilityClass(ABC):
         """Return UC of each utility of the class (eq. 3.2): [m], of the kind of `probabilities`.
 
         Args:
-            probabilities, labels, sample_weight, classes: as in `metrics.accuracy`.
+            probabilities, labels, sample_weight, classes: as in `accuracy`.
         """
         forecast, outcomes = checked(probabilities, labels, sample_weight, classes)
         return like(self.errors(forecast, outcomes)[0], probabilities)

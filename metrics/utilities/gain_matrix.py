@@ -16,9 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from metrics.forecast import Forecast, Outcomes
-from metrics.kernels.uniforms import hashed_uniforms, stream_keys
-from metrics.utilities.base import (
+from ..forecast import Forecast, Outcomes
+from ..kernels.uniforms import hashed_uniforms, stream_keys
+from ..validation import InputError
+from .base import (
     BLOCK_BYTES,
     Block,
     UtilityClass,
@@ -27,7 +28,6 @@ from metrics.utilities.base import (
     equal_blocks,
     parameter_matrix,
 )
-from metrics.validation import InputError
 
 ALIGNED_HIGH = 0.1
 SPECIALIST_GAIN = 0.2

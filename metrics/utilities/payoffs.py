@@ -15,10 +15,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from metrics.forecast import Forecast, Outcomes
-from metrics.utilities import base
-from metrics.utilities.base import Block, UtilityClass
-from metrics.validation import InputError, is_whole
+from ..forecast import Forecast, Outcomes
+from ..validation import InputError, is_whole
+from . import base
+from .base import Block, UtilityClass
 
 
 class PayoffClass(UtilityClass):

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrators.files import atomic_path
-from metrics.errors import InputError
+from utility_calibration.calibrators.files import atomic_path
+from utility_calibration.metrics.errors import InputError
 
 _plain = methodcaller("tolist")  # a NumPy scalar or array as JSON holds it
 
@@ -62,7 +62,9 @@ def read_json(path: Path | str) -> Any:
 
 def read_npz(path: Path | str, mapped: Collection[str] = ()) -> dict[str, NDArray[Any]]:
     """All arrays of an npz; those in `mapped` stay in the file. `InputError` if it is damaged."""
-    from metrics.archive import read_arrays  # it imports torch, which takes a second
+    from utility_calibration.metrics.archive import (
+        read_arrays,  # it imports torch, which takes a second
+    )
 
     return read_arrays(path, fix="replace or delete it and rerun", mapped=mapped)
 

@@ -13,8 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from calibrators.files import atomic_path
-from pipeline.harness.artifacts import json_text
+from utility_calibration.calibrators.files import atomic_path
+
+from .artifacts import json_text
 
 RECORD = "record.json"  # the member of the npz that holds the record; readers of arrays ignore it
 Record = dict[str, Any]

@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import NoReturn
 
 import hydra
@@ -22,12 +21,11 @@ from omegaconf.errors import InterpolationResolutionError as Unresolved
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
-from pipeline.harness.code import PREFIX, as_typed, is_ours
-from pipeline.harness.machine import is_out_of_memory
-from pipeline.harness.parameters import CONF as CONF
-from pipeline.harness.parameters import UsageError as UsageError
-from pipeline.harness.parameters import expanded, instead_of
-from pipeline.harness.parameters import known_instead as known_instead
+from .machine import is_out_of_memory
+from .parameters import CONF as CONF
+from .parameters import UsageError as UsageError
+from .parameters import expanded, instead_of
+from .parameters import known_instead as known_instead
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
 NOT_A_NAME = "Config group override must be a string"
@@ -45,12 +43,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, doc: str | None) -> None:
         summary, _, details = (doc or "").partition("\n")
         form = argparse.RawDescriptionHelpFormatter
-        program = f"utility-calibration {Path(sys.argv[0]).stem}" if PREFIX else None
-        super().__init__(program, description=summary, epilog=details, formatter_class=form)
-
-    def format_help(self) -> str:
-        """Return the help with the commands of this installation."""
-        return as_typed(super().format_help())
+        super().__init__(description=summary, epilog=details, formatter_class=form)
 
     def error(self, message: str) -> NoReturn:
         """End the program without printing the whole usage."""
@@ -77,7 +70,7 @@ def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
     def main() -> None:
         os.environ[FULL_ERROR] = "1"  # Hydra raises an error of the configuration, prints nothing
         if {"-h", "--help"} & {*sys.argv[1:]}:
-            print(as_typed(task.__globals__["__doc__"]))  # Hydra's own help has only the settings
+            print(task.__globals__["__doc__"])  # Hydra's own help has only the settings
         with user_errors_in_one_line():
             sys.argv[1:] = expanded(sys.argv[1:])
             hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
@@ -104,7 +97,7 @@ def user_errors_in_one_line() -> Iterator[None]:
     except Exception as error:
         if SHOW_TRACEBACKS or not is_user_error(error):
             raise
-        print(f"error: {as_typed(one_line(error))}", file=sys.stderr)
+        print(f"error: {one_line(error)}", file=sys.stderr)
         sys.exit(2 if _is_about_configuration(error) else 1)
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -123,8 +116,12 @@ def is_user_error(error: BaseException) -> bool:
         return is_user_error(cause) or isinstance(cause, (TypeError, ImportError))
     # hydra/launcher=slurm on a machine without Slurm gives the second kind.
     is_known = is_out_of_memory(error) or "slurm cluster" in str(error)
-    is_from_here = is_ours(type(error).__module__) or isinstance(error, OSError)
+    is_from_here = _is_ours(type(error)) or isinstance(error, OSError)
     return is_known or is_from_here or _is_about_configuration(error)
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.startswith("utility_calibration.")
 
 
 def _is_about_configuration(error: BaseException) -> bool:

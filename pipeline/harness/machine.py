@@ -1,7 +1,4 @@
-"""The machine's cores, memory, devices and disks for this process, and the versions of libraries.
-
-Importing it needs Python's standard library alone (pipeline.repro).
-"""
+"""The machine's cores, memory, devices and disks for this process; versions of libraries."""
 
 import os
 import platform
@@ -90,7 +87,7 @@ def core_count() -> int:
 
 def free_memory(group: Path | None = None) -> int:
     """Free bytes for this process and its children, of the machine or of its control group."""
-    import psutil  # type: ignore[import-untyped]  # `pipeline.status` does without it
+    import psutil  # type: ignore[import-untyped]  # `pipeline/status.py` does without it
 
     free, listed = int(psutil.virtual_memory().available), Path("/proc/self/cgroup")
     text = listed.read_text() if listed.exists() else ""

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pipeline.harness.cache import Record, Save, is_current, publish
-from pipeline.harness.command import UnitsFailed, is_user_error, one_line
-from pipeline.harness.machine import core_count, device_name, free_memory, run_notes
-from pipeline.harness.progress import Bar, say
-from pipeline.harness.settings import Settings
+from .cache import Record, Save, is_current, publish
+from .command import UnitsFailed, is_user_error, one_line
+from .machine import core_count, device_name, free_memory, run_notes
+from .progress import Bar, say
+from .settings import Settings
 
 BYTES_PER_LOGIT = 60  # of a process, per n x C of its unit; patching takes most, about 48
 SECONDS_IDLE = 20  # how long a worker process waits for work before it ends

@@ -18,7 +18,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from pipeline.harness.machine import links
+from .machine import links
 
 CONF = Path(__file__).resolve().parents[2] / "conf"  # from any working folder
 LOCAL = CONF.parent / "sources.yaml"  # `name: path` a line; Git ignores this file

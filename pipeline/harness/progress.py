@@ -8,8 +8,6 @@ from typing import Self
 from rich import progress
 from rich.console import Console
 
-from pipeline.harness.code import as_typed
-
 console = Console(soft_wrap=True)
 SECONDS_BETWEEN_LINES = 15.0  # at least, without a terminal (a log file, a cluster job)
 
@@ -55,7 +53,7 @@ class Bar:
 
 def say(text: str) -> None:
     """Print one line without markup."""
-    console.print(as_typed(text), highlight=False, markup=False)
+    console.print(text, highlight=False, markup=False)
 
 
 def say_files(paths: Iterable[Path]) -> None:

@@ -15,9 +15,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, ValidationError
 
-from pipeline.harness.command import CONF, UsageError
-from pipeline.harness.parameters import place
-from pipeline.harness.settings import Settings
+from .command import CONF, UsageError
+from .parameters import place
+from .settings import Settings
 
 OmegaConf.register_new_resolver("place", place, replace=True)
 

@@ -1,1 +1,1 @@
-"""The parts of scripts/score.py and scripts/apply.py, which take files of a user's classifier."""
+"""The parts of the programs score and apply, which take files of a user's classifier."""

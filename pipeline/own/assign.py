@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.archive import array_names, read_arrays
-from metrics.validation import InputError, check_logits
-from pipeline.own.cells import (
+from utility_calibration.metrics.archive import array_names, read_arrays
+from utility_calibration.metrics.validation import InputError, check_logits
+
+from .cells import (
     LABELS,
     Held,
     Labels,
@@ -29,7 +30,7 @@ from pipeline.own.cells import (
     some_of,
     text_of,
 )
-from pipeline.own.classes import (
+from .classes import (
     classes_by_name,
     classes_by_place,
     matching,
@@ -56,7 +57,7 @@ LIKE_CLUSTERS = re.compile(
 
 @dataclass(frozen=True)
 class Choices:
-    """What the person says about a file that could mean two things (options of score.py).
+    """What the person says about a file that could mean two things (options of `score`).
 
     values: the kind of the answers: auto, logits or probabilities. groups, clusters: the column or
     array that names each point's group, or says which points depend on each other; None: one of
@@ -73,7 +74,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class Given:
-    """The contents of a file by their purpose; `pipeline.own.check` makes them logits.
+    """The contents of a file by their purpose; `pipeline/own/check.py` makes them logits.
 
     kind: logits, probabilities, or None if the file does not say. matrix: [n, C]; for two classes
     also [n] or [n, 1], of the class `single`. names: of the classes in the order of the columns,
@@ -112,7 +113,7 @@ def assigned(
 ) -> Given:
     """The labelled points of a file, or of two, of which the second has the test points.
 
-    `contents` is what `pipeline.own.read.read` found in each of `paths`; `mistakes` gets what does
+    `contents` is what pipeline/own/read.py found in each of `paths`; `mistakes` gets what does
     not keep the rest from being checked. InputError: something is missing or has two meanings.
     """
     advice = _advice_on_clusters(paths[0], contents[0], choices)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.validation import InputError, check_labels
+from utility_calibration.metrics.validation import InputError, check_labels
 
 if TYPE_CHECKING:
     import pandas as pd

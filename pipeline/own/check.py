@@ -1,4 +1,4 @@
-"""Check the contents of a person's file: scale (`pipeline.own.scale`), splits, weights, groups."""
+"""Check the contents of a person's file: scale (scale.py), splits, weights, groups."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.validation import InputError, check_weights
-from pipeline.own.assign import Given
-from pipeline.own.cells import cut_off, kept, some_of, text_of
-from pipeline.own.scale import as_float32, with_logits
+from utility_calibration.metrics.validation import InputError, check_weights
+
+from .assign import Given
+from .cells import cut_off, kept, some_of, text_of
+from .scale import as_float32, with_logits
 
 CALIBRATES, TESTS = ("calibration", "cal", "validation", "val"), ("test",)
 """Words in a column or array `split` for points that calibrate, and for points that test."""

@@ -1,7 +1,7 @@
 """Which columns are which classes: in a table by name, in an array by `class_names` or by number.
 
 A column of a table is a class if it bears a label by the pattern that all labels share
-(`calibrators.class_order`), or if its name fits the pattern and rows sum to one with it only. One
+(class_order.py), or if its name fits the pattern and rows sum to one with it only. One
 column of any other name, and the table is refused until the person says what it is: a column that
 is taken for a class makes every number wrong.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from calibrators.class_order import (
+from utility_calibration.calibrators.class_order import (
     TRUTH,
     as_number,
     bearers_of,
@@ -23,8 +23,9 @@ from calibrators.class_order import (
     check_order_of_text,
     whole_sets,
 )
-from metrics.validation import InputError, check_labels
-from pipeline.own.cells import Held, Labels, as_numbers, cut_off, some_of
+from utility_calibration.metrics.validation import InputError, check_labels
+
+from .cells import Held, Labels, as_numbers, cut_off, some_of
 
 SINGLE = re.compile(
     r"((y|pred|predicted|positive|true)_)?(p|pr|probs?|proba|probability|probabilities|scores?)"

@@ -3,7 +3,7 @@
 The actions of all methods are priced on the same test points, split by split, so methods are
 compared in pairs. The constant action is the best in hindsight, which no method can know. So is the
 better action wherever one was chosen, and hindsight finds one by chance as well. What chance saves
-comes from labels drawn from the method's own probabilities (metrics.resampling).
+comes from labels drawn from the method's own probabilities (metrics/resampling.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from metrics.decisions import (
+from utility_calibration.metrics.decision_losses import (
     Decisions,
     acting_threshold,
     constant_losses,
@@ -25,19 +25,25 @@ from metrics.decisions import (
     net_benefit,
     swap_savings,
 )
-from metrics.forecast import Forecast
-from metrics.plots.drawing import plain
-from metrics.resampling import LARGEST, NoiseFloor, redrawn_outcomes, resampled_weights
-from pipeline.harness.artifacts import write_json, write_text
-from pipeline.harness.settings import Evaluation
-from pipeline.harness.units import Unit
-from pipeline.own.utilities import actions_of
-from pipeline.reporting.names import method_name
-from pipeline.reporting.style import NOTE_COLOR, legend_below, look, save_figure, titled_figure
-from pipeline.reporting.wording import TextTable, with_half
-from pipeline.scoring.choice import ROUNDING, cheapest
-from pipeline.scoring.held_out import HeldOut, held_out
-from pipeline.scoring.inference import FEWEST_SPLITS, paired_difference
+from utility_calibration.metrics.forecast import Forecast
+from utility_calibration.metrics.plots.drawing import plain
+from utility_calibration.metrics.resampling import (
+    LARGEST,
+    NoiseFloor,
+    redrawn_outcomes,
+    resampled_weights,
+)
+
+from ..harness.artifacts import write_json, write_text
+from ..harness.settings import Evaluation
+from ..harness.units import Unit
+from ..reporting.names import method_name
+from ..reporting.style import NOTE_COLOR, legend_below, look, save_figure, titled_figure
+from ..reporting.wording import TextTable, with_half
+from ..scoring.choice import ROUNDING, cheapest
+from ..scoring.held_out import HeldOut, held_out
+from ..scoring.inference import FEWEST_SPLITS, paired_difference
+from .utilities import actions_of
 
 Record = dict[str, Any]
 Floats = NDArray[np.float64]

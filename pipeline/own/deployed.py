@@ -13,14 +13,15 @@ import numpy as np
 from hydra.utils import instantiate
 from numpy.typing import NDArray
 
-from calibrators.base import Calibrator
-from metrics.validation import InputError
-from pipeline.harness.settings import Settings
-from pipeline.own.assign import Choices, answers_of, without_ignored
-from pipeline.own.cells import Labels, naming, text_of
-from pipeline.own.read import read
-from pipeline.own.scale import with_logits
-from pipeline.scoring.points import find_logits, groups_at, indices_of, logits_at, weights_at
+from utility_calibration.calibrators.base import Calibrator
+from utility_calibration.metrics.validation import InputError
+
+from ..harness.settings import Settings
+from ..scoring.points import find_logits, groups_at, indices_of, logits_at, weights_at
+from .assign import Choices, answers_of, without_ignored
+from .cells import Labels, naming, text_of
+from .read import read
+from .scale import with_logits
 
 NO_CHOICES = Choices()
 
@@ -51,7 +52,7 @@ def read_points(
 ) -> tuple[NDArray[np.float32], NDArray[np.str_] | None]:
     """Read the points of `path` as logits [n, C], or as logarithms of probabilities; their groups.
 
-    The groups [n] are None unless the calibrator has patches of groups. The file is as score.py
+    The groups [n] are None unless the calibrator has patches of groups. The file is as `score`
     takes it, without labels. The columns of a table, and an array with `class_names`, are matched
     with the calibrator's classes by name. For two classes one column is enough.
     """

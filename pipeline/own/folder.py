@@ -1,4 +1,4 @@
-"""The output folder of scripts/score.py: only files that it wrote are replaced or removed.
+"""The output folder of utility-calibration score: only files that it wrote are replaced or removed.
 
 A list in the folder has the names that the program took when no file of the person's had them.
 A name is taken before the first file is written, so that a killed run can be continued.
@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from calibrators.files import read_archive
-from metrics.archive import array_names
-from metrics.validation import InputError
-from pipeline.harness.artifacts import CorruptFile, read_json, write_json
-from pipeline.harness.command import UsageError
+from utility_calibration.calibrators.files import read_archive
+from utility_calibration.metrics.archive import array_names
+from utility_calibration.metrics.validation import InputError
+
+from ..harness.artifacts import CorruptFile, read_json, write_json
+from ..harness.command import UsageError
 
 LIST = ".written_by_score.json"
 PICTURES = ("pdf", "svg", "png")

@@ -1,4 +1,4 @@
-"""The options of scripts/score.py: its command line, and what the file adds to it."""
+"""The options of utility-calibration score: its command line, and what the file adds to it."""
 
 # ruff: noqa: RUF009 (`_option` returns a field)
 import argparse
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from pipeline.harness.command import CONF, Parser, known_instead
-from pipeline.own.utilities import OWN, takes
-from pipeline.reporting.names import METHODS
+from ..harness.command import CONF, Parser, known_instead
+from ..reporting.names import METHODS
+from .utilities import OWN, takes
 
 QUICK_METHODS, QUICK_SPLITS = ("uncalibrated", "temperature", "vector"), 3
 QUICK_EVALUATION = (
@@ -70,8 +70,8 @@ class Options:
         metavar="METHOD",
     )
     save: Path | None = _option(
-        "refit --method and save it for scripts/apply.py: on all points, or on the calibration "
-        "points where the file says which those are",
+        "refit --method and save it for utility-calibration apply: on all points, or on the "
+        "calibration points where the file says which those are",
         type=Path,
         metavar="FILE.npz",
     )

@@ -1,6 +1,6 @@
 """Read a person's file: bytes become columns with names, or arrays with names.
 
-Nothing is decided here about what they mean (`pipeline.own.assign`). pandas and `datasets` read
+Nothing is decided here about what they mean (`pipeline/own/assign.py`). pandas and `datasets` read
 tables; an npz is checked before it is unpacked, and nothing is ever unpickled.
 """
 
@@ -14,11 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from calibrators.heavy_imports import require
-from metrics.archive import LARGEST_ARRAY, array_names, read_arrays
-from metrics.errors import InputError, MissingResource, reason_of
-from pipeline.harness.artifacts import sha256_of, sha256_of_json
-from pipeline.own.cells import Held, cut_off, is_plain, kind_of, naming, normal, some_of
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.metrics.archive import LARGEST_ARRAY, array_names, read_arrays
+from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
+
+from ..harness.artifacts import sha256_of, sha256_of_json
+from .cells import Held, cut_off, is_plain, kind_of, naming, normal, some_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,25 +1,28 @@
-"""Write the results of scripts/score.py: tables, figures, verdict and page."""
+"""Write the results of utility-calibration score: tables, figures, verdict and page."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from metrics.registry import METRICS
-from pipeline.harness.artifacts import CorruptFile, write_json
-from pipeline.harness.code import as_typed
-from pipeline.harness.settings import Settings
-from pipeline.harness.units import Unit
-from pipeline.own.decisions import decisions_of, decisions_table, write_decisions
-from pipeline.reporting.figures import drawings_of
-from pipeline.reporting.names import method_name
-from pipeline.reporting.sections import provenance_of, section_of
-from pipeline.reporting.style import draw_all
-from pipeline.reporting.tables import TableSpec
-from pipeline.reporting.write import print_sections, write_page, write_section
-from pipeline.scoring.files import Scores, score_files
-from pipeline.scoring.points import find_logits
+from utility_calibration.metrics.registry import METRICS
 
-MADE = "scripts/score.py made this page. The fitted parameters of every split are in data/fits."
+from ..harness.artifacts import CorruptFile, write_json
+from ..harness.settings import Settings
+from ..harness.units import Unit
+from ..reporting.figures import drawings_of
+from ..reporting.names import method_name
+from ..reporting.sections import provenance_of, section_of
+from ..reporting.style import draw_all
+from ..reporting.tables import TableSpec
+from ..reporting.write import print_sections, write_page, write_section
+from ..scoring.files import Scores, score_files
+from ..scoring.points import find_logits
+from .decisions import decisions_of, decisions_table, write_decisions
+
+MADE = (
+    "utility-calibration score made this page. The fitted parameters of every split are in "
+    "data/fits."
+)
 
 
 def write_results(
@@ -46,7 +49,7 @@ def write_results(
         draw_all(drawings_of(section), folder)
     read = [Path(file).name for file in (source["path"], source["test"]) if file is not None]
     heads = title, " and ".join(read)
-    write_page(folder, "report", heads, [section], provenance_of(as_typed(MADE), [scores], methods))
+    write_page(folder, "report", heads, [section], provenance_of(MADE, [scores], methods))
     # By method and metric the numbers of the table's CSV; unknown ones are null.
     numbers = section.decisions.frame()
     plain = numbers.astype(object).where(numbers.notna(), None).groupby("method", sort=False)

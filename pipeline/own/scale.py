@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from calibrators.inputs import from_probabilities, lookalike
-from metrics.validation import (
+from utility_calibration.calibrators.inputs import from_probabilities, lookalike
+from utility_calibration.metrics.validation import (
     COARSE_ROUNDING,
     ROUNDING,
     ROW_SUM_TOLERANCE,
@@ -22,7 +22,8 @@ from metrics.validation import (
     check_logits,
     check_numbers,
 )
-from pipeline.own.assign import Given
+
+from .assign import Given
 
 NOTED = 1e-5  # a larger difference of a row's sum from one is noted; float32 makes smaller ones
 DIGITS = (2, 3, 4, 5)  # probabilities may have been rounded to so many, significant or not

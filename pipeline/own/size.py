@@ -10,14 +10,15 @@ from typing import Any
 
 from hydra.utils import get_class
 
-from metrics.archive import array_headers
-from metrics.validation import InputError
-from pipeline.harness.machine import free_memory
-from pipeline.harness.parallel import BYTES_PER_LOGIT
-from pipeline.harness.settings import Settings
-from pipeline.own.cells import MATRICES
-from pipeline.own.read import SAVE, is_table
-from pipeline.scoring.points import find_logits
+from utility_calibration.metrics.archive import array_headers
+from utility_calibration.metrics.validation import InputError
+
+from ..harness.machine import free_memory
+from ..harness.parallel import BYTES_PER_LOGIT
+from ..harness.settings import Settings
+from ..scoring.points import find_logits
+from .cells import MATRICES
+from .read import SAVE, is_table
 
 BASE = 2 << 30  # bytes of libraries and of all else that does not grow with points and classes
 SMALL = 1 << 26  # up to this number of logits, any machine has enough memory

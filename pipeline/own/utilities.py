@@ -19,15 +19,16 @@ import numpy as np
 from hydra.utils import get_class
 from numpy.typing import NDArray
 
-from metrics.utilities.base import FunctionUtility
-from metrics.utilities.gain_matrix import GainMatrix
-from metrics.utilities.payoffs import Decision, Linear, Rank
-from metrics.validation import InputError
-from pipeline.harness.artifacts import sha256_of
-from pipeline.harness.code import UnknownTarget, code_digest
-from pipeline.harness.units import composed
-from pipeline.own.cells import cut_off, naming, normal, numbers_of, some_of, text_column
-from pipeline.own.read import check_is_file, read_table
+from utility_calibration.metrics.utilities.base import FunctionUtility
+from utility_calibration.metrics.utilities.gain_matrix import GainMatrix
+from utility_calibration.metrics.utilities.payoffs import Decision, Linear, Rank
+from utility_calibration.metrics.validation import InputError
+
+from ..harness.artifacts import sha256_of
+from ..harness.code import UnknownTarget, code_digest
+from ..harness.units import composed
+from .cells import cut_off, naming, normal, numbers_of, some_of, text_column
+from .read import check_is_file, read_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,14 +14,15 @@ import numpy as np
 import pandas as pd
 from omegaconf import DictConfig, OmegaConf
 
-from metrics.registry import metric
-from pipeline.harness.artifacts import read_json, write_text
-from pipeline.harness.command import CONF
-from pipeline.harness.units import composed
-from pipeline.reporting.names import family, method_name
-from pipeline.reporting.wording import decimals, markdown_table, number
-from pipeline.scoring.files import ALL_SPLITS, DEFAULT_EVALUATION, ScoreFiles, Scores, csv_text
-from pipeline.scoring.inference import two_standard_errors
+from utility_calibration.metrics.registry import metric
+
+from ..harness.artifacts import read_json, write_text
+from ..harness.command import CONF
+from ..harness.units import composed
+from ..scoring.files import ALL_SPLITS, DEFAULT_EVALUATION, ScoreFiles, Scores, csv_text
+from ..scoring.inference import two_standard_errors
+from .names import family, method_name
+from .wording import decimals, markdown_table, number
 
 PRINTED_VALUES = Path(__file__).with_name("paper_tables.csv")
 NOTES = Path(__file__).with_name("paper_notes.csv")

@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from metrics.diagram import Bins, UtilityDiagram
-from metrics.plots.drawing import (
+from utility_calibration.metrics.diagram import Bins, UtilityDiagram
+from utility_calibration.metrics.plots.drawing import (
     BAND,
     diagram_figure,
     draw_curve,
@@ -22,12 +22,15 @@ from metrics.plots.drawing import (
     plain,
     plain_log_axis,
 )
-from metrics.registry import metric
-from metrics.utility_calibration import WorstInterval, dkw_band
-from pipeline.harness.artifacts import read_json
-from pipeline.reporting.names import method_name
-from pipeline.reporting.sections import Curves, Section, Worst
-from pipeline.reporting.style import (
+from utility_calibration.metrics.registry import metric
+from utility_calibration.metrics.uc import WorstInterval, dkw_band
+
+from ..harness.artifacts import read_json
+from ..scoring.choice import is_own
+from ..scoring.inference import CONFIDENCE
+from .names import method_name
+from .sections import Curves, Section, Worst
+from .style import (
     FLOOR_EDGE,
     FLOOR_FILL,
     NOTE_COLOR,
@@ -37,9 +40,7 @@ from pipeline.reporting.style import (
     look,
     titled_figure,
 )
-from pipeline.reporting.wording import interval
-from pipeline.scoring.choice import is_own
-from pipeline.scoring.inference import CONFIDENCE
+from .wording import interval
 
 PANEL_TITLES = {
     "linear": r"Linear utilities  $\mathcal{U}_{\mathrm{lin}}$",

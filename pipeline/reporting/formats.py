@@ -7,10 +7,11 @@ the plain one: U_CWE, CWE_bin, "U_lin 95 %".
 import re
 from html import escape
 
-from metrics.registry import METRICS, Metric
-from pipeline.reporting.names import NOISE_FLOOR, method_name
-from pipeline.reporting.tables import MARK, Cell, ResultTable
-from pipeline.reporting.wording import titled_table
+from utility_calibration.metrics.registry import METRICS, Metric
+
+from .names import NOISE_FLOOR, method_name
+from .tables import MARK, Cell, ResultTable
+from .wording import titled_table
 
 UTILITY = re.compile(r"U_(.+?)( median| 95 %)?")
 BINNED = re.compile(r"(.+)_bin")

@@ -9,15 +9,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from metrics.plots.drawing import plain
-from metrics.registry import PURPOSES, metric
-from pipeline.harness.artifacts import write_text
-from pipeline.reporting.names import method_name
-from pipeline.reporting.style import NOTE_COLOR, titled_figure
-from pipeline.reporting.wording import bound, markdown_table
-from pipeline.scoring.decisions import Decisions
-from pipeline.scoring.files import csv_text
-from pipeline.scoring.inference import SIZE
+from utility_calibration.metrics.plots.drawing import plain
+from utility_calibration.metrics.registry import PURPOSES, metric
+
+from ..harness.artifacts import write_text
+from ..scoring.decisions import Decisions
+from ..scoring.files import csv_text
+from ..scoring.inference import SIZE
+from .names import method_name
+from .style import NOTE_COLOR, titled_figure
+from .wording import bound, markdown_table
 
 COUNTED = ("u_cwe", "u_topk", "u_dcg")  # the purposes whose noise floor and bound are counted
 GAINS = ("nll", "brier")  # scores whose mean gain over the uncalibrated forecast is shown

@@ -1,4 +1,4 @@
-"""How methods are called and ordered wherever a person reads them (metrics: metrics.registry).
+"""How methods are called and ordered wherever a person reads them (metrics: metrics/registry.py).
 
 A file of conf/calibrator says it under `shown`: the place of the method's row in tables, its title,
 and its line in figures. A file without it is a variant: its name begins with that of its method.
@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from pipeline.harness.parameters import CONF
+from ..harness.parameters import CONF
 
 _PATHS = sorted((CONF / "calibrator").glob("*.yaml"))
 FILES = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in _PATHS}
@@ -18,7 +18,7 @@ SHOWN: dict[str, dict[str, Any]] = dict(sorted(_NAMED.items(), key=lambda item: 
 """How each method is shown, in the order of rows."""
 TITLES: dict[str, str] = {key: shown["title"] for key, shown in SHOWN.items()}
 PEERS = [key for key in SHOWN if FILES[key]["_target_"].endswith("PeerCalibration")]
-"""Calibrators of other packages (calibrators.peers): rows of the suite `extended` only."""
+"""Calibrators of other packages (calibrators/peers.py): rows of the suite `extended` only."""
 METHODS = {key: title for key, title in TITLES.items() if key not in PEERS}
 
 VARIANT_WORDS: dict[str, str] = {

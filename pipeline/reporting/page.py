@@ -12,16 +12,17 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from metrics.registry import metric
-from pipeline.reporting.formats import heading, markdown
-from pipeline.reporting.leaderboard import Leaderboard
-from pipeline.reporting.names import NOISE_FLOOR, method_name
-from pipeline.reporting.sections import Section
-from pipeline.reporting.style import look
-from pipeline.reporting.tables import MARK, Cell
-from pipeline.reporting.verdict import MEANINGS, SIGNS
-from pipeline.reporting.wording import escape_markdown, interval, markdown_table, number, p_value
-from pipeline.scoring.files import rounded
+from utility_calibration.metrics.registry import metric
+
+from ..scoring.files import rounded
+from .formats import heading, markdown
+from .leaderboard import Leaderboard
+from .names import NOISE_FLOOR, method_name
+from .sections import Section
+from .style import look
+from .tables import MARK, Cell
+from .verdict import MEANINGS, SIGNS
+from .wording import escape_markdown, interval, markdown_table, number, p_value
 
 STUDY_CAPTIONS = {
     "history": "The study of the paper's appendix: patching for users with a gain matrix each. "

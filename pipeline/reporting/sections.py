@@ -12,16 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
-from metrics.registry import metric
-from pipeline.reporting.names import FLOOR_METHOD, method_name
-from pipeline.reporting.tables import ResultTable, TableSpec, remarks_of
-from pipeline.reporting.verdict import Verdict, verdict_of
-from pipeline.reporting.wording import TextTable, interval, p_value, short
-from pipeline.scoring.across_splits import SMALLEST_GROUP, splits_together
-from pipeline.scoring.choice import Gap, Repair, gaps_between, repairs_of
-from pipeline.scoring.decisions import Decisions, decide
-from pipeline.scoring.files import Scores
-from pipeline.scoring.inference import SIZE
+from utility_calibration.metrics.registry import metric
+
+from ..scoring.across_splits import SMALLEST_GROUP, splits_together
+from ..scoring.choice import Gap, Repair, gaps_between, repairs_of
+from ..scoring.decisions import Decisions, decide
+from ..scoring.files import Scores
+from ..scoring.inference import SIZE
+from .names import FLOOR_METHOD, method_name
+from .tables import ResultTable, TableSpec, remarks_of
+from .verdict import Verdict, verdict_of
+from .wording import TextTable, interval, p_value, short
 
 Array = NDArray[np.float64]
 
@@ -122,7 +123,7 @@ def section_of(
     Args:
         specs: its tables, the main one first; the remarks that the scores' facts imply are added.
         shown: the metrics that the verdict rests on; those of the main table if there are none.
-        priced: what decisions by the user's losses cost (pipeline.own.decisions).
+        priced: what decisions by the user's losses cost (pipeline/own/decisions.py).
     """
     needed, logits = [key for spec in specs for key in spec.metrics], scores.facts["logits"]
     decisions = decide(scores, methods, shown or specs[0].metrics, needed)

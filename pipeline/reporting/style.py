@@ -18,10 +18,11 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
-from calibrators.files import atomic_path
-from metrics.plots.drawing import plain
-from pipeline.harness.progress import Bar
-from pipeline.reporting.names import SHOWN, VARIANT_WORDS, family
+from utility_calibration.calibrators.files import atomic_path
+from utility_calibration.metrics.plots.drawing import plain
+
+from ..harness.progress import Bar
+from .names import SHOWN, VARIANT_WORDS, family
 
 Dash = Literal["solid"] | tuple[float, tuple[float, ...]]
 

@@ -13,11 +13,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from metrics.registry import Metric, metric
-from metrics.scores import LIKELIHOOD_FLOOR
-from pipeline.reporting.names import FLOOR_METHOD, method_name
-from pipeline.reporting.wording import bound, decimals, names, number
-from pipeline.scoring.decisions import HARMED, Decision, Decisions
+from utility_calibration.metrics.registry import Metric, metric
+from utility_calibration.metrics.scores import LIKELIHOOD_FLOOR
+
+from ..scoring.decisions import HARMED, Decision, Decisions
+from .names import FLOOR_METHOD, method_name
+from .wording import bound, decimals, names, number
 
 MARK = "†"  # behind every number beyond its noise floor
 INTERVALS = {

@@ -1,6 +1,6 @@
 """The verdict on one benchmark in words: headline, grid of signs, and a few sentences.
 
-Which methods are named is decided in pipeline.scoring.choice; here it is said.
+Which methods are named is decided in pipeline/scoring/choice.py; here it is said.
 """
 
 import math
@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from metrics.registry import metric
-from pipeline.reporting.names import method_name
-from pipeline.reporting.wording import MOST_NAMED, bound, counted, listed, names, short, with_half
-from pipeline.scoring import choice as chosen
-from pipeline.scoring.choice import BEYOND, COST, WITHIN, WORSE, Choice, Use, largest
-from pipeline.scoring.decisions import HARMED, INFINITE, Decisions
-from pipeline.scoring.inference import FEWEST_SPLITS
+from utility_calibration.metrics.registry import metric
+
+from ..scoring import choice as chosen
+from ..scoring.choice import BEYOND, COST, WITHIN, WORSE, Choice, Use, largest
+from ..scoring.decisions import HARMED, INFINITE, Decisions
+from ..scoring.inference import FEWEST_SPLITS
+from .names import method_name
+from .wording import MOST_NAMED, bound, counted, listed, names, short, with_half
 
 SIGNS = {
     WITHIN: "✓",
@@ -73,7 +74,7 @@ class Verdict:
 
 
 def verdict_of(decisions: Decisions, priced: Mapping[str, Any] | None = None) -> Verdict:
-    """The verdict; `priced`: what decisions by the user's losses cost (pipeline.own.decisions)."""
+    """The verdict; `priced`: what decisions by the user's losses cost (own/decisions.py)."""
     choice = chosen.choice_of(decisions, priced and priced["methods"])
     clusters = CLUSTERED.format(decisions.clusters) if decisions.clusters else ""
     sentences = _choice_sentence(choice), *_limits(decisions, choice), clusters

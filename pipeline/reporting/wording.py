@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.reporting.names import method_name
-from pipeline.scoring.choice import ROUNDING
+from ..scoring.choice import ROUNDING
+from .names import method_name
 
 SMALLEST_BOUND = 1e-9  # A smaller bound is printed as this one: what lies below is rounding error
 SMALLEST_P = 1e-4  # a smaller one is printed as less than this; draws and tails are no more exact

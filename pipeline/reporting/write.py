@@ -1,6 +1,6 @@
 """Write and print what a report says: tables, verdicts and groups of its benchmarks, and the page.
 
-The report stage and scripts/score.py both use it, so a benchmark and a person's file get the same.
+The report stage and the program score both use it, so a benchmark and a person's file get the same.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,17 +13,17 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from pipeline.harness.artifacts import write_json, write_text
-from pipeline.harness.progress import console
-from pipeline.reporting.formats import cell_text, latex, markdown
-from pipeline.reporting.leaderboard import Leaderboard
-from pipeline.reporting.names import NOISE_FLOOR, method_name
-from pipeline.reporting.page import report_html, report_markdown
-from pipeline.reporting.sections import Section
-from pipeline.reporting.tables import ResultTable
-from pipeline.reporting.verdict import Verdict
-from pipeline.scoring.choice import is_use
-from pipeline.scoring.files import csv_text
+from ..harness.artifacts import write_json, write_text
+from ..harness.progress import console
+from ..scoring.choice import is_use
+from ..scoring.files import csv_text
+from .formats import cell_text, latex, markdown
+from .leaderboard import Leaderboard
+from .names import NOISE_FLOOR, method_name
+from .page import report_html, report_markdown
+from .sections import Section
+from .tables import ResultTable
+from .verdict import Verdict
 
 SCORES = ("brier", "nll", "accuracy")  # columns next to the verdict's where the terminal is narrow
 NOTE_LINES = 5

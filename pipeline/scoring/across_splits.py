@@ -13,23 +13,24 @@ from typing import Any
 import numpy as np
 import torch
 
-from metrics.diagram import Predictions, predictions_of, utility_diagram
-from metrics.forecast import Forecast
-from metrics.measurement import Options
-from metrics.registry import metrics_of
-from metrics.validation import InputError
-from pipeline.harness.artifacts import save_npz, sha256_of_json
-from pipeline.harness.cache import Record, Save, record_of
-from pipeline.harness.code import code_digest
-from pipeline.harness.parallel import Progress, Task, run_tasks
-from pipeline.harness.settings import Settings
-from pipeline.harness.units import Unit
-from pipeline.own.utilities import name_of
-from pipeline.scoring.files import rounded
-from pipeline.scoring.held_out import HeldOut, held_out, options_of, scored
-from pipeline.scoring.points import CachedLogits, find_logits, indices_of
-from pipeline.scoring.tidy import Scored, curves_of, draws_of, rows_of
-from pipeline.sources.class_names import class_names
+from utility_calibration.metrics.diagram import Predictions, predictions_of, utility_diagram
+from utility_calibration.metrics.forecast import Forecast
+from utility_calibration.metrics.measurement import Options
+from utility_calibration.metrics.registry import metrics_of
+from utility_calibration.metrics.validation import InputError
+
+from ..harness.artifacts import save_npz, sha256_of_json
+from ..harness.cache import Record, Save, record_of
+from ..harness.code import code_digest
+from ..harness.parallel import Progress, Task, run_tasks
+from ..harness.settings import Settings
+from ..harness.units import Unit
+from ..own.utilities import name_of
+from ..sources.class_names import class_names
+from .files import rounded
+from .held_out import HeldOut, held_out, options_of, scored
+from .points import CachedLogits, find_logits, indices_of
+from .tidy import Scored, curves_of, draws_of, rows_of
 
 REPETITIONS = 100  # redrawn label vectors behind a diagram's noise band
 LARGEST = 60_000_000  # probabilities held at a time; larger benchmarks use their first splits

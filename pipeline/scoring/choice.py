@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from metrics.registry import PURPOSES
-from pipeline.scoring.decisions import INFINITE, Decision, Decisions
-from pipeline.scoring.inference import CONFIDENCE
+from utility_calibration.metrics.registry import PURPOSES
+
+from .decisions import INFINITE, Decision, Decisions
+from .inference import CONFIDENCE
 
 SHARED = ("u_tce", "u_comb", "u_lin_median", "u_lin_q95", "u_rank_median", "u_rank_q95")
 """Utility metrics that name no use of their own; any other `u_…` is a user's own utility."""
@@ -94,7 +95,7 @@ def choice_of(decisions: Decisions, costs: Mapping[str, Any] | None = None) -> C
 
     That one is named for every use that tests can tell, or else at least among the best for each;
     of several it has the best Brier score. `costs`: by method what decisions cost with it (the
-    `methods` of pipeline.own.decisions).
+    `methods` of pipeline/own/decisions.py).
     """
     columns = {key: decisions.column(key) for key in decisions.shown if is_use(key)}
     signs = {key: {m: _sign(row) for m, row in column.items()} for key, column in columns.items()}

@@ -10,12 +10,13 @@ from typing import Any
 
 import pandas as pd
 
-from metrics.errors import InputError
-from metrics.registry import metric
-from metrics.resampling import fewest_positives
-from metrics.scorecard import ALL_CLASSES
-from pipeline.scoring import inference
-from pipeline.scoring.files import ALL_SPLITS, Scores
+from utility_calibration.metrics.card import ALL_CLASSES
+from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.registry import metric
+from utility_calibration.metrics.resampling import fewest_positives
+
+from . import inference
+from .files import ALL_SPLITS, Scores
 
 FEWEST_POINTS = 200  # test points of a split below which no method is recommended
 FEWEST_OF_A_CLASS = 3  # expected test points of the rarest class; with fewer, many splits lack it
@@ -28,7 +29,7 @@ class Rarest:
     """The rarest class has `points` of `n`; a test part has a `share` of all points.
 
     needed: so many in a test part let U_CWE tell whether its forecasts are off by half
-    (metrics.resampling), with every method.
+    (metrics/resampling.py), with every method.
     """
 
     points: int
@@ -47,7 +48,7 @@ class Decision:
     """One method and metric, unscaled; the fields are the columns of the tables' CSV files.
 
     two_se: the paper's spread. half_width: of the 95 % `interval`, "bootstrap" where the points
-    were resampled, else "corrected"; both follow (pipeline.scoring.inference). floor_mean,
+    were resampled, else "corrected"; both follow (pipeline/scoring/inference.py). floor_mean,
     floor_q95, p_value: of the mean over splits, from the method's own probabilities. beyond_floor:
     p_value <= 5 %, None without a floor. within_noise: not that; None where it is not known, also
     of U_CWE where the rarest class has too few points. difference…: against the method of the best
@@ -147,7 +148,7 @@ def decide(
         method, key = absent[0] if absent else (methods[0], "any metric")
         raise InputError(
             f"{scores.benchmark}: {method} has no value of {key}; evaluate it again with "
-            f"python -m pipeline.evaluate benchmark={scores.benchmark} calibrator={method}"
+            f"utility-calibration evaluate benchmark={scores.benchmark} calibrator={method}"
         )
     keys = [key for key in some if all((method, key) in measured for method in methods)]
     share, logits = scores.test_share, scores.facts["logits"]

@@ -11,18 +11,19 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from calibrators.patching.algorithm import Algorithm1
-from calibrators.patching.audit import Family, class_family
-from calibrators.patching.state import PatchedForecast
-from calibrators.patching.update import ProjectedDescent
-from metrics import GainMatrix
-from metrics.forecast import Forecast, Outcomes
-from metrics.validation import InputError
-from pipeline.harness.artifacts import save_npz
-from pipeline.harness.cache import Record, Save
-from pipeline.harness.parallel import Progress
-from pipeline.harness.settings import Dynamics, Settings
-from pipeline.scoring.points import find_logits, indices_of
+from utility_calibration.calibrators.patching.algorithm import Algorithm1
+from utility_calibration.calibrators.patching.audit import Family, class_family
+from utility_calibration.calibrators.patching.state import PatchedForecast
+from utility_calibration.calibrators.patching.update import ProjectedDescent
+from utility_calibration.metrics import GainMatrix
+from utility_calibration.metrics.forecast import Forecast, Outcomes
+from utility_calibration.metrics.validation import InputError
+
+from ..harness.artifacts import save_npz
+from ..harness.cache import Record, Save
+from ..harness.parallel import Progress
+from ..harness.settings import Dynamics, Settings
+from .points import find_logits, indices_of
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 PATCH = ("user", "low", "high", "step", "points")

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 
-from pipeline.harness.artifacts import CorruptFile, json_text, read_json, write_text
-from pipeline.harness.settings import Settings
+from ..harness.artifacts import CorruptFile, json_text, read_json, write_text
+from ..harness.settings import Settings
 
 DEFAULT_EVALUATION = "default"  # the evaluation whose name is not part of file names
 ALL_SPLITS = "all"  # the value of the column `split` in rows of all splits together
@@ -131,7 +131,10 @@ def _read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
 
 def columns_of(settings: Settings) -> tuple[str, ...]:
     """The metrics of a benchmark's tables, or all but ON_REQUEST; own utilities come last."""
-    from metrics.registry import METRICS, check_keys  # with torch, which not every command needs
+    from utility_calibration.metrics.registry import (  # with torch, which not every command needs
+        METRICS,
+        check_keys,
+    )
 
     benchmark, own = settings.benchmark, settings.evaluation.own
     chosen = benchmark.metrics

@@ -7,11 +7,12 @@ from typing import Any
 import torch
 from hydra.utils import instantiate
 
-from calibrators.peers import PeerCalibration
-from pipeline.harness.cache import Record, Save
-from pipeline.harness.parallel import Progress
-from pipeline.harness.units import Unit
-from pipeline.scoring.points import find_logits, groups_at, indices_of, logits_at, weights_at
+from utility_calibration.calibrators.peers import PeerCalibration
+
+from ..harness.cache import Record, Save
+from ..harness.parallel import Progress
+from ..harness.units import Unit
+from .points import find_logits, groups_at, indices_of, logits_at, weights_at
 
 PREDICTED = 200  # number of test points whose predicted probabilities the record has a digest of
 

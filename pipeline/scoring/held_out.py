@@ -10,14 +10,15 @@ from hydra.utils import get_class, instantiate
 from numpy.typing import NDArray
 from torch import Tensor
 
-from metrics import scorecard
-from metrics.kernels.threads import row_blocks
-from pipeline.harness.artifacts import save_npz
-from pipeline.harness.cache import Record, Save
-from pipeline.harness.parallel import Progress
-from pipeline.harness.settings import Settings
-from pipeline.harness.units import Unit
-from pipeline.scoring import points
+from utility_calibration.metrics import scorecard
+from utility_calibration.metrics.kernels.threads import row_blocks
+
+from ..harness.artifacts import save_npz
+from ..harness.cache import Record, Save
+from ..harness.parallel import Progress
+from ..harness.settings import Settings
+from ..harness.units import Unit
+from . import points
 
 PREDICTED_TOGETHER = 1 << 24  # probabilities computed at a time, to limit a calibrator's memory
 
@@ -109,7 +110,7 @@ def scored(settings: Settings, test: HeldOut) -> tuple[dict[str, Any], dict[str,
 
 
 def options_of(settings: Settings) -> dict[str, Any]:
-    """The options of an evaluation as `metrics.scorecard` takes them."""
+    """The options of an evaluation as `utility_calibration.metrics.scorecard` takes them."""
     options = asdict(settings.evaluation)
     del options["name"]
     own = instantiate(options["own"], _convert_="all")

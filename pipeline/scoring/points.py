@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.errors import InputError
-from pipeline.harness.artifacts import CorruptFile, read_npz, sha256_of_json
-from pipeline.harness.cache import Record, Save, arrays_digest, record_of
-from pipeline.harness.parallel import Progress, Task
-from pipeline.harness.settings import Settings
+from utility_calibration.metrics.errors import InputError
+
+from ..harness.artifacts import CorruptFile, read_npz, sha256_of_json
+from ..harness.cache import Record, Save, arrays_digest, record_of
+from ..harness.parallel import Progress, Task
+from ..harness.settings import Settings
 
 READ_TOGETHER = 4096  # rows copied at a time
 Indices = NDArray[np.int64]
@@ -66,7 +67,7 @@ def find_logits(settings: Settings) -> CachedLogits:
     path = logits_path(settings)
     if path.is_file() and (cached := _checked(path, path.stat().st_mtime_ns)) is not None:
         return cached
-    fix = "run python -m pipeline.logits with the same arguments"
+    fix = "run utility-calibration logits with the same arguments"
     raise CorruptFile(f"{path}: no logits, or damaged ones; {fix}")
 
 

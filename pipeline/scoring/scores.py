@@ -11,16 +11,16 @@ from typing import Any
 
 from filelock import FileLock
 
-from pipeline.harness.artifacts import read_npz
-from pipeline.harness.cache import record_of
-from pipeline.harness.command import CONF, UnitsFailed, UsageError
-from pipeline.harness.progress import say
-from pipeline.harness.settings import Settings
-from pipeline.harness.units import Unit
-from pipeline.scoring.across_splits import kept_across_splits
-from pipeline.scoring.files import ScoreFiles, Scores, score_files, without_folders, write_files
-from pipeline.scoring.points import find_logits
-from pipeline.scoring.tidy import Scored, curves_of, draws_of, rows_of
+from ..harness.artifacts import read_npz
+from ..harness.cache import record_of
+from ..harness.command import CONF, UnitsFailed, UsageError
+from ..harness.progress import say
+from ..harness.settings import Settings
+from ..harness.units import Unit
+from .across_splits import kept_across_splits
+from .files import ScoreFiles, Scores, score_files, without_folders, write_files
+from .points import find_logits
+from .tidy import Scored, curves_of, draws_of, rows_of
 
 
 def write_scores(units: Sequence[Unit]) -> list[Path]:

@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from metrics import NoiseFloor
-from metrics.utility_calibration import levels, thin
-from pipeline.scoring.files import ALL_SPLITS
-from pipeline.scoring.inference import FEWEST_SPLITS, bootstrap_half_width
+from utility_calibration.metrics import NoiseFloor
+from utility_calibration.metrics.uc import levels, thin
+
+from .files import ALL_SPLITS
+from .inference import FEWEST_SPLITS, bootstrap_half_width
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]

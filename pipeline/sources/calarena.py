@@ -7,14 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from calibrators.heavy_imports import require
-from metrics.errors import InputError, reason_of
-from pipeline.harness.artifacts import sha256_of
-from pipeline.own.assign import Given
-from pipeline.own.cells import naming
-from pipeline.own.read import check_is_file
-from pipeline.own.scale import as_float32, with_logits
-from pipeline.sources.content import SourceResult
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.metrics.errors import InputError, reason_of
+
+from ..harness.artifacts import sha256_of
+from ..own.assign import Given
+from ..own.cells import naming
+from ..own.read import check_is_file
+from ..own.scale import as_float32, with_logits
+from .content import SourceResult
 
 ARRAYS = ("probas_cal", "labels_cal", "probas_test", "labels_test")
 """Probabilities [n, C] and labels [n] of the points that calibrate, and of those that test."""

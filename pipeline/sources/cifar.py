@@ -18,12 +18,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from calibrators.heavy_imports import require
-from metrics.errors import InputError, MissingResource, reason_of
-from pipeline.harness.artifacts import sha256_of
-from pipeline.harness.parallel import Progress, no_progress
-from pipeline.sources.content import Place, SourceResult, file_content, file_in, reads
-from pipeline.sources.inference import Run, forward_logits
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
+
+from ..harness.artifacts import sha256_of
+from ..harness.parallel import Progress, no_progress
+from .content import Place, SourceResult, file_content, file_in, reads
+from .inference import Run, forward_logits
 
 CLASSES = {"cifar10": 10, "cifar100": 100}
 RELEASES = "https://github.com/chenyaofo/pytorch-cifar-models/releases/download"

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from calibrators.heavy_imports import require
-from metrics.validation import InputError
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.metrics.validation import InputError
 
 _CIFAR10 = "airplane automobile bird cat deer dog frog horse ship truck"
 _CIFAR100 = """

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.harness.artifacts import sha256_of, sha256_of_json
-from pipeline.harness.code import UnknownTarget
+from ..harness.artifacts import sha256_of, sha256_of_json
+from ..harness.code import UnknownTarget, refuse_short
 
 Source = TypeVar("Source", bound=Callable[..., Any])
 Options = Mapping[str, Any]
@@ -87,6 +87,7 @@ def class_count(entry: Options) -> int | None:
 
 def _reads(entry: Options) -> Any:
     """What the source of a `_target_` says by `reads`, or None."""
+    refuse_short(str(entry["_target_"]))
     source = locate(str(entry["_target_"]))
     if source is None:
         raise UnknownTarget(f"{entry['_target_']}: no such module or name; check `_target_`")

@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 
-from pipeline.harness.parallel import Progress, no_progress
-from pipeline.sources.content import SourceResult
+from ..harness.parallel import Progress, no_progress
+from .content import SourceResult
 
 
 def digits_logits(

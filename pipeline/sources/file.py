@@ -1,6 +1,6 @@
 """A person's classifier: a file with labels and logits or probabilities (docs/your-data.md).
 
-`pipeline.own` reads it: `read` (bytes to columns or arrays), `assign` (which one is what, classes
+`pipeline/own/` reads it: `read` (bytes to columns or arrays), `assign` (which one is what, classes
 by name), `check` (scale, splits, weights). A second file may hold the test points of one split.
 """
 
@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from metrics.validation import InputError
-from pipeline.own.assign import Choices, assigned, has_role
-from pipeline.own.cells import naming
-from pipeline.own.check import checked
-from pipeline.own.read import digest_of, read
-from pipeline.sources.content import SourceResult
+from utility_calibration.metrics.validation import InputError
+
+from ..own.assign import Choices, assigned, has_role
+from ..own.cells import naming
+from ..own.check import checked
+from ..own.read import digest_of, read
+from .content import SourceResult
 
 VALUES = ("auto", "logits", "probabilities")
 

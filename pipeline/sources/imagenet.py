@@ -5,19 +5,20 @@ from typing import Any
 
 import torch
 
-from calibrators.heavy_imports import require
-from metrics.errors import InputError, MissingResource, reason_of
-from pipeline.harness.artifacts import sha256_of_json
-from pipeline.harness.parallel import Progress, no_progress
-from pipeline.sources.content import Place, SourceResult, file_content, file_in, reads
-from pipeline.sources.inference import Run, check_sha256, forward_logits, hub_files, warnings_on
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
+
+from ..harness.artifacts import sha256_of_json
+from ..harness.parallel import Progress, no_progress
+from .content import Place, SourceResult, file_content, file_in, reads
+from .inference import Run, check_sha256, forward_logits, hub_files, warnings_on
 
 VALIDATION_IMAGES, SYNSETS = 50_000, 1000
 NO_EFFECT = ("checkpoints", "sha256", "expected_images")
 PREPARE = (
     "accept the licence at https://image-net.org, download ILSVRC2012_img_val.tar and "
-    "ILSVRC2012_devkit_t12.tar.gz into a folder, and run 'python scripts/prepare_imagenet.py "
-    "<folder>'"
+    "ILSVRC2012_devkit_t12.tar.gz into a folder, and run 'python -m "
+    "utility_calibration.scripts.maintain.prepare_imagenet <folder>' in a clone"
 )
 
 

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, default_collate
 
-from calibrators.heavy_imports import require
-from metrics.errors import InputError, MissingResource, reason_of
-from pipeline.harness.artifacts import sha256_of
-from pipeline.harness.machine import core_count, device_name, is_out_of_memory, use_plain_float32
-from pipeline.harness.parallel import Progress, no_progress
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
+
+from ..harness.artifacts import sha256_of
+from ..harness.machine import core_count, device_name, is_out_of_memory, use_plain_float32
+from ..harness.parallel import Progress, no_progress
 
 Collate = Callable[[list[Any]], tuple[Any, Tensor]]
 

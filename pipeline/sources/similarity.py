@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrators.heavy_imports import require
-from metrics import Similarity
-from metrics.archive import read_arrays
-from metrics.errors import InputError, MissingResource, reason_of
-from pipeline.own.read import check_is_file
-from pipeline.sources.class_names import class_names as resolve_names
-from pipeline.sources.content import file_content, reads
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.metrics import Similarity
+from utility_calibration.metrics.archive import read_arrays
+from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
+
+from ..own.read import check_is_file
+from .class_names import class_names as resolve_names
+from .content import file_content, reads
 
 ASYMMETRY = 1e-6  # of S_ij and S_ji, relative to the largest entry: up to this it is rounding
 Found = tuple[NDArray[np.float64], dict[str, Any]]

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from metrics.validation import InputError
-from pipeline.harness.parallel import Progress, no_progress
-from pipeline.sources.content import SourceResult
+from utility_calibration.metrics.validation import InputError
+
+from ..harness.parallel import Progress, no_progress
+from .content import SourceResult
 
 BLOCK = 2048  # rows drawn from one random stream, so that results depend on the seed alone
 

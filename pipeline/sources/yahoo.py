@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from calibrators.heavy_imports import require
-from metrics.errors import InputError, MissingResource, reason_of
-from pipeline.harness.parallel import Progress, no_progress
-from pipeline.sources.class_names import YAHOO
-from pipeline.sources.content import SourceResult, files_content, is_hub_name, reads
-from pipeline.sources.inference import Run, check_sha256, forward_logits, hub_files, warnings_on
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
+
+from ..harness.parallel import Progress, no_progress
+from .class_names import YAHOO
+from .content import SourceResult, files_content, is_hub_name, reads
+from .inference import Run, check_sha256, forward_logits, hub_files, warnings_on
 
 WEIGHTS = "model.safetensors"
 MODEL_FILES = (WEIGHTS, "*.json", "*.txt")  # no pickle: loading it runs the code that it holds

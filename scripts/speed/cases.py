@@ -15,14 +15,21 @@ from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 from torch import Tensor
 
-import calibrators
-from calibrators import reference as plain_fits
-from calibrators.heavy_imports import require
-from metrics import ClassWise, Linear, Rank, TopK, binned_class_wise_error, binned_top_class_error
-from metrics import reference as plain
-from metrics.measurement import Noise, Options
-from metrics.scorecard import scorecard
-from pipeline.sources.synthetic import SyntheticClassifier
+from utility_calibration import calibrators
+from utility_calibration.calibrators import reference as plain_fits
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.metrics import (
+    ClassWise,
+    Linear,
+    Rank,
+    TopK,
+    binned_class_wise_error,
+    binned_top_class_error,
+)
+from utility_calibration.metrics import reference as plain
+from utility_calibration.metrics.card import scorecard
+from utility_calibration.metrics.measurement import Noise, Options
+from utility_calibration.pipeline.sources.synthetic import SyntheticClassifier
 
 SEED, BINS = 0, 15
 PLAIN, OURS = "plain", "ours"

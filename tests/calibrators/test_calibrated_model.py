@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from calibrators import CalibratedModel, TemperatureScaling
-from metrics.validation import InputError
+from utility_calibration.calibrators import CalibratedModel, TemperatureScaling
+from utility_calibration.metrics.validation import InputError
 
 
 def problem(classes: int, n: int = 1200, seed: int = 0):

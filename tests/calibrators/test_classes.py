@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 import torch
 
-from calibrators import TemperatureScaling, UtilityPatching, VectorScaling
-from calibrators.base import Calibrator
-from metrics import InputError
+from utility_calibration.calibrators import TemperatureScaling, UtilityPatching, VectorScaling
+from utility_calibration.calibrators.base import Calibrator
+from utility_calibration.metrics import InputError
 
 NAMES = np.array(["cat", "dog", "eel"])
 

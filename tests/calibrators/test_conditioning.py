@@ -9,10 +9,10 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from calibrators import Calibrator, TemperatureScaling, Uncalibrated
-from metrics import brier_score, negative_log_likelihood
-from metrics.validation import InputError
 from tests.calibrators.test_conventions import METHODS
+from utility_calibration.calibrators import Calibrator, TemperatureScaling, Uncalibrated
+from utility_calibration.metrics import brier_score, negative_log_likelihood
+from utility_calibration.metrics.validation import InputError
 
 PADDINGS = [-1e3, -65504.0, -1e9, np.finfo(np.float32).min, np.finfo(np.float64).min, -np.inf]
 

@@ -12,8 +12,8 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-import calibrators
-from calibrators import (
+from utility_calibration import calibrators
+from utility_calibration.calibrators import (
     Calibrator,
     DirichletCalibration,
     IsotonicCalibration,
@@ -26,7 +26,7 @@ from calibrators import (
     VectorScaling,
     from_probabilities,
 )
-from metrics.validation import InputError
+from utility_calibration.metrics.validation import InputError
 
 CHEAP = {
     "DirichletCalibration": {"odir": 1.0, "l2": 0.1},

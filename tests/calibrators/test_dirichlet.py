@@ -10,10 +10,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import calibrators.dirichlet.linear_map as map_module
-from calibrators import DirichletCalibration, TemperatureScaling, reference
-from calibrators.dirichlet.calibrator import HOPELESS
-from calibrators.reference import log_probabilities
+from utility_calibration.calibrators import DirichletCalibration, TemperatureScaling, reference
+from utility_calibration.calibrators.dirichlet import linear_map as map_module
+from utility_calibration.calibrators.dirichlet.calibrator import HOPELESS
+from utility_calibration.calibrators.reference import log_probabilities
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -8,9 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibrators import Calibrator, TemperatureScaling, UtilityPatching, VectorScaling
-from calibrators.files import atomic_path
-from metrics.validation import InputError
+from utility_calibration.calibrators import (
+    Calibrator,
+    TemperatureScaling,
+    UtilityPatching,
+    VectorScaling,
+)
+from utility_calibration.calibrators.files import atomic_path
+from utility_calibration.metrics.validation import InputError
 
 
 def test_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path):

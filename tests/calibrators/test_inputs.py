@@ -10,10 +10,10 @@ import pytest
 import torch
 from scipy.special import softmax
 
-from calibrators import TemperatureScaling, Uncalibrated, from_probabilities
-from calibrators.inputs import lookalike
-from metrics import InputError, negative_log_likelihood
-from metrics.scores import LIKELIHOOD_FLOOR
+from utility_calibration.calibrators import TemperatureScaling, Uncalibrated, from_probabilities
+from utility_calibration.calibrators.inputs import lookalike
+from utility_calibration.metrics import InputError, negative_log_likelihood
+from utility_calibration.metrics.scores import LIKELIHOOD_FLOOR
 
 P = np.array([[0.7, 0.2, 0.1], [0.0, 1.0, 0.0], [0.25, 0.25, 0.5]])
 Y = np.array([0, 1, 1])

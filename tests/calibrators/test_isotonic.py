@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 from sklearn.isotonic import IsotonicRegression
 
-from calibrators import IsotonicCalibration
+from utility_calibration.calibrators import IsotonicCalibration
 
 
 @settings(max_examples=40)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from calibrators import IsotonicCalibration, LogitShiftPatching, UtilityPatching
-from metrics import FunctionUtility, InputError
 from tests.calibrators import test_conventions
+from utility_calibration.calibrators import IsotonicCalibration, LogitShiftPatching, UtilityPatching
+from utility_calibration.metrics import FunctionUtility, InputError
 
 METHODS = {
     **test_conventions.METHODS,

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from calibrators import peers
-from calibrators.base import Calibrator
-from calibrators.heavy_imports import require
-from calibrators.peers import PEERS, PeerCalibration
-from metrics.archive import read_arrays
-from metrics.errors import InputError, MissingResource
+from utility_calibration.calibrators import peers
+from utility_calibration.calibrators.base import Calibrator
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.calibrators.peers import PEERS, PeerCalibration
+from utility_calibration.metrics.archive import read_arrays
+from utility_calibration.metrics.errors import InputError, MissingResource
 
 SMALL = {"n_bins": 3}
 

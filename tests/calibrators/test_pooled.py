@@ -8,11 +8,11 @@ import torch
 from scipy.optimize import approx_fprime
 from scipy.special import log_softmax
 
-from calibrators import TemperatureScaling
-from calibrators.pooled import maps
-from calibrators.pooled.pool import PooledScaling, cross_fit, pool_weights
-from metrics import negative_log_likelihood
 from tests.calibrators.patching.patching_problems import over_confident
+from utility_calibration.calibrators import TemperatureScaling
+from utility_calibration.calibrators.pooled import maps
+from utility_calibration.calibrators.pooled.pool import PooledScaling, cross_fit, pool_weights
+from utility_calibration.metrics import negative_log_likelihood
 
 ROWS, CLASSES = 90, 4
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from calibrators import UtilityPatching
-from calibrators import reference as plain
-from calibrators.patching.audit import StandardFamilies, find_worst
-from calibrators.patching.state import PatchedForecast
-from metrics import brier_score
 from tests.calibrators.patching.patching_problems import over_confident, softmax
+from utility_calibration.calibrators import UtilityPatching
+from utility_calibration.calibrators import reference as plain
+from utility_calibration.calibrators.patching.audit import StandardFamilies, find_worst
+from utility_calibration.calibrators.patching.state import PatchedForecast
+from utility_calibration.metrics import brier_score
 
 FIXED = {"step_size": 1.0, "steps": 30, "sampled": False}
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from calibrators import (
+from tests.calibrators.test_conventions import METHODS
+from utility_calibration.calibrators import (
     DirichletCalibration,
     IsotonicCalibration,
     LogitShiftPatching,
@@ -12,13 +13,12 @@ from calibrators import (
     TemperatureScaling,
     VectorScaling,
 )
-from calibrators.dirichlet.calibrator import TuningFits
-from calibrators.dirichlet.linear_map import map_loss
-from calibrators.losses import residuals
-from calibrators.vector import VectorMapProblem
-from metrics import InputError
-from metrics.kernels.softmax import softmax
-from tests.calibrators.test_conventions import METHODS
+from utility_calibration.calibrators.dirichlet.calibrator import TuningFits
+from utility_calibration.calibrators.dirichlet.linear_map import map_loss
+from utility_calibration.calibrators.losses import residuals
+from utility_calibration.calibrators.vector import VectorMapProblem
+from utility_calibration.metrics import InputError
+from utility_calibration.metrics.kernels.softmax import softmax
 
 WEIGHTED = {
     **{name: method for name, method in METHODS.items() if method.takes_weights},
@@ -78,7 +78,7 @@ def test_the_torch_side_weighs_like_the_compiled_one(made_up, monkeypatch):
 
     whole = torch.cat([point[0].diag(), point[1][:, None]], dim=1)
     compiled = list(all_sums())
-    monkeypatch.setattr("calibrators.losses.has_kernels", lambda _: False)
+    monkeypatch.setattr("utility_calibration.calibrators.losses.has_kernels", lambda _: False)
     for one, other in zip(all_sums(), compiled, strict=True):
         is_single = getattr(one, "dtype", None) == torch.float32
         atol = 1e-6 if is_single else 1e-14

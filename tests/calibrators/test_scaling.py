@@ -12,9 +12,13 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from calibrators import StructuredMatrixScaling, TemperatureScaling, VectorScaling
-from calibrators.losses import residuals
 from tests.metrics.kernels.test_softmax import logits as rows_of_logits
+from utility_calibration.calibrators import (
+    StructuredMatrixScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
+from utility_calibration.calibrators.losses import residuals
 
 ROWS, CLASSES = 300, 3
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from skopt.space import Categorical, Integer, Real
 
-from calibrators.solvers.lbfgs import minimize
-from calibrators.solvers.search import best_run, search
+from utility_calibration.calibrators.solvers.lbfgs import minimize
+from utility_calibration.calibrators.solvers.search import best_run, search
 
 
 def test_the_value_never_rises_and_giving_up_is_not_convergence():

@@ -11,9 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from calibrators import TemperatureScaling, reference
-from calibrators.solvers.root import solve_increasing
-from calibrators.solvers.temperature import Passes, fit_temperature, least_brier, moments
+from utility_calibration.calibrators import TemperatureScaling, reference
+from utility_calibration.calibrators.solvers.root import solve_increasing
+from utility_calibration.calibrators.solvers.temperature import (
+    Passes,
+    fit_temperature,
+    least_brier,
+    moments,
+)
 
 
 def nll(logits, labels, beta):

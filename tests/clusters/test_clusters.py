@@ -12,9 +12,9 @@ from importlib.util import find_spec
 
 import pytest
 
-from pipeline.harness.command import CONF
 from tests.pipeline.conftest import files_below, tiny_overrides, write_example
 from tests.waiting import wait_until
+from utility_calibration.pipeline.harness.command import CONF
 
 NEEDS_SLURM = pytest.mark.skipif(
     not os.environ.get("SLURM_CONF") or shutil.which("sbatch") is None,
@@ -34,7 +34,7 @@ RAY = (
 )
 WAITING = """
 import os, pathlib, time
-from calibrators import Uncalibrated
+from utility_calibration.calibrators import Uncalibrated
 
 class Waiting(Uncalibrated):
     def _fit(self, logits, labels, weights=None):

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from calibrators import LogitShiftPatching, TemperatureScaling
-from metrics import TopK, scorecard
-from metrics.validation import InputError
-from pipeline.harness.artifacts import write_text
-from pipeline.sources.digits import digits_logits
-from pipeline.sources.imagenet import imagenet_logits
-from pipeline.sources.inference import Run, forward_logits
-from pipeline.sources.synthetic import synthetic_logits
-from pipeline.sources.yahoo import yahoo_logits
 from tests.paper import standins
+from utility_calibration.calibrators import LogitShiftPatching, TemperatureScaling
+from utility_calibration.metrics import TopK, scorecard
+from utility_calibration.metrics.validation import InputError
+from utility_calibration.pipeline.harness.artifacts import write_text
+from utility_calibration.pipeline.sources.digits import digits_logits
+from utility_calibration.pipeline.sources.imagenet import imagenet_logits
+from utility_calibration.pipeline.sources.inference import Run, forward_logits
+from utility_calibration.pipeline.sources.synthetic import synthetic_logits
+from utility_calibration.pipeline.sources.yahoo import yahoo_logits
 
 ITEMS, TOLERANCE, RESNET = 256, 1e-4, "resnet50.a1_in1k"
 REPORT = Path("results/speed/gpu.md")
@@ -50,7 +50,7 @@ def sources(folder: Path) -> dict[str, Any]:
 
 def cifar_network(device: str, workers: int) -> Any:
     """The CIFAR network with random weights over random images."""
-    from pipeline.sources.cifar import NETWORKS
+    from utility_calibration.pipeline.sources.cifar import NETWORKS
 
     torch.manual_seed(0)
     network, images = NETWORKS["resnet56"](10), torch.randn(ITEMS, 3, 32, 32)

@@ -18,16 +18,20 @@ import torch
 from sklearn.base import clone
 from torch import Tensor
 
-import calibrators
-import metrics as m
-from calibrators.base import Calibrator
-from calibrators.patching.algorithm import Algorithm1
-from calibrators.patching.state import PatchedForecast
-from calibrators.patching.update import ProjectedDescent
-from metrics.forecast import Forecast
-from pipeline.harness.units import composed, resolved
-from pipeline.scoring.dynamics_study import UserAuditor, noise_errors, sample_users
 from tests.devices.emulated_cuda import emulated_cuda
+from utility_calibration import calibrators
+from utility_calibration import metrics as m
+from utility_calibration.calibrators.base import Calibrator
+from utility_calibration.calibrators.patching.algorithm import Algorithm1
+from utility_calibration.calibrators.patching.state import PatchedForecast
+from utility_calibration.calibrators.patching.update import ProjectedDescent
+from utility_calibration.metrics.forecast import Forecast
+from utility_calibration.pipeline.harness.units import composed, resolved
+from utility_calibration.pipeline.scoring.dynamics_study import (
+    UserAuditor,
+    noise_errors,
+    sample_users,
+)
 
 Answer = dict[str, Any]
 """Tensors, which must lie on the device of the input, and numbers or arrays, by name."""

@@ -17,8 +17,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from calibrators.heavy_imports import require
 from tests.docs.pages import PAGES, README, ROOT, blocks, name_of
+from utility_calibration.calibrators.heavy_imports import require
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 RELATIVE, ABSOLUTE = 0.05, 0.003
@@ -28,7 +28,7 @@ YOUR_DATA = ROOT / "docs" / "your-data.md"
 RESULTS = ROOT / "results" / "README.md"  # its block reads files of the repository
 FEWER = ["--splits", "2", "--methods", "uncalibrated", "temperature", "logit_shift"]
 """To spare time: the page's commands use ten splits and all methods."""
-SCRIPTS = ("scripts/score.py", "scripts/apply.py")
+PROGRAMS = ("score", "apply")
 RECIPES = ROOT / "docs" / "recipes.md"
 FIRST, *RECIPE = [block for block in blocks(RECIPES) if block.language == "python"]
 WITH_PYTHON = [p for p in PAGES if p != RECIPES and any(b.language == "python" for b in blocks(p))]
@@ -110,8 +110,8 @@ def test_the_commands_for_a_file_of_ones_own_run(page: Path, tmp_path: Path) -> 
                 run(block.text, page)
         for line in block.text.splitlines() if block.language == "bash" else ():
             words = shlex.split(line, comments=True)
-            if words[:1] == ["python"] and words[1] in SCRIPTS:
-                command = [sys.executable, str(ROOT / words[1]), *words[2:]]
+            if words[:1] == ["utility-calibration"] and words[1] in PROGRAMS:
+                command = [sys.executable, "-m", "utility_calibration", *words[1:]]
                 command += FEWER if "score" in words[1] else []
                 done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
                 assert done.returncode == 0, done.stdout + done.stderr

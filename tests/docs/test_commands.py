@@ -8,14 +8,16 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 
 from tests.docs.pages import FENCED, PAGES, README, ROOT, blocks, name_of
+from utility_calibration.__main__ import PROGRAMS
 
-INLINE = re.compile(r"`((?:python|make|dvc|git) [^`]+)`")
+INLINE = re.compile(r"`((?:python|utility-calibration|make|dvc|git) [^`]+)`")
 OTHER_PAGES = [ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md")]
 DVC = {"cache", "repro", "exp", "metrics", "plots", "push", "pull", "remote", "status"}
 TARGET = re.compile(r"^([\w-]+):", re.MULTILINE)
@@ -44,10 +46,20 @@ def of(*start: str) -> list[pytest.ParameterSet]:
 
 
 @functools.cache
-def help_of(script: str) -> str:
+def help_of(*program: str) -> str:
     return subprocess.run(
-        [sys.executable, script, "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-m", *program, "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
+
+
+def check_options(program: tuple[str, ...], words: list[str]) -> None:
+    for option in words:
+        if option.startswith("--") and option != "--help":
+            assert re.search(rf"{option}\b", help_of(*program)), option
 
 
 def composed(overrides: list[str]) -> None:
@@ -68,21 +80,22 @@ def test_shell_blocks_are_shell(page) -> None:
             assert checked.returncode == 0, checked.stderr
 
 
+@pytest.mark.parametrize("words", of("utility-calibration"))
+def test_a_program_exists_and_its_settings_compose(words: list[str]) -> None:
+    name, *arguments = words
+    assert name in PROGRAMS
+    if PROGRAMS[name][0] == "scripts":
+        check_options(("utility_calibration", name), arguments)
+    else:
+        composed([word for word in arguments if word not in ("--multirun", "--cfg", "job")])
+
+
 @pytest.mark.parametrize("words", of("python", "-m"))
-def test_a_stage_exists_and_its_settings_compose(words: list[str]) -> None:
-    module, *overrides = words
-    assert (ROOT / f"{module.replace('.', '/')}.py").is_file() or module == "pytest"
-    if module.startswith("pipeline."):
-        composed([word for word in overrides if word not in ("--multirun", "--cfg", "job")])
-
-
-@pytest.mark.parametrize("words", [p for p in of("python") if p.values[0][0] != "-m"])
-def test_a_script_exists_and_knows_its_options(words: list[str]) -> None:
-    script, *options = words
-    assert (ROOT / script).is_file()
-    for option in options:
-        if option.startswith("--"):
-            assert re.search(rf"{option}\b", help_of(script)), option
+def test_a_module_exists_and_knows_its_options(words: list[str]) -> None:
+    module, *arguments = words
+    assert find_spec(module)
+    if module.startswith("utility_calibration.scripts"):
+        check_options((module,), arguments)
 
 
 @pytest.mark.parametrize("words", of("make"))

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.reporting.names import method_name
-from pipeline.reporting.verdict import SIGNS
 from tests.docs.pages import PAGES, README, ROOT, blocks, links, name_of
+from utility_calibration.pipeline.reporting.names import method_name
+from utility_calibration.pipeline.reporting.verdict import SIGNS
 
 VERDICT = ROOT / "results" / "tables" / "cifar100_resnet_verdict.json"
 LONGER = {"docs/tutorial.md"}

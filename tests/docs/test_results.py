@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.harness.units import Request, composed
-from pipeline.report import run_report
 from tests.docs.pages import ROOT
+from utility_calibration.pipeline.harness.units import Request, composed
+from utility_calibration.pipeline.report import run_report
 
 RESULTS = ROOT / "results"
 KINDS = ("*.html", "*.md", "tables/*", "scores/all.csv")
@@ -36,9 +36,11 @@ def test_committed_tables_and_pages_are_rebuilt(folder, reports, tmp_path, monke
         if (committed / name).is_dir():
             shutil.copytree(committed / name, tmp_path / name)
     (tmp_path / "scores" / "all.csv").unlink(missing_ok=True)
-    monkeypatch.setattr("pipeline.report.draw_all", lambda drawings, folder: [])
-    # Whether today's settings would give other scores is for `python -m pipeline.status` to say.
-    monkeypatch.setattr("pipeline.scoring.scores._why_not", lambda unit, scores: "")
+    monkeypatch.setattr("utility_calibration.pipeline.report.draw_all", lambda drawings, folder: [])
+    # Whether today's settings would give other scores is for `utility-calibration status` to say.
+    monkeypatch.setattr(
+        "utility_calibration.pipeline.scoring.scores._why_not", lambda unit, scores: ""
+    )
     for overrides in reports:
         overrides = (*overrides, f"paths.results={tmp_path}", f"paths.data={tmp_path / 'data'}")
         config = composed(list(overrides))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
-import runpy
 import shutil
 import signal
 import sys
@@ -20,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline import evaluate, fit, logits, report
-from pipeline.harness.command import CONF
+from utility_calibration.pipeline import evaluate, fit, logits, report
+from utility_calibration.scripts import score as scoring
 
 CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
 OF_ONE_RUN = ("log", "locks")
@@ -48,13 +47,13 @@ class Ended(NamedTuple):
 
 
 def score() -> None:
-    """scripts/score.py on one file, with a calibrator to save."""
+    """utility-calibration score on one file, with a calibrator to save."""
     sys.argv = [
-        "score.py", "in/mine.npz", "--output", "out", "--jobs", "1", "--splits", "2", "--quick",
+        "score", "in/mine.npz", "--output", "out", "--jobs", "1", "--splits", "2", "--quick",
         "--methods", "temperature", "isotonic", "--save", "out/saved.npz",
         "--method", "temperature",
     ]  # fmt: skip
-    runpy.run_path(str(CONF.parent / "scripts/score.py"), run_name="__main__")
+    scoring.main()
 
 
 def stages() -> None:
@@ -68,7 +67,7 @@ def stages() -> None:
         stage.main()
 
 
-PROGRAMS: dict[str, Callable[[], None]] = {"score.py": score, "stages": stages}
+PROGRAMS: dict[str, Callable[[], None]] = {"score": score, "stages": stages}
 
 
 def fresh(folder: Path) -> Path:

@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from metrics import InputError
-from metrics.errors import MissingResource
 from tests.fuzz.inputs import BYTES, READERS
+from utility_calibration.metrics import InputError
+from utility_calibration.metrics.errors import MissingResource
 
 CORPUS = Path(__file__).parent / "corpus"
 MEMORY = 2 << 30

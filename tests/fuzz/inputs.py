@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from calibrators import TemperatureScaling
-from calibrators.base import Calibrator
-from pipeline.own.deployed import read_points
-from pipeline.sources.file import file_logits
-from pipeline.sources.similarity import file_similarity
+from utility_calibration.calibrators import TemperatureScaling
+from utility_calibration.calibrators.base import Calibrator
+from utility_calibration.pipeline.own.deployed import read_points
+from utility_calibration.pipeline.sources.file import file_logits
+from utility_calibration.pipeline.sources.similarity import file_similarity
 
 Random = np.random.Generator
 CALIBRATOR = TemperatureScaling().fit(np.eye(3) + np.arange(3), np.arange(3))

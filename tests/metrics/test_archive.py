@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metrics import InputError
-from metrics.archive import array_headers, array_names, read_arrays
+from utility_calibration.metrics import InputError
+from utility_calibration.metrics.archive import array_headers, array_names, read_arrays
 
 RANDOM = np.random.default_rng(0)
 ARRAYS = {

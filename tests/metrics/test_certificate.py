@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-import metrics as m
-from metrics.certificate import Evidence, joined
-from metrics.scores import checked
+from utility_calibration import metrics as m
+from utility_calibration.metrics.certificate import Evidence, joined
+from utility_calibration.metrics.scores import checked
 
 
 def test_the_bounds_of_one_utility_are_the_formulas(forecast_of):

@@ -7,8 +7,14 @@ import pytest
 import torch
 from scipy.stats import binom
 
-from metrics import ClassWise, TopK, calibration_interval, noise_floor, scorecard
-from metrics.resampling import resampled_weights
+from utility_calibration.metrics import (
+    ClassWise,
+    TopK,
+    calibration_interval,
+    noise_floor,
+    scorecard,
+)
+from utility_calibration.metrics.resampling import resampled_weights
 
 ROWS = 8
 """Of a patient."""

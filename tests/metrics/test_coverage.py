@@ -9,9 +9,16 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from metrics import ClassWise, Decision, GainMatrix, TopK, calibration_interval, utility_calibration
-from metrics.scores import checked
-from metrics.utilities.base import UtilityClass
+from utility_calibration.metrics import (
+    ClassWise,
+    Decision,
+    GainMatrix,
+    TopK,
+    calibration_interval,
+    utility_calibration,
+)
+from utility_calibration.metrics.scores import checked
+from utility_calibration.metrics.utilities.base import UtilityClass
 
 PROMISED = 0.93
 """Of the stated 95 %: what a bound must reach in every cell."""

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from metrics import constant_losses, decisions, net_benefit
-from metrics.decisions import acting_threshold, swap_savings
+from utility_calibration.metrics import constant_losses, decisions, net_benefit
+from utility_calibration.metrics.decision_losses import acting_threshold, swap_savings
 
 LOSSES = np.array([[0.0, 3.0], [5.0, 0.0], [1.0, 1.0]])
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from metrics import ClassWise, Linear, TopK, utility_calibration, worst_interval
-from metrics.diagram import Predictions, predictions_of, utility_diagram
-from metrics.scores import checked
+from utility_calibration.metrics import ClassWise, Linear, TopK, utility_calibration, worst_interval
+from utility_calibration.metrics.diagram import Predictions, predictions_of, utility_diagram
+from utility_calibration.metrics.scores import checked
 
 N, C = 600, 4
 

@@ -6,11 +6,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import metrics as m
-import metrics.forecast
-from metrics import reference
-from metrics.binned import interval_and_binned_errors
-from metrics.forecast import Forecast
+from utility_calibration import metrics as m
+from utility_calibration.metrics import forecast as forecasts
+from utility_calibration.metrics import reference
+from utility_calibration.metrics.binned import interval_and_binned_errors
+from utility_calibration.metrics.forecast import Forecast
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 
@@ -62,8 +62,8 @@ def test_a_large_forecast_is_ranked_and_redrawn_by_parts_alike(tied, forecast_of
     whole, parts = (Forecast(torch.from_numpy(p), tied) for _ in range(2))
     uniforms = torch.rand(7, 60, generator=torch.Generator().manual_seed(0)).double()
     order, drawn = whole.order, whole.redraw(uniforms)
-    monkeypatch.setattr(metrics.forecast, "LARGEST_WHOLE", 200)
-    monkeypatch.setattr(metrics.forecast, "PART", 35)
+    monkeypatch.setattr(forecasts, "LARGEST_WHOLE", 200)
+    monkeypatch.setattr(forecasts, "PART", 35)
     assert torch.equal(parts.order.long(), order.long())
     assert torch.equal(parts.redraw(uniforms).labels.long(), drawn.labels)
     assert torch.equal(parts.redraw(uniforms).ranks.long(), drawn.ranks)

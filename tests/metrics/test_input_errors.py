@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 import torch
 
-import metrics as m
-from metrics.decisions import acting_threshold
-from metrics.validation import check_labels, check_logits, check_probabilities
+from utility_calibration import metrics as m
+from utility_calibration.metrics.decision_losses import acting_threshold
+from utility_calibration.metrics.validation import check_labels, check_logits, check_probabilities
 
 P, Y = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1]]), np.array([0, 1])
 UNIFORM = np.full((5, 3), 1 / 3), np.arange(5) % 3

@@ -5,8 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from metrics import METRICS, ClassWise, TopK, calibration_interval, noise_floor, scorecard
-from metrics.resampling import RELATIVE_ERROR, NoiseFloor, fewest_positives
+from utility_calibration.metrics import (
+    METRICS,
+    ClassWise,
+    TopK,
+    calibration_interval,
+    noise_floor,
+    scorecard,
+)
+from utility_calibration.metrics.resampling import RELATIVE_ERROR, NoiseFloor, fewest_positives
 
 N, CLASSES, FORECASTS = 250, 4, 60
 OPTIONS = {"floor_repetitions": 60, "utilities": 30}

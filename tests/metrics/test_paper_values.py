@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from metrics import scorecard
-from pipeline.scoring.points import split_indices
+from utility_calibration.metrics import scorecard
+from utility_calibration.pipeline.scoring.points import split_indices
 
 SCALES = {
     "accuracy": 1e2,

@@ -9,12 +9,19 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from metrics import InputError, Linear, TopK, dkw_band, ecdf, utility_calibration
-from metrics.diagram import diagram_of
-from metrics.plots import UtilityDisplay
-from metrics.plots.drawing import diagram_figure, plain_log_axis
-from metrics.utility_calibration import levels, thin
 from tests.metrics.test_diagram import forecast
+from utility_calibration.metrics import (
+    InputError,
+    Linear,
+    TopK,
+    dkw_band,
+    ecdf,
+    utility_calibration,
+)
+from utility_calibration.metrics.diagram import diagram_of
+from utility_calibration.metrics.plots import UtilityDisplay
+from utility_calibration.metrics.plots.drawing import diagram_figure, plain_log_axis
+from utility_calibration.metrics.uc import levels, thin
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -107,7 +114,7 @@ def test_wrong_options_are_named_and_reversed_arguments_told_that_labels_come_fi
 
 def test_importing_the_metrics_changes_no_environment_and_loads_no_matplotlib():
     program = (
-        "import os, sys; before = dict(os.environ); import metrics, metrics.diagram; "
+        "import os, sys; before = dict(os.environ); import utility_calibration.metrics.diagram; "
         "assert os.environ == before; assert 'matplotlib' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

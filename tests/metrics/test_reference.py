@@ -5,12 +5,12 @@ import pytest
 import torch
 from scipy import special
 
-from metrics import ClassWise, reference
-from metrics.binned import interval_and_binned_errors
-from metrics.forecast import Forecast
-from metrics.kernels.uniforms import hashed_uniforms, stream_keys
-from metrics.resampling import multiplied_outcomes, redrawn_outcomes
-from metrics.samples import sample_of
+from utility_calibration.metrics import ClassWise, reference
+from utility_calibration.metrics.binned import interval_and_binned_errors
+from utility_calibration.metrics.forecast import Forecast
+from utility_calibration.metrics.kernels.uniforms import hashed_uniforms, stream_keys
+from utility_calibration.metrics.resampling import multiplied_outcomes, redrawn_outcomes
+from utility_calibration.metrics.samples import sample_of
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 

@@ -6,8 +6,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from metrics import METRICS, InputError, Linear, Metric, TopK, register, scorecard, utility_metric
-from metrics.registry import check_keys, metric
+from utility_calibration.metrics import (
+    METRICS,
+    InputError,
+    Linear,
+    Metric,
+    TopK,
+    register,
+    scorecard,
+    utility_metric,
+)
+from utility_calibration.metrics.registry import check_keys, metric
 
 FAST = {"utilities": 0, "floor_repetitions": 0}
 PAYOFFS = [1.0, 0.0, -1.0]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from metrics import METRICS, scorecard
-from metrics import resampling as module
-from metrics.resampling import resampled_weights
+from utility_calibration.metrics import METRICS, scorecard
+from utility_calibration.metrics import resampling as module
+from utility_calibration.metrics.resampling import resampled_weights
 
 POPULATION = 60
 OPTIONS = {"utilities": 20, "floor_repetitions": 0, "bootstrap_repetitions": 3}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-import metrics as m
-from metrics.resampling import resampled_weights
+from utility_calibration import metrics as m
+from utility_calibration.metrics.resampling import resampled_weights
 
 LOSSES = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.2], [0.1, 0.9]])
 MEASURES = {

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 import torch
 
-import metrics as m
-import metrics.forecast
-from metrics.forecast import Forecast
-from metrics.resampling import redrawn_outcomes
+from utility_calibration import metrics as m
+from utility_calibration.metrics import forecast as forecasts
+from utility_calibration.metrics.forecast import Forecast
+from utility_calibration.metrics.resampling import redrawn_outcomes
 
 SMALL = {"utilities": 40, "floor_repetitions": 6}
 CURVES = {"linear", "rank"}
@@ -199,8 +199,8 @@ def test_a_large_forecast_worked_on_by_parts_has_the_scorecard_of_a_small_one(mo
     options = {"utilities": 30, "floor_repetitions": 25, "similarity": np.eye(6)}
     options["own"] = {"u_rank": m.Rank([[3, 2, 1, 0, 0, 0]])}
     whole = m.scorecard(p, y, **options)
-    monkeypatch.setattr(metrics.forecast, "LARGEST_WHOLE", 100)
-    monkeypatch.setattr(metrics.forecast, "PART", 42)
+    monkeypatch.setattr(forecasts, "LARGEST_WHOLE", 100)
+    monkeypatch.setattr(forecasts, "PART", 42)
     parts = m.scorecard(p, y, **options)
     for name in ("metrics", "noise_floor", "worst", "ecdf", "draws", "certificates"):
         found, expected = pd.json_normalize(vars(parts)[name]), pd.json_normalize(vars(whole)[name])

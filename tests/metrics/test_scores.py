@@ -6,11 +6,11 @@ import pytest
 import torch
 from sklearn.metrics import accuracy_score, log_loss
 
-import metrics as m
-from metrics import reference
-from metrics.binned import class_weights
-from metrics.forecast import Forecast
-from metrics.scores import LIKELIHOOD_FLOOR
+from utility_calibration import metrics as m
+from utility_calibration.metrics import reference
+from utility_calibration.metrics.binned import class_weights
+from utility_calibration.metrics.forecast import Forecast
+from utility_calibration.metrics.scores import LIKELIHOOD_FLOOR
 
 DEFINITIONS = {
     "accuracy": (m.accuracy, lambda p, y: accuracy_score(y, p.argmax(axis=1))),

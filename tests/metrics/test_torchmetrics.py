@@ -6,14 +6,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from calibrators.heavy_imports import require
-from metrics import ClassWise, Decision, InputError, TopK
-from metrics.diagram import utility_of
-from metrics.errors import MissingResource
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.metrics import ClassWise, Decision, InputError, TopK
+from utility_calibration.metrics.diagram import utility_of
+from utility_calibration.metrics.errors import MissingResource
 
 try:
     require("torchvision")  # torchmetrics imports it; its own way of importing it may fail
-    from metrics.torchmetrics import UtilityCalibrationError
+    from utility_calibration.metrics.torchmetrics import UtilityCalibrationError
 except (ModuleNotFoundError, MissingResource) as error:
     pytest.skip(f"{error} (`make test-peers` has it)", allow_module_level=True)
 

@@ -6,8 +6,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import metrics
-from metrics import TopClass, binned_top_class_error, reference, utility_calibration, worst_interval
+from utility_calibration import metrics
+from utility_calibration.metrics import (
+    TopClass,
+    binned_top_class_error,
+    reference,
+    utility_calibration,
+    worst_interval,
+)
 
 NEAR = [0.3, np.nextafter(0.3, 1), 0.1 + 0.2]
 AWKWARD = [0.0, -0.0, 5e-324, 1e-310, *NEAR, 0.5, 1 - 2**-53, 1.0, -0.25, -1.0, -5e-324]

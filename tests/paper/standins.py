@@ -11,9 +11,9 @@ import pandas as pd
 import torch
 from PIL import Image
 
-from calibrators.heavy_imports import require
-from pipeline.sources.class_names import YAHOO
 from tests.pipeline.conftest import write_example
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.pipeline.sources.class_names import YAHOO
 
 CIFAR = {"cifar10_repvgg_a0": 10, "cifar10_resnet56": 10, "cifar100_repvgg_a2": 100}
 CIFAR |= {"cifar100_resnet56": 100}

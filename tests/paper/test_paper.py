@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.harness.command import CONF
 from tests.paper import standins
+from utility_calibration.pipeline.harness.command import CONF
 
 RESNET, VIT = "resnet50.a1_in1k", "vit_base_patch16_224.augreg2_in21k_ft_in1k"
 SMALL = [

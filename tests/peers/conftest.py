@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from calibrators.heavy_imports import require
-from metrics import Linear
-from metrics.archive import read_arrays
-from scripts.speed.cases import Data, Size, data
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.metrics import Linear
+from utility_calibration.metrics.archive import read_arrays
+from utility_calibration.scripts.speed.cases import Data, Size, data
 
 POINTS = 3000
 FILES = ("cifar10_resnet56", "cifar100_resnet56")

@@ -12,7 +12,8 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from calibrators import (
+from tests.peers.conftest import package, real
+from utility_calibration.calibrators import (
     DirichletCalibration,
     IsotonicCalibration,
     StructuredMatrixScaling,
@@ -20,11 +21,10 @@ from calibrators import (
     TemperatureScaling,
     VectorScaling,
 )
-from calibrators.base import Calibrator
-from calibrators.reference import log_loss, penalised_loss
-from metrics import negative_log_likelihood
-from scripts.speed.cases import Data, Size, data
-from tests.peers.conftest import package, real
+from utility_calibration.calibrators.base import Calibrator
+from utility_calibration.calibrators.reference import log_loss, penalised_loss
+from utility_calibration.metrics import negative_log_likelihood
+from utility_calibration.scripts.speed.cases import Data, Size, data
 
 OPTIMAL = 1e-8
 """How far above another solver's likelihood ours may end, in nats: float32 logits round."""

@@ -7,10 +7,10 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-import metrics as m
-from metrics.reference import binned_error
-from scripts.speed.cases import Data
 from tests.peers.conftest import package
+from utility_calibration import metrics as m
+from utility_calibration.metrics.reference import binned_error
+from utility_calibration.scripts.speed.cases import Data
 
 BINS = 15
 BIN_EDGE = 2e-3

@@ -1,4 +1,4 @@
-"""`calibrators.peers` hands to the packages what they ask for, checked by direct calls."""
+"""`calibrators/peers.py` hands to the packages what they ask for, checked by direct calls."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from calibrators.peers import PEERS, SEED, PeerCalibration
-from scripts.speed.cases import Data, Size, data
 from tests.peers.conftest import package
+from utility_calibration.calibrators.peers import PEERS, SEED, PeerCalibration
+from utility_calibration.scripts.speed.cases import Data, Size, data
 
 POINTS, NEW = 800, 200
 

@@ -11,12 +11,12 @@ import pytest
 from hydra import compose, initialize_config_dir
 from hydra.core.hydra_config import HydraConfig
 
-from pipeline.evaluate import run_evaluate
-from pipeline.fit import run_fit
-from pipeline.harness.artifacts import write_npz
-from pipeline.harness.command import CONF
-from pipeline.harness.units import Request
-from pipeline.logits import run_logits
+from utility_calibration.pipeline.evaluate import run_evaluate
+from utility_calibration.pipeline.fit import run_fit
+from utility_calibration.pipeline.harness.artifacts import write_npz
+from utility_calibration.pipeline.harness.command import CONF
+from utility_calibration.pipeline.harness.units import Request
+from utility_calibration.pipeline.logits import run_logits
 
 MakeRequest = Callable[..., Request]
 

@@ -9,11 +9,11 @@ import yaml
 from hydra import compose, initialize_config_dir
 from hydra.utils import get_method, instantiate
 
-import metrics
-from pipeline.harness.command import CONF
-from pipeline.harness.units import composed, resolved
-from pipeline.reporting.names import PEERS, family
-from pipeline.scoring.files import ON_REQUEST, columns_of
+from utility_calibration import metrics
+from utility_calibration.pipeline.harness.command import CONF
+from utility_calibration.pipeline.harness.units import composed, resolved
+from utility_calibration.pipeline.reporting.names import PEERS, family
+from utility_calibration.pipeline.scoring.files import ON_REQUEST, columns_of
 
 SHARED = yaml.safe_load((CONF / "shared" / "calibrators.yaml").read_text())["calibrators"]
 

@@ -13,7 +13,7 @@ import yaml
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from pipeline.harness.command import CONF
+from utility_calibration.pipeline.harness.command import CONF
 
 ROOT = CONF.parent
 
@@ -97,7 +97,9 @@ def test_repro_after_a_run_has_nothing_to_do(project):
     told = dvc(project, "repro")
     assert "Running stage" not in told
     assert "up to date" in dvc(project, "status")
-    by_hand = shell(project, sys.executable, "-m", "pipeline.fit", "suite=digits")
+    by_hand = shell(
+        project, sys.executable, "-m", "utility_calibration.pipeline.fit", "suite=digits"
+    )
     assert "fit: nothing to do, 2 up to date" in by_hand
 
 
@@ -112,5 +114,7 @@ def test_what_was_pushed_is_up_to_date_in_a_clone_elsewhere(project, tmp_path):
     dvc(clone, "pull")
     assert "up to date" in dvc(clone, "status")
     assert "Running stage" not in dvc(clone, "repro")
-    by_hand = shell(clone, sys.executable, "-m", "pipeline.evaluate", "suite=digits")
+    by_hand = shell(
+        clone, sys.executable, "-m", "utility_calibration.pipeline.evaluate", "suite=digits"
+    )
     assert "evaluate: nothing to do, 2 up to date" in by_hand

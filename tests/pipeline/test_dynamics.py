@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from pipeline.dynamics import run_dynamics
-from pipeline.harness.artifacts import read_json
-from pipeline.logits import run_logits
 from tests.pipeline.conftest import files_below, times
+from utility_calibration.pipeline.dynamics import run_dynamics
+from utility_calibration.pipeline.harness.artifacts import read_json
+from utility_calibration.pipeline.logits import run_logits
 
 SMALL = ("dynamics.iterations=6", "dynamics.utilities=20", "dynamics.snapshots=[0,2]",
          "dynamics.floor_draws=3", "dynamics.misaligned.subsets=2")  # fmt: skip

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.harness import code
-from pipeline.harness.command import CONF
+from utility_calibration.pipeline.harness import code
+from utility_calibration.pipeline.harness.command import CONF
 
 ROOT = CONF.parent
+OURS = "utility_calibration."
 LEVELS = ("metrics.kernels", "metrics", "calibrators", "pipeline.harness", "pipeline", "scripts")
 """Each may import itself and what is before it."""
 
@@ -23,7 +24,7 @@ def modules() -> dict[str, Path]:
     found = {}
     for path in (path for folder in folders for path in (ROOT / folder).rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+        found[OURS + ".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
 
@@ -35,7 +36,7 @@ def imported(module: str) -> set[str]:
 
 
 def level_of(module: str) -> int:
-    inside = [k for k, name in enumerate(LEVELS) if f"{module}.".startswith(f"{name}.")]
+    inside = [k for k, name in enumerate(LEVELS) if f"{module}.".startswith(f"{OURS}{name}.")]
     return min(inside)
 
 
@@ -52,7 +53,7 @@ def test_imports_point_one_way():
 
 @pytest.mark.parametrize("package", ["metrics", "calibrators", "pipeline"])
 def test_there_is_no_circle(package):
-    inside = {module for module in modules() if f"{module}.".startswith(f"{package}.")}
+    inside = {module for module in modules() if f"{module}.".startswith(f"{OURS}{package}.")}
     graph = {module: imported(module) & inside for module in inside}
     order = list(TopologicalSorter(graph).static_order())  # CycleError names the circle
     assert len(order) >= len(graph) > 3

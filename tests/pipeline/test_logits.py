@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from metrics.errors import InputError, MissingResource
-from pipeline.harness.artifacts import sha256_of
-from pipeline.harness.cache import record_of
-from pipeline.harness.command import UnitsFailed
-from pipeline.logits import run_logits
-from pipeline.scoring.decisions import decide
-from pipeline.scoring.files import Scores, score_files
-from pipeline.scoring.points import find_logits
-from pipeline.sources.digits import digits_logits
 from tests.metrics.test_paper_values import KNOWN, SCALES
 from tests.pipeline.conftest import request_of, run_all, times, write_example
+from utility_calibration.metrics.errors import InputError, MissingResource
+from utility_calibration.pipeline.harness.artifacts import sha256_of
+from utility_calibration.pipeline.harness.cache import record_of
+from utility_calibration.pipeline.harness.command import UnitsFailed
+from utility_calibration.pipeline.logits import run_logits
+from utility_calibration.pipeline.scoring.decisions import decide
+from utility_calibration.pipeline.scoring.files import Scores, score_files
+from utility_calibration.pipeline.scoring.points import find_logits
+from utility_calibration.pipeline.sources.digits import digits_logits
 
 
 @pytest.fixture

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.evaluate import run_evaluate
-from pipeline.fit import run_fit
-from pipeline.harness.artifacts import CorruptFile
-from pipeline.harness.cache import record_of
-from pipeline.harness.command import UnitsFailed
-from pipeline.logits import run_logits
-from pipeline.scoring.points import find_logits
-from scripts import suite_times
 from tests.pipeline.conftest import files_below, run_all, times, write_example
+from utility_calibration.pipeline.evaluate import run_evaluate
+from utility_calibration.pipeline.fit import run_fit
+from utility_calibration.pipeline.harness.artifacts import CorruptFile
+from utility_calibration.pipeline.harness.cache import record_of
+from utility_calibration.pipeline.harness.command import UnitsFailed
+from utility_calibration.pipeline.logits import run_logits
+from utility_calibration.pipeline.scoring.points import find_logits
+from utility_calibration.scripts.maintain import suite_times
 
 
 def changed_below(folder, before):
@@ -120,9 +120,9 @@ def test_damaged_logits_are_told_with_the_fix_and_made_again(request_made, tmp_p
     cached = tmp_path / "data/logits/tiny.npz"
     whole = cached.read_bytes()
     cached.write_bytes(whole[:-100])
-    with pytest.raises(CorruptFile, match=r"tiny\.npz: .*run python -m pipeline\.logits"):
+    with pytest.raises(CorruptFile, match=r"tiny\.npz: .*run utility-calibration logits"):
         find_logits(settings)
-    with pytest.raises(UnitsFailed, match=r"of tiny; run python -m pipeline\.logits with the same"):
+    with pytest.raises(UnitsFailed, match=r"of tiny; run utility-calibration logits with the same"):
         run_fit(request.units())
     run_logits([settings])
     assert cached.read_bytes() == whole
@@ -131,7 +131,7 @@ def test_damaged_logits_are_told_with_the_fix_and_made_again(request_made, tmp_p
 def test_another_similarity_under_the_same_name_gives_another_number(request_made, tmp_path):
     path, scores = tmp_path / "s.csv", tmp_path / "data/scores/tiny/temperature/0.npz"
     similarity = (
-        "+benchmark.similarity._target_=pipeline.sources.similarity.file_similarity",
+        "+benchmark.similarity._target_=utility_calibration.pipeline.sources.similarity.file_similarity",
         f"+benchmark.similarity.path={path}",
     )
     values = []

@@ -6,14 +6,14 @@ from collections import Counter
 
 import pytest
 
-from pipeline.evaluate import run_evaluate
-from pipeline.fit import fit_task, run_fit
-from pipeline.harness import code
-from pipeline.harness.code import code_digest
-from pipeline.harness.command import CONF, UnitsFailed
-from pipeline.harness.parameters import expanded
-from pipeline.scoring.across_splits import across_splits_task
-from pipeline.status import states, with_parameters
+from utility_calibration.pipeline.evaluate import run_evaluate
+from utility_calibration.pipeline.fit import fit_task, run_fit
+from utility_calibration.pipeline.harness import code
+from utility_calibration.pipeline.harness.code import code_digest
+from utility_calibration.pipeline.harness.command import CONF, UnitsFailed
+from utility_calibration.pipeline.harness.parameters import expanded
+from utility_calibration.pipeline.scoring.across_splits import across_splits_task
+from utility_calibration.pipeline.status import states, with_parameters
 
 
 def found(request):
@@ -47,7 +47,9 @@ def test_stale_units_say_why(request_made, override, why):
 def test_a_failed_unit_says_why_until_it_succeeds(request_made, monkeypatch):
     request = request_made("calibrator=vector", "split=0", "calibrator.l2=0.5")
     with monkeypatch.context() as patch:
-        patch.setattr("pipeline.scoring.fitted.instantiate", lambda *_, **__: 1 / 0)
+        patch.setattr(
+            "utility_calibration.pipeline.scoring.fitted.instantiate", lambda *_, **__: 1 / 0
+        )
         with pytest.raises(UnitsFailed):
             run_fit(request.units())
     assert found(request) == {("failed", "ZeroDivisionError: division by zero"): 1}
@@ -102,7 +104,7 @@ def edited(monkeypatch):
 def test_without_a_suite_the_parameters_of_dvc_apply_and_arguments_win(tmp_path, monkeypatch):
     path = tmp_path / "params.yaml"
     path.write_text((CONF.parent / "params.yaml").read_text())
-    monkeypatch.setattr("pipeline.status.PARAMETERS", path)
+    monkeypatch.setattr("utility_calibration.pipeline.status.PARAMETERS", path)
     of_dvc = ["suite=digits", "seed=0", "tuning=quick"]
     assert expanded(with_parameters([])) == of_dvc
     assert expanded(with_parameters(["tuning=paper"])) == [*of_dvc[:2], "tuning=paper"]

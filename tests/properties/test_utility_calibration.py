@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from metrics import ClassWise, Linear, Rank, TopClass, TopK, reference
+from utility_calibration.metrics import ClassWise, Linear, Rank, TopClass, TopK, reference
 
 # The same examples in every run; compiling a kernel on first use is no reason to fail.
 PROPERTY = settings(max_examples=100, derandomize=True, deadline=None)

@@ -1,9 +1,9 @@
-"""How the tests run scripts/score.py."""
+"""How the tests run utility-calibration score."""
 
 from dataclasses import replace
 
-from pipeline.harness.artifacts import read_json
-from scripts import score
+from utility_calibration.pipeline.harness.artifacts import read_json
+from utility_calibration.scripts import score
 
 FEW_DRAWS = (
     "evaluation.utilities=20",

@@ -1,4 +1,4 @@
-"""A calibrator that score.py saves, applied by scripts/apply.py to points without labels."""
+"""A calibrator that `score` saves, applied by `apply` to points without labels."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibrators import TemperatureScaling, VectorScaling, from_probabilities
-from calibrators.base import Calibrator
-from metrics.validation import InputError
-from pipeline.harness.artifacts import read_json
-from scripts import apply
 from tests.scripts.conftest import quick
+from utility_calibration.calibrators import TemperatureScaling, VectorScaling, from_probabilities
+from utility_calibration.calibrators.base import Calibrator
+from utility_calibration.metrics.validation import InputError
+from utility_calibration.pipeline.harness.artifacts import read_json
+from utility_calibration.scripts import apply
 
 ONE = ("--methods", "temperature", "--splits", "1")
 

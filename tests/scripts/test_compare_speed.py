@@ -6,8 +6,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from scripts import compare_speed
-from scripts.speed.cases import OURS, PEERS, Case, Size, data
+from utility_calibration.scripts import compare_speed
+from utility_calibration.scripts.speed.cases import OURS, PEERS, Case, Size, data
 
 TINY = Size(300, 6, utilities=9)
 PEER = 5e-3

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from scripts import paper_seeds
+from utility_calibration.scripts.maintain import paper_seeds
 
 
 def folder(path: Path, *z: float) -> str:

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from metrics.validation import InputError
-from scripts import prepare_imagenet
+from utility_calibration.metrics.validation import InputError
+from utility_calibration.scripts.maintain import prepare_imagenet
 
 
 def test_missing_archives_are_named(tmp_path: Path) -> None:

@@ -1,21 +1,21 @@
-"""scripts/score.py on files of a person's own."""
+"""utility-calibration score on files of a person's own."""
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-import metrics
-from calibrators import TemperatureScaling
-from calibrators.base import Calibrator
-from metrics import registry, scorecard
-from pipeline.harness.artifacts import read_json, read_npz
-from pipeline.harness.cache import record_of
-from pipeline.harness.command import UsageError
-from pipeline.own.folder import LIST, give_back
-from scripts import score
 from tests.pipeline.conftest import write_example
 from tests.scripts.conftest import quick, run
+from utility_calibration import metrics
+from utility_calibration.calibrators import TemperatureScaling
+from utility_calibration.calibrators.base import Calibrator
+from utility_calibration.metrics import registry, scorecard
+from utility_calibration.pipeline.harness.artifacts import read_json, read_npz
+from utility_calibration.pipeline.harness.cache import record_of
+from utility_calibration.pipeline.harness.command import UsageError
+from utility_calibration.pipeline.own.folder import LIST, give_back
+from utility_calibration.scripts import score
 
 METRICS = [key for key in metrics.METRICS if key != "u_w2v"]
 TWO = ("--methods", "uncalibrated", "temperature", "--splits", "2")

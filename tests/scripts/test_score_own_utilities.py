@@ -1,13 +1,13 @@
-"""scripts/score.py with a person's own utilities: columns, verdicts, prices, what is aimed at."""
+"""The program score with a person's own utilities: columns, verdicts, prices, what is aimed at."""
 
 import numpy as np
 import pytest
 
-from calibrators.base import Calibrator
-from calibrators.patching.utilities import KINDS
-from pipeline.harness.artifacts import read_json
 from tests.pipeline.conftest import write_example
 from tests.scripts.conftest import quick
+from utility_calibration.calibrators.base import Calibrator
+from utility_calibration.calibrators.patching.utilities import KINDS
+from utility_calibration.pipeline.harness.artifacts import read_json
 
 
 def test_own_utilities_have_a_column_a_floor_a_certificate_and_a_worst_interval(

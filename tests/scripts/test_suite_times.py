@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from scripts import suite_times
+from utility_calibration.scripts.maintain import suite_times
 
 
 def test_the_last_line_of_each_unit_counts_and_failures_do_not(tmp_path, capsys):

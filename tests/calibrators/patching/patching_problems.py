@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from calibrators.patching.audit import StandardFamilies, find_worst
-from calibrators.patching.state import PatchedForecast
+from utility_calibration.calibrators.patching.audit import StandardFamilies, find_worst
+from utility_calibration.calibrators.patching.state import PatchedForecast
 
 FITTED = ("kinds_", "indices_", "vectors_", "lows_", "highs_", "shifts_", "errors_", "losses_")
 

@@ -5,12 +5,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrators.patching.audit import StandardFamilies
-from calibrators.patching.bounds import indicator_bounds, payoff_bounds, top_k_bounds
-from calibrators.patching.utilities import drops
-from metrics.forecast import Forecast
-from metrics.kernels.prefix_range import prefix_range
 from tests.calibrators.patching.patching_problems import over_confident, softmax
+from utility_calibration.calibrators.patching.audit import StandardFamilies
+from utility_calibration.calibrators.patching.bounds import (
+    indicator_bounds,
+    payoff_bounds,
+    top_k_bounds,
+)
+from utility_calibration.calibrators.patching.utilities import drops
+from utility_calibration.metrics.forecast import Forecast
+from utility_calibration.metrics.kernels.prefix_range import prefix_range
 
 
 def forecast_and_labels(n, classes, seed):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from calibrators import (
+from tests.calibrators.patching.patching_problems import over_confident
+from utility_calibration.calibrators import (
     DirichletCalibration,
     LogitShiftPatching,
     StructuredMatrixScaling,
@@ -12,10 +13,9 @@ from calibrators import (
     Uncalibrated,
     VectorScaling,
 )
-from calibrators.pooled.pool import PooledScaling
-from metrics import ClassWise, negative_log_likelihood
-from metrics.validation import InputError
-from tests.calibrators.patching.patching_problems import over_confident
+from utility_calibration.calibrators.pooled.pool import PooledScaling
+from utility_calibration.metrics import ClassWise, negative_log_likelihood
+from utility_calibration.metrics.validation import InputError
 
 CLASSES = 6
 STARTS = {

@@ -5,13 +5,21 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from calibrators import LogitShiftPatching, UtilityPatching
-from calibrators.base import Calibrator
-from calibrators.patching.utilities import KINDS
-from metrics import Decision, FunctionUtility, GainMatrix, InputError, Linear, Rank, Similarity
-from metrics import brier_score as brier
-from metrics import negative_log_likelihood as nll
 from tests.calibrators.patching.patching_problems import FITTED, over_confident
+from utility_calibration.calibrators import LogitShiftPatching, UtilityPatching
+from utility_calibration.calibrators.base import Calibrator
+from utility_calibration.calibrators.patching.utilities import KINDS
+from utility_calibration.metrics import (
+    Decision,
+    FunctionUtility,
+    GainMatrix,
+    InputError,
+    Linear,
+    Rank,
+    Similarity,
+)
+from utility_calibration.metrics import brier_score as brier
+from utility_calibration.metrics import negative_log_likelihood as nll
 
 CLASSES = 4
 RANDOM = np.random.default_rng(3)

@@ -5,15 +5,15 @@ import pytest
 import torch
 from threadpoolctl import threadpool_limits
 
-from calibrators import UtilityPatching
-from calibrators.patching.state import PatchedForecast
-from metrics import brier_score, utility_calibration
 from tests.calibrators.patching.patching_problems import (
     FITTED,
     over_confident,
     softmax,
     tied_u_comb,
 )
+from utility_calibration.calibrators import UtilityPatching
+from utility_calibration.calibrators.patching.state import PatchedForecast
+from utility_calibration.metrics import brier_score, utility_calibration
 
 FIXED = {"step_size": 1.0, "steps": 30, "sampled": False}
 SAMPLED = {**FIXED, "sampled": True, "sampled_count": 40}

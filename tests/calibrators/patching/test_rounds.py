@@ -8,11 +8,15 @@ from dataclasses import replace
 import pytest
 import torch
 
-from calibrators.patching import audit
-from calibrators.patching.audit import Family, find_worst, witness_of
-from calibrators.patching.state import PatchedForecast
-from calibrators.patching.update import ProjectedDescent, armijo_step, first_step
-from calibrators.patching.utilities import PayoffUtility
+from utility_calibration.calibrators.patching import audit
+from utility_calibration.calibrators.patching.audit import Family, find_worst, witness_of
+from utility_calibration.calibrators.patching.state import PatchedForecast
+from utility_calibration.calibrators.patching.update import (
+    ProjectedDescent,
+    armijo_step,
+    first_step,
+)
+from utility_calibration.calibrators.patching.utilities import PayoffUtility
 
 
 def given(errors, bound=1.0):

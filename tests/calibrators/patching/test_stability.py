@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from calibrators import LogitShiftPatching, UtilityPatching
 from tests.calibrators.patching.patching_problems import over_confident
+from utility_calibration.calibrators import LogitShiftPatching, UtilityPatching
 
 TUNED = UtilityPatching(tuning_runs=6, max_steps=20, sampled_count=20)
 SAMPLED = UtilityPatching(step_size=1.0, steps=25, sampled=True, sampled_count=40)

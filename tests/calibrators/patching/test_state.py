@@ -8,14 +8,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrators import reference
-from calibrators.patching.algorithm import move
-from calibrators.patching.projection import displacement, project_row, project_rows_torch
-from calibrators.patching.state import TIED_RANKS, PatchedForecast
-from calibrators.patching.update import ProjectedDescent
-from calibrators.patching.utilities import ClassUtility, PayoffUtility
-from metrics import FunctionUtility, GainMatrix
 from tests.devices.emulated_cuda import emulated_cuda
+from utility_calibration.calibrators import reference
+from utility_calibration.calibrators.patching.algorithm import move
+from utility_calibration.calibrators.patching.projection import (
+    displacement,
+    project_row,
+    project_rows_torch,
+)
+from utility_calibration.calibrators.patching.state import TIED_RANKS, PatchedForecast
+from utility_calibration.calibrators.patching.update import ProjectedDescent
+from utility_calibration.calibrators.patching.utilities import ClassUtility, PayoffUtility
+from utility_calibration.metrics import FunctionUtility, GainMatrix
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 UPDATE = ProjectedDescent(1.0)

@@ -5,13 +5,13 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 
-from calibrators.patching.audit import witness_of
-from calibrators.patching.state import PatchedForecast
-from calibrators.patching.update import LARGEST_SHIFT, ExponentialTilting
-from calibrators.patching.utilities import ClassUtility, PayoffUtility
-from metrics import Decision
 from tests.calibrators.patching.patching_problems import over_confident, softmax
 from tests.calibrators.patching.test_state import vectors_of
+from utility_calibration.calibrators.patching.audit import witness_of
+from utility_calibration.calibrators.patching.state import PatchedForecast
+from utility_calibration.calibrators.patching.update import LARGEST_SHIFT, ExponentialTilting
+from utility_calibration.calibrators.patching.utilities import ClassUtility, PayoffUtility
+from utility_calibration.metrics import Decision
 
 CLASSES = 5
 RANDOM = np.random.default_rng(3)

@@ -4,17 +4,22 @@ import numpy as np
 import pytest
 import torch
 
-from calibrators import LogitShiftPatching, UtilityPatching
-from calibrators.patching.audit import StandardFamilies
-from calibrators.patching.state import PatchedForecast
-from calibrators.patching.tuning import HoldOut, TuningRun, fewest_patches, held_out_losses
-from metrics import InputError, brier_score, negative_log_likelihood
 from tests.calibrators.patching.patching_problems import (
     FITTED,
     over_confident,
     softmax,
     tied_u_comb,
 )
+from utility_calibration.calibrators import LogitShiftPatching, UtilityPatching
+from utility_calibration.calibrators.patching.audit import StandardFamilies
+from utility_calibration.calibrators.patching.state import PatchedForecast
+from utility_calibration.calibrators.patching.tuning import (
+    HoldOut,
+    TuningRun,
+    fewest_patches,
+    held_out_losses,
+)
+from utility_calibration.metrics import InputError, brier_score, negative_log_likelihood
 
 QUICK = {"tuning_runs": 20, "max_steps": 20, "sampled_count": 10}
 

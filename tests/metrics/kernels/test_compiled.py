@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from metrics.kernels import compiled as module
+from utility_calibration.metrics.kernels import compiled as module
 
 ROOT = Path(module.__file__).parents[2]
 PACKAGES = ("metrics", "calibrators")
@@ -63,7 +63,7 @@ def test_the_decorator_leaves_numbas_own_setting_as_it_was(monkeypatch):
 
 
 def test_kernels_are_kept_in_the_named_folder():
-    from metrics.kernels.ranks import descending_order
+    from utility_calibration.metrics.kernels.ranks import descending_order
 
     descending_order(torch.tensor([[2.0, 1.0]], dtype=torch.float64))
     assert list(folder().rglob("ranks._pack*.nbi"))

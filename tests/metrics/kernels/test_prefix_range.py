@@ -6,9 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics import reference
-from metrics.kernels.buckets import range_by_buckets
-from metrics.kernels.prefix_range import prefix_range, prefix_range_torch
+from utility_calibration.metrics import reference
+from utility_calibration.metrics.kernels.buckets import range_by_buckets
+from utility_calibration.metrics.kernels.prefix_range import prefix_range, prefix_range_torch
 
 
 def problem(utilities, n, codes, draws, seed, distinct):

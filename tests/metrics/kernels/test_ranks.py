@@ -6,8 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrators.reference import tied_order
-from metrics.kernels.ranks import descending_order, descending_order_torch
+from utility_calibration.calibrators.reference import tied_order
+from utility_calibration.metrics.kernels.ranks import descending_order, descending_order_torch
 
 TIED = 2.5e-7
 SHAPES = ["softmax", "crowded", "plateau", "chains", "one hot", "rounded"]

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-import metrics.kernels.softmax as module
-from metrics.kernels.softmax import exponential, softmax
+from utility_calibration.metrics.kernels import softmax as module
+from utility_calibration.metrics.kernels.softmax import exponential, softmax
 
 logits = arrays(
     np.float64,

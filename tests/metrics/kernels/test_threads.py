@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from metrics.kernels.threads import one_thread, over_blocks, row_blocks
+from utility_calibration.metrics.kernels.threads import one_thread, over_blocks, row_blocks
 
 
 @pytest.fixture(params=[1, 2, 3])

@@ -19,14 +19,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-import calibrators
-from calibrators.losses import residuals
-from calibrators.patching.bounds import indicator_bounds
-from metrics.kernels.prefix_range import prefix_range
-from metrics.kernels.ranks import descending_order, places_of
-from metrics.kernels.softmax import softmax
-from metrics.kernels.uniforms import hashed_uniforms, stream_keys
 from tests.calibrators.patching.test_state import project_rows
+from utility_calibration import calibrators
+from utility_calibration.calibrators.losses import residuals
+from utility_calibration.calibrators.patching.bounds import indicator_bounds
+from utility_calibration.metrics.kernels.prefix_range import prefix_range
+from utility_calibration.metrics.kernels.ranks import descending_order, places_of
+from utility_calibration.metrics.kernels.softmax import softmax
+from utility_calibration.metrics.kernels.uniforms import hashed_uniforms, stream_keys
 
 Named = tuple[str, NDArray | Tensor | float]
 ROOT = Path(__file__).resolve().parents[3]

@@ -2,7 +2,13 @@
 
 import torch
 
-from metrics.kernels.uniforms import GAMMA, _signed, _stirred_torch, hashed_uniforms, stream_keys
+from utility_calibration.metrics.kernels.uniforms import (
+    GAMMA,
+    _signed,
+    _stirred_torch,
+    hashed_uniforms,
+    stream_keys,
+)
 
 
 def splitmix64(state):

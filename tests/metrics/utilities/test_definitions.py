@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-import metrics as m
-from metrics import reference
-from metrics.utilities.payoffs import sample_unit_sphere_infinity
+from utility_calibration import metrics as m
+from utility_calibration.metrics import reference
+from utility_calibration.metrics.utilities.payoffs import sample_unit_sphere_infinity
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 CLASSES = 4
@@ -91,7 +91,9 @@ def test_a_decision_pays_the_negative_loss_of_the_best_action(kind, forecast_of)
 def test_small_blocks_give_the_same_errors(utilities, forecast_of, monkeypatch):
     p, y = forecast_of("smooth", 100, 9, 8)
     expected = utilities.calibration_errors(p, y)
-    monkeypatch.setattr("metrics.utilities.base.BLOCK_BYTES", 3 * 8 * 100)  # three utilities
+    monkeypatch.setattr(
+        "utility_calibration.metrics.utilities.base.BLOCK_BYTES", 3 * 8 * 100
+    )  # three utilities
     np.testing.assert_allclose(utilities.calibration_errors(p, y), expected, rtol=0, atol=1e-13)
     assert len(expected) == utilities.count(9)
 

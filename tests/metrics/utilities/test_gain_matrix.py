@@ -6,8 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics import GainMatrix, reference
-from metrics.forecast import Forecast
+from utility_calibration.metrics import GainMatrix, reference
+from utility_calibration.metrics.forecast import Forecast
 
 
 def materialised(utilities, classes):
@@ -148,8 +148,8 @@ def test_blocks_of_users_equal_one_product_over_all_classes(users, monkeypatch):
     outcomes = forecast.outcomes(torch.randint(70, (2, 400), generator=generator))
     gains = torch.stack([users.matrix(k) for k in range(150)])
     expected = torch.einsum("ni,mij->nmj", forecast.probabilities, gains)
-    monkeypatch.setattr("metrics.utilities.base.FEWEST_ROWS", 7)
-    monkeypatch.setattr("metrics.utilities.base.BLOCK_BYTES", 0)
+    monkeypatch.setattr("utility_calibration.metrics.utilities.base.FEWEST_ROWS", 7)
+    monkeypatch.setattr("utility_calibration.metrics.utilities.base.BLOCK_BYTES", 0)
     blocks = list(users.blocks(forecast, outcomes))
     assert max(len(block.predicted) for block in blocks) == 7
     _, predicted, chosen = users.choose(forecast)
@@ -174,7 +174,7 @@ def test_the_gains_of_many_draws_keep_to_the_limit_of_a_block(monkeypatch):
     labels = torch.randint(10, (300, 50), generator=torch.Generator().manual_seed(0))
     outcomes = forecast.outcomes(labels)
     whole = torch.cat([block.payoffs for block in users.blocks(forecast, outcomes)])
-    monkeypatch.setattr("metrics.utilities.gain_matrix.BLOCK_BYTES", 40_000)
+    monkeypatch.setattr("utility_calibration.metrics.utilities.gain_matrix.BLOCK_BYTES", 40_000)
     blocks = [block.payoffs for block in users.blocks(forecast, outcomes)]
     assert max(payoffs.nbytes for payoffs in blocks) <= 40_000
     assert torch.equal(torch.cat(blocks), whole)

@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from pipeline.harness.artifacts import read_npz, save_npz
-from pipeline.harness.cache import arrays_digest, is_current, publish, record_of
+from utility_calibration.pipeline.harness.artifacts import read_npz, save_npz
+from utility_calibration.pipeline.harness.cache import arrays_digest, is_current, publish, record_of
 
 ARRAYS = {"a": np.arange(300.0), "b": np.arange(4)}
 

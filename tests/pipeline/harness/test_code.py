@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from pipeline.harness import code
-from pipeline.harness.code import code_digest, targets_in
+from utility_calibration.pipeline.harness import code
+from utility_calibration.pipeline.harness.code import code_digest, targets_in
 
 FILES = {
     "__init__.py": "from {name}.maker import Maker as Given\n",
@@ -71,7 +71,7 @@ def test_a_users_module_reaches_this_repository_and_nothing_is_imported(tmp_path
     path.write_text("raise SystemExit\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     alone = digest("own_calibrator.Mine")
-    path.write_text("from calibrators import VectorScaling\nraise SystemExit\n")
+    path.write_text("from utility_calibration.calibrators import VectorScaling\nraise SystemExit\n")
     assert digest("own_calibrator.Mine") != alone
     assert "own_calibrator" not in sys.modules
 
@@ -84,5 +84,9 @@ def test_targets_of_a_configuration_are_found_however_deep():
 def test_a_calibrator_has_the_digest_of_its_own_files():
     """Else a change of one method would make the fits of all others anew."""
     names = ("TemperatureScaling", "VectorScaling", "DirichletCalibration", "IsotonicCalibration")
-    fits = {code_digest("pipeline.scoring.fitted", f"calibrators.{name}") for name in names}
+    fitted, package = (
+        "utility_calibration.pipeline.scoring.fitted",
+        "utility_calibration.calibrators",
+    )
+    fits = {code_digest(fitted, f"{package}.{name}") for name in names}
     assert len(fits) == len(names)

@@ -15,11 +15,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pipeline.harness import parallel
-from pipeline.harness.artifacts import save_npz
-from pipeline.harness.command import UnitsFailed
-from pipeline.harness.machine import MissingDevice, device_name, free_memory
-from pipeline.harness.parallel import BYTES_PER_LOGIT, Task, attempt, job_count, run_tasks
+from utility_calibration.pipeline.harness import parallel
+from utility_calibration.pipeline.harness.artifacts import save_npz
+from utility_calibration.pipeline.harness.command import UnitsFailed
+from utility_calibration.pipeline.harness.machine import MissingDevice, device_name, free_memory
+from utility_calibration.pipeline.harness.parallel import (
+    BYTES_PER_LOGIT,
+    Task,
+    attempt,
+    job_count,
+    run_tasks,
+)
 
 SPAWN = multiprocessing.get_context("spawn")  # OpenMP does not survive a fork
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
-from pipeline.sources.file import file_logits
+from utility_calibration.pipeline.sources.file import file_logits
 
 N = 60
 rng = np.random.default_rng(0)

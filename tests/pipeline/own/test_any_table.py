@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics import InputError
-from pipeline.own.assign import Choices, assigned
-from pipeline.own.check import checked
-from pipeline.sources.file import file_logits
 from tests.pipeline.own.files import written
+from utility_calibration.metrics import InputError
+from utility_calibration.pipeline.own.assign import Choices, assigned
+from utility_calibration.pipeline.own.check import checked
+from utility_calibration.pipeline.sources.file import file_logits
 
 PATTERNS = (
     *("p_{}", "{}", "p{}", "class{}", "{}_prob", "p({})", "P[{}]", "class_{}_score", "Class={}"),

@@ -5,12 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metrics import InputError
-from pipeline.harness.artifacts import write_json
-from pipeline.harness.command import UsageError
-from pipeline.own.folder import ALWAYS, LIST, check_replaceable, give_back, names_of, take
 from tests.pipeline.conftest import write_example
 from tests.scripts.conftest import quick
+from utility_calibration.metrics import InputError
+from utility_calibration.pipeline.harness.artifacts import write_json
+from utility_calibration.pipeline.harness.command import UsageError
+from utility_calibration.pipeline.own.folder import (
+    ALWAYS,
+    LIST,
+    check_replaceable,
+    give_back,
+    names_of,
+    take,
+)
 
 ONE = ("--methods", "uncalibrated", "--splits", "1")
 

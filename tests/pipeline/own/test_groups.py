@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metrics import scorecard
-from pipeline.harness.artifacts import read_json
-from pipeline.scoring.files import Scores, score_files
-from pipeline.scoring.held_out import held_out
-from scripts import score as script
 from tests.scripts.conftest import quick
+from utility_calibration.metrics import scorecard
+from utility_calibration.pipeline.harness.artifacts import read_json
+from utility_calibration.pipeline.scoring.files import Scores, score_files
+from utility_calibration.pipeline.scoring.held_out import held_out
+from utility_calibration.scripts import score as script
 
 N = 420
 ONE = ("--methods", "uncalibrated", "--splits", "1")

@@ -7,12 +7,12 @@ import re
 import numpy as np
 import pytest
 
-from metrics import InputError
-from pipeline.harness.units import composed, resolved
-from pipeline.own import size
-from pipeline.own.size import check_fits
-from pipeline.scoring.points import CachedLogits
 from tests.pipeline.conftest import write_example
+from utility_calibration.metrics import InputError
+from utility_calibration.pipeline.harness.units import composed, resolved
+from utility_calibration.pipeline.own import size
+from utility_calibration.pipeline.own.size import check_fits
+from utility_calibration.pipeline.scoring.points import CachedLogits
 
 N, CLASSES = 500, 4
 

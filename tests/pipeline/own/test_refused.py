@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metrics import InputError
-from metrics.errors import MissingResource
-from pipeline.sources.file import file_logits
 from tests.pipeline.own.files import LOGITS, NAMES, N, P, Y, table, written
+from utility_calibration.metrics import InputError
+from utility_calibration.metrics.errors import MissingResource
+from utility_calibration.pipeline.sources.file import file_logits
 
 TEXT = "label,c0,c1\n0,1.5,2\n1,0,3\n"
 WRONG = LOGITS.copy()

@@ -11,8 +11,8 @@ import pytest
 import torch
 from scipy.special import softmax
 
-from pipeline.sources.file import file_logits
 from tests.pipeline.own.files import LOGITS, NAMES, OWN, N, P, Y, own_of, read, rng, table, written
+from utility_calibration.pipeline.sources.file import file_logits
 
 ORDER = [2, 0, 1]
 NFD = [unicodedata.normalize("NFD", f"p_{name}") for name in ("thé", "café", "eau")]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from metrics.validation import InputError
-from pipeline.own import utilities as own_utilities
+from utility_calibration.metrics.validation import InputError
+from utility_calibration.pipeline.own import utilities as own_utilities
 
 NAMES = ["cat", "dog", "emu"]
 

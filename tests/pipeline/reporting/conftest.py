@@ -12,14 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from metrics import METRICS
-from pipeline.harness.settings import Settings
-from pipeline.harness.units import Request
-from pipeline.reporting.comparison import printed_values
-from pipeline.reporting.names import METHODS
-from pipeline.scoring.decisions import COLUMNS, Decision, Decisions
-from pipeline.scoring.files import ScoreFiles, Scores, without_folders, write_files
-from pipeline.scoring.tidy import Scored, curves_of, rows_of
+from utility_calibration.metrics import METRICS
+from utility_calibration.pipeline.harness.settings import Settings
+from utility_calibration.pipeline.harness.units import Request
+from utility_calibration.pipeline.reporting.comparison import printed_values
+from utility_calibration.pipeline.reporting.names import METHODS
+from utility_calibration.pipeline.scoring.decisions import COLUMNS, Decision, Decisions
+from utility_calibration.pipeline.scoring.files import (
+    ScoreFiles,
+    Scores,
+    without_folders,
+    write_files,
+)
+from utility_calibration.pipeline.scoring.tidy import Scored, curves_of, rows_of
 
 ALL_METRICS = [key for key in METRICS if key != "u_w2v"]
 SPLITS = 4

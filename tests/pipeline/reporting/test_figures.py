@@ -6,13 +6,18 @@ from dataclasses import replace
 
 import pandas as pd
 
-from pipeline.reporting.figures import Study, ecdf_figure, history_figure, snapshot_figure
-from pipeline.reporting.leaderboard import leaderboard_figure, leaderboard_of
-from pipeline.reporting.names import METHODS
-from pipeline.reporting.sections import all_curves
-from pipeline.reporting.style import look
-from pipeline.scoring.dynamics_study import QUANTILES
 from tests.pipeline.reporting.conftest import decided
+from utility_calibration.pipeline.reporting.figures import (
+    Study,
+    ecdf_figure,
+    history_figure,
+    snapshot_figure,
+)
+from utility_calibration.pipeline.reporting.leaderboard import leaderboard_figure, leaderboard_of
+from utility_calibration.pipeline.reporting.names import METHODS
+from utility_calibration.pipeline.reporting.sections import all_curves
+from utility_calibration.pipeline.reporting.style import look
+from utility_calibration.pipeline.scoring.dynamics_study import QUANTILES
 
 
 def test_figure_has_both_panels_and_every_method(write_scores) -> None:

@@ -5,8 +5,8 @@ import math
 import pandas as pd
 import pytest
 
-from pipeline.reporting import comparison
-from pipeline.reporting.comparison import compare, printed_values
+from utility_calibration.pipeline.reporting import comparison
+from utility_calibration.pipeline.reporting.comparison import compare, printed_values
 
 
 def ours(

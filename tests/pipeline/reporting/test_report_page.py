@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.reporting.leaderboard import leaderboard_of
-from pipeline.reporting.names import METHODS
-from pipeline.reporting.page import report_html, report_markdown
-from pipeline.reporting.sections import pooled_note, section_of
-from pipeline.reporting.tables import TableSpec
-from pipeline.scoring.files import ScoreFiles
 from tests.pipeline.reporting.browser import Browser, chromium
 from tests.pipeline.reporting.conftest import arrays_of, facts_of, scored, write
+from utility_calibration.pipeline.reporting.leaderboard import leaderboard_of
+from utility_calibration.pipeline.reporting.names import METHODS
+from utility_calibration.pipeline.reporting.page import report_html, report_markdown
+from utility_calibration.pipeline.reporting.sections import pooled_note, section_of
+from utility_calibration.pipeline.reporting.tables import TableSpec
+from utility_calibration.pipeline.scoring.files import ScoreFiles
 
 NAUGHTY = "<script>alert(1)</script> costs $5 & more"
 KEYS = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_dcg")

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from metrics.registry import METRICS, utility_metric
-from pipeline.harness.artifacts import read_json
-from pipeline.harness.command import UnitsFailed
-from pipeline.report import run_report, table_specs
-from pipeline.reporting.page import typeset
 from tests.pipeline.reporting import conftest as made_up
 from tests.pipeline.reporting.conftest import request_of
+from utility_calibration.metrics.registry import METRICS, utility_metric
+from utility_calibration.pipeline.harness.artifacts import read_json
+from utility_calibration.pipeline.harness.command import UnitsFailed
+from utility_calibration.pipeline.report import run_report, table_specs
+from utility_calibration.pipeline.reporting.page import typeset
 
 FEW = ("uncalibrated", "temperature", "patching")
 
@@ -75,7 +75,9 @@ def test_the_vit_gets_table_one(tmp_path) -> None:
 def test_paper_benchmarks_are_compared_and_one_alone_leaves_the_page_of_the_suite(
     write_scores, tmp_path: Path, capsys, monkeypatch
 ) -> None:
-    monkeypatch.setattr("pipeline.report.draw_all", lambda drawings, folder: [])  # takes long
+    monkeypatch.setattr(
+        "utility_calibration.pipeline.report.draw_all", lambda drawings, folder: []
+    )  # takes long
     benchmarks = ("cifar10_resnet", "cifar10_repvgg")
     for benchmark in benchmarks:
         write_scores(benchmark, benchmark, FEW, splits=5, shift=0.1)
@@ -112,4 +114,4 @@ def test_what_is_missing_or_of_other_settings_is_one_line_with_the_command(
         run_report(request)
     message = str(caught.value)
     assert "\n" not in message
-    assert "python -m pipeline.fit suite=digits benchmark=digits splits.count=2" in message
+    assert "utility-calibration fit suite=digits benchmark=digits splits.count=2" in message

@@ -7,13 +7,13 @@ from typing import Any
 
 from rich.console import Console
 
-from metrics.registry import metric
-from pipeline.reporting import formats
-from pipeline.reporting.names import METHODS
-from pipeline.reporting.page import SHOWN_BY, templates
-from pipeline.reporting.tables import ResultTable, TableSpec
-from pipeline.reporting.write import print_tables
 from tests.pipeline.reporting.conftest import decided
+from utility_calibration.metrics.registry import metric
+from utility_calibration.pipeline.reporting import formats
+from utility_calibration.pipeline.reporting.names import METHODS
+from utility_calibration.pipeline.reporting.page import SHOWN_BY, templates
+from utility_calibration.pipeline.reporting.tables import ResultTable, TableSpec
+from utility_calibration.pipeline.reporting.write import print_tables
 
 PAPER_METRICS = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_dcg")
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from pipeline.reporting.verdict import verdict_of
-from pipeline.reporting.wording import bound, interval, p_value
-from pipeline.scoring.choice import WITHIN, WORSE
-from pipeline.scoring.decisions import HARMED, INFINITE, Rarest
 from tests.pipeline.reporting.conftest import decided
+from utility_calibration.pipeline.reporting.verdict import verdict_of
+from utility_calibration.pipeline.reporting.wording import bound, interval, p_value
+from utility_calibration.pipeline.scoring.choice import WITHIN, WORSE
+from utility_calibration.pipeline.scoring.decisions import HARMED, INFINITE, Rarest
 
 BEYOND = {"beyond_floor": True}
 

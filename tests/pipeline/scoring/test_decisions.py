@@ -6,12 +6,12 @@ import statistics
 import numpy as np
 import pytest
 
-from metrics.errors import InputError
-from pipeline.harness.artifacts import CorruptFile
-from pipeline.scoring.decisions import COLUMNS, Rarest, decide, refusal
-from pipeline.scoring.files import ScoreFiles, Scores
-from pipeline.scoring.tidy import draws_of
 from tests.pipeline.reporting.conftest import facts_of, scored, write
+from utility_calibration.metrics.errors import InputError
+from utility_calibration.pipeline.harness.artifacts import CorruptFile
+from utility_calibration.pipeline.scoring.decisions import COLUMNS, Rarest, decide, refusal
+from utility_calibration.pipeline.scoring.files import ScoreFiles, Scores
+from utility_calibration.pipeline.scoring.tidy import draws_of
 
 
 def scores_of(tmp_path, *splits) -> Scores:

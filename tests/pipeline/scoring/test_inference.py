@@ -9,19 +9,19 @@ import pytest
 import torch
 from scipy import stats
 
-from metrics import TopK
-from metrics.resampling import resampled_weights
-from metrics.scores import checked
-from pipeline.scoring.choice import PLAIN, REPAIRS, largest_gap, repairs_of
-from pipeline.scoring.inference import (
+from tests.pipeline.reporting.conftest import decided
+from utility_calibration.metrics import TopK
+from utility_calibration.metrics.resampling import resampled_weights
+from utility_calibration.metrics.scores import checked
+from utility_calibration.pipeline.scoring.choice import PLAIN, REPAIRS, largest_gap, repairs_of
+from utility_calibration.pipeline.scoring.inference import (
     against_best,
     corrected_half_width,
     paired_difference,
     rejected,
     two_standard_errors,
 )
-from pipeline.scoring.points import split_indices
-from tests.pipeline.reporting.conftest import decided
+from utility_calibration.pipeline.scoring.points import split_indices
 
 N, SPLITS, TRIALS, SHARE = 400, 10, 300, 0.3
 TESTS = [split_indices(N, split)[1] for split in range(SPLITS)]

@@ -5,9 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from metrics import InputError
-from pipeline.harness.artifacts import write_npz
-from pipeline.scoring.points import CachedLogits, clusters_of, indices_of, split_indices
+from utility_calibration.metrics import InputError
+from utility_calibration.pipeline.harness.artifacts import write_npz
+from utility_calibration.pipeline.scoring.points import (
+    CachedLogits,
+    clusters_of,
+    indices_of,
+    split_indices,
+)
 
 ONE = SimpleNamespace(splits=SimpleNamespace(count=1, seed=0, calibration_fraction=0.7))
 TWO = SimpleNamespace(splits=SimpleNamespace(count=2))

@@ -6,14 +6,14 @@ from functools import partial
 import numpy as np
 import pytest
 
-from pipeline.harness.artifacts import read_npz, save_npz
-from pipeline.harness.cache import publish
-from pipeline.harness.command import UsageError
-from pipeline.scoring import scores as module
-from pipeline.scoring.files import Scores, score_files
-from pipeline.scoring.points import CachedLogits
-from pipeline.scoring.scores import write_scores
 from tests.pipeline.reporting.conftest import UTILITIES, arrays_of, request_of, scored
+from utility_calibration.pipeline.harness.artifacts import read_npz, save_npz
+from utility_calibration.pipeline.harness.cache import publish
+from utility_calibration.pipeline.harness.command import UsageError
+from utility_calibration.pipeline.scoring import scores as module
+from utility_calibration.pipeline.scoring.files import Scores, score_files
+from utility_calibration.pipeline.scoring.points import CachedLogits
+from utility_calibration.pipeline.scoring.scores import write_scores
 
 WORST = {"u_cwe": {"name": "class 1", "utility": 1, "low": 0.1, "high": 1 / 3, "gap": -0.1,
                    "share": 0.5, "diagram": {"at": [0.0, 1.0]}}}  # fmt: skip

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metrics.utility_calibration import thin
-from pipeline.scoring.tidy import curves_of, rows_of
 from tests.pipeline.reporting.conftest import scored
+from utility_calibration.metrics.uc import thin
+from utility_calibration.pipeline.scoring.tidy import curves_of, rows_of
 
 
 def all_row(splits, key):

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from metrics.errors import InputError, MissingResource
-from pipeline.harness.units import composed
+from utility_calibration.metrics.errors import InputError, MissingResource
+from utility_calibration.pipeline.harness.units import composed
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

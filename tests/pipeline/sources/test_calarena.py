@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hydra.utils import instantiate
 
-from pipeline.sources.calarena import calarena_logits
 from tests.pipeline.sources.conftest import refused
+from utility_calibration.pipeline.sources.calarena import calarena_logits
 
 h5py = pytest.importorskip("h5py", reason="h5py is not installed (the extra `sources` has it)")
 CALIBRATE, TEST, CLASSES = 30, 50, 4

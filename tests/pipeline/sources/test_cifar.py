@@ -11,10 +11,10 @@ import pytest
 import torch
 from hydra.utils import instantiate
 
-from calibrators.heavy_imports import require
-from pipeline.sources.cifar import NETWORKS, cifar_logits, load_network
-from pipeline.sources.class_names import CIFAR100
 from tests.pipeline.sources.conftest import refused
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.pipeline.sources.cifar import NETWORKS, cifar_logits, load_network
+from utility_calibration.pipeline.sources.class_names import CIFAR100
 
 RESNET56 = "cifar100_resnet56-f2eff4c8.pt"
 IMAGES = 12

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from pipeline.sources.inference import check_sha256, hub_files
 from tests.pipeline.sources.conftest import COMMIT, refused
+from utility_calibration.pipeline.sources.inference import check_sha256, hub_files
 
 NAME, CONTENT = "somebody/model", bytes(range(200))
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 from PIL import Image
 
-from calibrators.heavy_imports import require
-from pipeline.sources.imagenet import imagenet_logits
 from tests.pipeline.sources.conftest import COMMIT, refused
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.pipeline.sources.imagenet import imagenet_logits
 
 LABELS = {"n01440764": 0, "n02123045": 281, "n15075141": 999}
 MODEL = "test_vit.r160_in1k"
@@ -102,7 +102,7 @@ def test_what_does_not_fit_is_one_line(images, hub_cache, options, words):
 
 
 def test_folders_without_the_images_say_how_to_get_them(images):
-    how = "licence.*python scripts/prepare_imagenet.py <folder>.*sources.imagenet=<folder>"
+    how = "licence.*maintain.prepare_imagenet <folder>.*sources.imagenet=<folder>"
     refused(how, logits_of, images / "n01440764")
     (images / "cats").mkdir()
     refused("Found no valid file for the classes cats", logits_of, images)

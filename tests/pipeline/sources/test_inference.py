@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline.sources.inference import Run, forward_logits
 from tests.pipeline.sources.conftest import refused
+from utility_calibration.pipeline.sources.inference import Run, forward_logits
 
 ROWS, CLASSES = 23, 4
 INPUTS = torch.randn(ROWS, 5, generator=torch.Generator().manual_seed(3))

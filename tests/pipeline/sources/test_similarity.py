@@ -5,10 +5,10 @@ import gzip
 import numpy as np
 import pytest
 
-from calibrators.heavy_imports import require
-from pipeline.sources.class_names import CIFAR100
-from pipeline.sources.similarity import class_similarity, file_similarity
 from tests.pipeline.sources.conftest import refused
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.pipeline.sources.class_names import CIFAR100
+from utility_calibration.pipeline.sources.similarity import class_similarity, file_similarity
 
 VECTORS = {
     "tiger": [1.0, 0.0, 0.0],

@@ -4,8 +4,8 @@ import numpy as np
 from hydra.utils import instantiate
 from scipy.special import softmax
 
-from pipeline.sources.synthetic import SyntheticClassifier, synthetic_logits
 from tests.pipeline.sources.conftest import refused
+from utility_calibration.pipeline.sources.synthetic import SyntheticClassifier, synthetic_logits
 
 OVERCONFIDENT = SyntheticClassifier(
     classes=6, margin_mean=2.0, margin_std=1.5, temperature=0.6, class_bias=0.4, noise=0.5

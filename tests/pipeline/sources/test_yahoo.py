@@ -6,11 +6,11 @@ import pytest
 import torch
 from hydra.utils import instantiate
 
-from calibrators.heavy_imports import require
-from pipeline.sources.class_names import YAHOO
-from pipeline.sources.yahoo import yahoo_logits
 from tests.paper.standins import yahoo_data, yahoo_model
 from tests.pipeline.sources.conftest import refused
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.pipeline.sources.class_names import YAHOO
+from utility_calibration.pipeline.sources.yahoo import yahoo_logits
 
 ROWS = 11
 HUB_MODEL = "Koushim/distilbert-yahoo-answers-topic-classifier"

@@ -1,21 +1,16 @@
 """Compile the kernels as the first fits and scores would; later runs find them compiled.
 
-python scripts/compile_kernels.py
+python -m utility_calibration.scripts.maintain.compile_kernels
 """
 
 from __future__ import annotations
 
-import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 
-if not __package__:  # started as a file of a clone
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import calibrators
-from metrics import scorecard
+from utility_calibration import calibrators
+from utility_calibration.metrics import scorecard
 
 CLASSES, POINTS = 4, 600
 

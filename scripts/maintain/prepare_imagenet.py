@@ -1,6 +1,6 @@
 """Unpack the official ImageNet-1k validation archive into synset folders, and check it.
 
-    python scripts/prepare_imagenet.py data/imagenet
+    python -m utility_calibration.scripts.maintain.prepare_imagenet data/imagenet
 
 Put ILSVRC2012_img_val.tar and ILSVRC2012_devkit_t12.tar.gz into the folder. They come from
 https://image-net.org after accepting the licence; torchvision checks their checksums. The script
@@ -11,19 +11,15 @@ writes val/n01440764/ILSVRC2012_val_00000293.JPEG and so on, 50,000 images in 10
 from __future__ import annotations
 
 import hashlib
-import sys
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
-if not __package__:  # started as a file of a clone
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import pipeline  # noqa: F401  (before NumPy: it says what to do where packages are missing)
-from calibrators.heavy_imports import require
-from metrics.validation import InputError
-from pipeline.harness.command import Parser, user_errors_in_one_line
-from pipeline.harness.progress import say
-from pipeline.sources.imagenet import SYNSETS, VALIDATION_IMAGES
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.metrics.validation import InputError
+from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
+from utility_calibration.pipeline.harness.progress import say
+from utility_calibration.pipeline.sources.imagenet import SYNSETS, VALIDATION_IMAGES
 
 WHERE = "ILSVRC2012_img_val.tar and ILSVRC2012_devkit_t12.tar.gz of https://image-net.org"
 

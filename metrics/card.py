@@ -3,7 +3,7 @@
 Even a perfectly calibrated classifier has positive errors on a finite sample: the noise floor, the
 metric under labels drawn from the forecast itself. An observed error within that range does not
 speak against calibration. The scorecard also says what the points imply for other points: a
-certificate for the true UC (`metrics.certificate`), and the metric under resampled points.
+certificate for the true UC (`metrics/certificate.py`), and the metric under resampled points.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from metrics.certificate import CalibrationInterval, Evidence, evidence_of, joined
-from metrics.forecast import Forecast, Outcomes
-from metrics.measurement import Measurement, Noise, Options, sampled_users
-from metrics.registry import METRICS, PURPOSES, metrics_of
-from metrics.resampling import Floats, NoiseFloor, bootstrap_draws, floor_draws, means
-from metrics.samples import Sample, in_batches, sample_of
-from metrics.scores import zero_likelihoods
+from .certificate import CalibrationInterval, Evidence, evidence_of, joined
+from .forecast import Forecast, Outcomes
+from .measurement import Measurement, Noise, Options, sampled_users
+from .registry import METRICS, PURPOSES, metrics_of
+from .resampling import Floats, NoiseFloor, bootstrap_draws, floor_draws, means
+from .samples import Sample, in_batches, sample_of
+from .scores import zero_likelihoods
 
 ALL_CLASSES = "all"
 """The certificate of all utility classes together, without the user's, whose unit may differ."""
@@ -34,7 +34,7 @@ ALL_CLASSES = "all"
 class Scorecard:
     """The metrics of one forecast.
 
-    metrics: value per key of `metrics.METRICS`.
+    metrics: value per key of `utility_calibration.metrics.METRICS`.
     noise_floor: for each calibration error "mean" and 95 % quantile "q95" under labels drawn from
         the forecast, and "p_value", how often a calibrated forecast has as large an error; empty
         without redrawn labels.

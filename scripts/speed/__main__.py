@@ -1,8 +1,9 @@
 """Compare our speed with the plain definitions and with other packages, and check the answers.
 
-python scripts/compare_speed.py --peers           with probmetrics, torchmetrics and netcal
-python scripts/compare_speed.py --device cuda     also ours on the GPU
-python scripts/compare_speed.py --cases ecdf vector   titles with these words; --quick: small sizes
+python -m utility_calibration.scripts.speed --peers         with probmetrics and others
+python -m utility_calibration.scripts.speed --device cuda   also ours on the GPU
+python -m utility_calibration.scripts.speed --cases ecdf    titles with this word
+python -m utility_calibration.scripts.speed --quick         small sizes
 
 Writes <output>/speed_<device>.{csv,md} at the end. Exit code 1 means that an answer of ours is not
 that of the definition, or that a contender failed.
@@ -24,19 +25,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-if not __package__:  # started as a file of a clone
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 import pandas as pd
 import torch
 from torch.utils.benchmark import select_unit
 
-from pipeline.harness.artifacts import write_text
-from pipeline.harness.command import Parser
-from pipeline.harness.machine import core_count, versions
-from pipeline.harness.progress import say
-from pipeline.reporting.wording import markdown_table
-from scripts.speed.cases import CASES, OURS, PEERS, Case, Size, data
+from utility_calibration.pipeline.harness.artifacts import write_text
+from utility_calibration.pipeline.harness.command import Parser
+from utility_calibration.pipeline.harness.machine import core_count, versions
+from utility_calibration.pipeline.harness.progress import say
+from utility_calibration.pipeline.reporting.wording import markdown_table
+
+from .cases import CASES, OURS, PEERS, Case, Size, data
 
 QUICK = Size(1500, 20, utilities=50)
 MIN_SECONDS = 0.5

@@ -17,8 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from metrics.kernels.prefix_range import prefix_range
-from metrics.validation import InputError, check_numbers, check_weights, like
+from .kernels.prefix_range import prefix_range
+from .validation import InputError, check_numbers, check_weights, like
 
 EQUAL_SUMS = 1e-9
 """Sums of residuals that differ by at most this share of their range count as equal."""

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from metrics.utilities.base import check_classes, parameter_matrix
-from metrics.validation import (
+from .utilities.base import check_classes, parameter_matrix
+from .validation import (
     InputError,
     as_tensor,
     check_labels,

@@ -1,7 +1,9 @@
 """Sum the time that a suite took: by stage, calibrator and benchmark.
 
-python scripts/suite_times.py                     the units that ran here (data/log/*.jsonl)
-python scripts/suite_times.py other/data/log --name synthetic_imagenet
+python -m utility_calibration.scripts.maintain.suite_times
+python -m utility_calibration.scripts.maintain.suite_times other/data/log --name synthetic_imagenet
+
+Without a folder it takes the units that ran here (data/log/*.jsonl).
 
 Every unit that runs writes a line with its core seconds and the memory of its process. If a unit
 ran more than once, its last line counts. The sums go to --output: suite_times[_NAME].csv (stage ×
@@ -16,15 +18,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-if not __package__:  # started as a file of a clone
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 import pandas as pd
 
-from pipeline.harness.artifacts import write_text
-from pipeline.harness.command import Parser
-from pipeline.harness.progress import say
-from pipeline.reporting.wording import markdown_table
+from utility_calibration.pipeline.harness.artifacts import write_text
+from utility_calibration.pipeline.harness.command import Parser
+from utility_calibration.pipeline.harness.progress import say
+from utility_calibration.pipeline.reporting.wording import markdown_table
 
 LOG_KEY = ["stage", "benchmark", "calibrator"]
 """The parts of a unit's name in the log. For dynamics, `calibrator` is the family of utilities."""

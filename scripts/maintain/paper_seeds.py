@@ -2,9 +2,9 @@
 
 Run the suite for every seed into a folder of its own, then count:
 
-    for seed in 1 2 3; do python -m pipeline.sweep preset=paper splits.seed=$seed \\
+    for seed in 1 2 3; do utility-calibration sweep preset=paper splits.seed=$seed \\
         paths.data=out/seed$seed/data paths.results=out/seed$seed/results; done
-    python scripts/paper_seeds.py results out/seed*/results
+    python -m utility_calibration.scripts.maintain.paper_seeds results out/seed*/results
 
 The first folder has the repository's own seed. The script reads each folder's tables/comparison.csv
 and writes paper_seeds.csv (the number of cells within 3 standard errors, by printed table and
@@ -17,16 +17,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-if not __package__:  # started as a file of a clone
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 import pandas as pd
 
-from pipeline.harness.artifacts import write_text
-from pipeline.harness.command import Parser
-from pipeline.harness.progress import say
-from pipeline.reporting.comparison import LIMIT
-from pipeline.reporting.wording import markdown_table
+from utility_calibration.pipeline.harness.artifacts import write_text
+from utility_calibration.pipeline.harness.command import Parser
+from utility_calibration.pipeline.harness.progress import say
+from utility_calibration.pipeline.reporting.comparison import LIMIT
+from utility_calibration.pipeline.reporting.wording import markdown_table
 
 
 def counts_of(folder: Path) -> pd.Series:

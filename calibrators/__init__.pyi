@@ -1,0 +1,13 @@
+from .base import Calibrator as Calibrator
+from .calibrated_model import CalibratedModel as CalibratedModel
+from .dirichlet.calibrator import DirichletCalibration as DirichletCalibration
+from .inputs import from_probabilities as from_probabilities
+from .isotonic import IsotonicCalibration as IsotonicCalibration
+from .patching.calibrator import UtilityPatching as UtilityPatching
+from .patching.logit_shift import LogitShiftPatching as LogitShiftPatching
+from .peers import PeerCalibration as PeerCalibration
+from .structured import StructuredMatrixScaling as StructuredMatrixScaling
+from .structured import StructuredVectorScaling as StructuredVectorScaling
+from .temperature import TemperatureScaling as TemperatureScaling
+from .uncalibrated import Uncalibrated as Uncalibrated
+from .vector import VectorScaling as VectorScaling

@@ -1,0 +1,1 @@
+"""Programs of the maintainers: `python -m utility_calibration.scripts.maintain.NAME`."""
