@@ -21,7 +21,7 @@ from utility_calibration.metrics.validation import InputError, check_whole
 
 from ..losses import Loss, mean_logit
 from ..solvers.lbfgs import warn_unless_converged
-from ..solvers.search import How, best_run, search, with_progress
+from ..solvers.search import How, LogUniform, best_run, search, with_progress
 from ..solvers.temperature import fit_temperature
 from . import linear_map
 from .linear_map import LinearMapCalibrator, LinearMapProblem
@@ -157,12 +157,10 @@ class DirichletCalibration(LinearMapCalibrator):
 
     def _tuned(self, inputs: Tensor, labels: Tensor, weights: Tensor | None) -> dict[str, float]:
         """Return the λ and μ of least hold-out loss, without those that the user gave."""
-        from skopt.space import Real  # imported only for tuning, because it takes a second
-
         classes = inputs.shape[1]
         scales = {"odir": classes * (classes - 1), "l2": classes}
         space = {
-            name: Real(low * scales[name], high * scales[name], prior="log-uniform")
+            name: LogUniform(low * scales[name], high * scales[name])
             for name, (low, high) in {"odir": self.odir_range, "l2": self.l2_range}.items()
             if getattr(self, name) is None
         }
@@ -171,7 +169,7 @@ class DirichletCalibration(LinearMapCalibrator):
         total = self.tuning_runs + 1
         counted = with_progress(fits.score, "DirichletCalibration: fits", total, self.verbose)
         score = partial(counted, **fixed)
-        score(**{name: dimension.high for name, dimension in space.items()})
+        score(**{name: values.high for name, values in space.items()})
         run = score, space, self.tuning_runs, self.seed, self.search
         self.tuning_log_ = search(*run, lambda: fits.hopeless >= HOPELESS)
         best = best_run(self.tuning_log_)

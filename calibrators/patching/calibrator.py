@@ -6,6 +6,7 @@ Then the patches are fitted to the whole set.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
@@ -127,11 +128,13 @@ class UtilityPatching(Patching):
             fixed["sampled"] = False  # only the user's utilities are audited
         if None not in fixed.values():
             return fixed
-        from skopt.space import Categorical  # imported only for tuning, because it takes a second
-
         limits = list(range(SCORED_EVERY, self.max_steps + 1, SCORED_EVERY)) or [self.max_steps]
-        space = {"step_size": STEP_SIZES, "steps": limits, "sampled": (False, True)}
-        free = {name: Categorical(space[name]) for name in fixed if fixed[name] is None}
+        space: dict[str, Sequence[Any]] = {
+            "step_size": STEP_SIZES,
+            "steps": limits,
+            "sampled": (False, True),
+        }
+        free = {name: space[name] for name in fixed if fixed[name] is None}
         settings = [{**fixed, **tried} for tried in evenly_spread(free, self.tuning_runs)]
         sizes = STEP_SIZES if fixed["step_size"] is None else [fixed["step_size"]]
         scored = limits if fixed["steps"] is None else [fixed["steps"]]

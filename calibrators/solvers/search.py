@@ -3,34 +3,59 @@
 The default search spreads the points evenly over the space (a Halton sequence). The points depend
 on neither the scores nor the processor, so every machine tries the same ones. The hold-out losses
 are flat around their minimum, and a Gaussian process gained nothing measurable there. With
-`how="bayes"` scikit-optimize's `Optimizer` chooses every point, as in the paper's BayesSearchCV.
+`how="bayes"` scikit-optimize's `Optimizer` chooses every point, as in the paper's BayesSearchCV. It
+is an optional package: the extra `bayes`.
 """
 
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+
+from utility_calibration.metrics.errors import InputError
 
 How = Literal["even", "bayes"]
 Run = dict[str, Any]  # its `parameters`, `score` (smaller is better) and `seconds`
 WIDTH = 40  # characters of a progress bar
 
 
-def evenly_spread(space: Mapping[str, Any], number: int) -> list[dict[str, Any]]:
-    """Return `number` points of `space`, which maps names to scikit-optimize dimensions."""
-    from skopt.sampler import Halton  # imported only for tuning, because it takes a second
-    from skopt.space import Space
+class LogUniform(NamedTuple):
+    """The positive numbers from `low` to `high`, spread evenly on a logarithmic scale."""
 
-    return [_named(space, at) for at in Halton().generate(Space(space.values()), number)]
+    low: float
+    high: float
+
+
+Space = Mapping[str, LogUniform | Sequence[Any]]
+"""The values to try, by name: a range of numbers, or a list of choices."""
+
+
+def evenly_spread(space: Space, number: int) -> list[dict[str, Any]]:
+    """Return `number` points of `space`: those of a Halton sequence, the first at its low ends."""
+    from scipy.stats.qmc import Halton  # imported only for tuning, because it takes half a second
+
+    places = Halton(len(space), scramble=False).random(number).T
+    columns = [_values(values, at) for values, at in zip(space.values(), places, strict=True)]
+    return [dict(zip(space, point, strict=True)) for point in zip(*columns, strict=True)]
+
+
+def _values(values: LogUniform | Sequence[Any], places: NDArray[np.float64]) -> list[Any]:
+    """Return the entries of `values` at `places` [n] from 0, its first, to 1, its last."""
+    if isinstance(values, LogUniform):
+        low, high = np.log10(values)
+        numbers: list[float] = (10 ** (places * (high - low) + low)).clip(*values).tolist()
+        return numbers
+    return [values[place] for place in np.round(places * (len(values) - 1)).astype(int)]
 
 
 def search(
     score: Callable[..., float],
-    space: Mapping[str, Any],
+    space: Space,
     number: int,
     seed: int,
     how: How = "even",
@@ -39,7 +64,7 @@ def search(
     """Return the log of `number` runs of `score`; only the Bayesian search uses `seed`.
 
     Evenly spread points are tried in descending order, so that each is near to earlier ones. They
-    end early once `is_over()`.
+    end early once `is_over()`. `InputError` if the Bayesian search lacks scikit-optimize.
     """
     log: list[Run] = []
     if how == "even":
@@ -49,9 +74,7 @@ def search(
                 break
             run_and_log(score, tried, log)
         return log
-    from skopt import Optimizer
-
-    optimizer = Optimizer(list(space.values()), random_state=seed)
+    optimizer = _optimizer(space, seed)
     for _ in range(number):
         point = optimizer.ask()
         optimizer.tell(point, run_and_log(score, _named(space, point), log))
@@ -91,7 +114,25 @@ def with_progress(
     return counted if shown else function
 
 
-def _named(space: Mapping[str, Any], point: list[Any]) -> dict[str, Any]:
+def _optimizer(space: Space, seed: int) -> Any:
+    """Return scikit-optimize's `Optimizer` over `space`."""
+    try:
+        from skopt import Optimizer
+        from skopt.space import Categorical, Real
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "search: bayes needs scikit-optimize; pip install scikit-optimize, or take even"
+        ) from error
+    dimensions = [
+        Real(*values, prior="log-uniform")
+        if isinstance(values, LogUniform)
+        else Categorical(values)
+        for values in space.values()
+    ]
+    return Optimizer(dimensions, random_state=seed)
+
+
+def _named(space: Space, point: list[Any]) -> dict[str, Any]:
     """Return the values of `point` by name, as Python's numbers instead of NumPy's."""
     values = (value.item() if isinstance(value, np.generic) else value for value in point)
     return dict(zip(space, values, strict=True))

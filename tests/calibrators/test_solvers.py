@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 
 import pytest
 import torch
-from skopt.space import Categorical, Integer, Real
 
 from utility_calibration.calibrators.solvers.lbfgs import minimize
-from utility_calibration.calibrators.solvers.search import best_run, search
+from utility_calibration.calibrators.solvers.search import (
+    LogUniform,
+    best_run,
+    evenly_spread,
+    search,
+)
+from utility_calibration.metrics.errors import InputError
 
 
 def test_the_value_never_rises_and_giving_up_is_not_convergence():
@@ -36,9 +42,9 @@ def test_the_value_never_rises_and_giving_up_is_not_convergence():
 
 
 SPACE = {
-    "a": Real(1e-4, 1e2, prior="log-uniform"),
-    "b": Integer(1, 9),
-    "c": Categorical((False, True)),
+    "a": LogUniform(1e-4, 1e2),
+    "b": range(1, 10),
+    "c": (False, True),
 }
 
 
@@ -54,6 +60,32 @@ def test_the_log_holds_every_run_and_the_seed_decides_the_bayesian_points(how):
     assert (log[3]["parameters"] == other[3]["parameters"]) is (how == "even")
     assert all(run["score"] == pytest.approx(bowl(**run["parameters"]), rel=1e-7) for run in log)
     json.dumps(log)  # plain numbers, not NumPy's
+
+
+def radical_inverse(number: int, base: int) -> float:
+    """The digits of `number` in this base, mirrored at the point: van der Corput's sequence."""
+    inverse, unit = 0.0, 1.0
+    while number:
+        unit /= base
+        number, digit = divmod(number, base)
+        inverse += digit * unit
+    return inverse
+
+
+def test_even_points_are_a_halton_sequence_from_the_low_ends():
+    points = evenly_spread(SPACE, 50)
+    assert points[0] == {"a": pytest.approx(1e-4, rel=1e-12), "b": 1, "c": False}
+    for number, point in enumerate(points):
+        a, b, c = (radical_inverse(number, base) for base in (2, 3, 5))
+        assert math.log10(point["a"]) == pytest.approx(6 * a - 4, abs=1e-12)
+        assert (point["b"], point["c"]) == (1 + round(8 * b), bool(round(c)))
+
+
+def test_the_bayesian_search_names_the_package_that_it_lacks(monkeypatch):
+    monkeypatch.setitem(sys.modules, "skopt", None)
+    with pytest.raises(InputError, match="scikit-optimize") as caught:
+        search(bowl, SPACE, 3, seed=0, how="bayes")
+    assert "\n" not in str(caught.value)
 
 
 def test_the_best_run_has_a_finite_score_and_is_the_first_of_equal_ones():
