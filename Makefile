@@ -20,7 +20,7 @@ INSTALLED := $(VENV)/.installed
 PEERS ?= .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup repro known-suite test test-all test-paper test-gpu test-peers test-slurm test-ray fuzz docs lint types clean
+.PHONY: help setup repro known-suite test test-all test-paper test-gpu test-peers test-slurm test-ray test-lowest test-newest fuzz docs lint types clean
 
 help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
@@ -33,6 +33,7 @@ help:
 	@echo "make test-peers   compare our numbers with those of other packages, installed in $(PEERS)"
 	@echo "make test-slurm   test a sweep with lost jobs on a Slurm cluster of one node (root, Debian)"
 	@echo "make test-ray     test a sweep with a failed job on Ray, in an environment of its own"
+	@echo "make test-lowest, make test-newest   test the lowest and the newest versions that pyproject.toml allows"
 	@echo "make fuzz    try damaged files for FUZZ_SECONDS seconds (default: 600)"
 	@echo "make docs    build the pages and the API reference as a site in site/, offline"
 	@echo "make setup   create $(VENV) from requirements.lock"
@@ -132,6 +133,17 @@ test-ray: setup
 	unshare --map-root-user --net sh -c 'ip link set lo up && \
 	  exec .venv-ray/bin/python -m pytest tests/clusters -k ray'
 
+# The ends of the ranges in pyproject.toml, each in an environment of its own. uv can resolve to the
+# lowest versions, pip cannot.
+test-lowest: RESOLUTION := lowest-direct
+test-newest: RESOLUTION := highest
+test-lowest test-newest:
+	$(PYTHON) -m venv --clear .venv-$@
+	.venv-$@/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv-$@/bin/uv pip install --quiet --python .venv-$@ --resolution $(RESOLUTION) \
+	  --editable . 'pytest>=9' 'hypothesis>=6.100'
+	.venv-$@/bin/python -m pytest -m "not slow" tests/metrics tests/calibrators tests/scripts/test_score.py
+
 # Every run has another seed. A finding is kept in tests/fuzz/corpus, and `make test` tries it from then on.
 fuzz: setup
 	$(RUN) python -m tests.fuzz --seconds $(FUZZ_SECONDS) --seed $$(date +%s)00000
@@ -141,7 +153,7 @@ docs: setup
 	$(RUN) python docs/build_site.py site
 
 # Downloads, such as data/imagenet, stay. So does an environment that make has not made.
-MADE := site .venv-ray .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+MADE := site .venv-ray .venv-test-lowest .venv-test-newest .mypy_cache .ruff_cache .pytest_cache .hypothesis \
   $(addprefix data/,logits fits scores dynamics locks log) \
   $(patsubst %/,%,$(dir $(wildcard $(addsuffix /.installed,$(VENV) $(PEERS)))))
 

@@ -126,10 +126,12 @@ class Conditioning:
 class ConditionedModule(nn.Module):
     """`Conditioning.predicted` for a calibrator's module."""
 
+    present: Tensor
+
     def __init__(self, known: Conditioning, module: nn.Module, dtype: torch.dtype) -> None:
         super().__init__()
         self.known, self.module, self.dtype = known, module, dtype
-        self.present = nn.Buffer(known.present)
+        self.register_buffer("present", known.present)
 
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""

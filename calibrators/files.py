@@ -65,9 +65,24 @@ def write_archive(
             raise InputError(f"{name}: a {kind_of} cannot be stored in JSON") from error
     head: dict[str, Any] = {KIND: kind, FORMAT: LATEST, PARAMETERS: json.dumps(plain)}
     content = head | dict(sorted(fitted.items()))
+    arrays = plain_arrays(content)
     with atomic_path(path) as temporary, temporary.open("xb") as stream:
-        np.savez_compressed(stream, allow_pickle=False, **content)
+        np.savez_compressed(stream, **arrays)
     return Path(path)
+
+
+def plain_arrays(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `content` as arrays that `numpy.savez` writes without pickle; `InputError` otherwise.
+
+    Before version 2.2, NumPy stores the argument `allow_pickle` as an array of that name.
+    """
+    import numpy as np
+
+    arrays = {name: np.asarray(value) for name, value in content.items()}
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise InputError(f"{name}: holds Python objects; store it as arrays of numbers")
+    return arrays
 
 
 def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dict[str, Any]]:
@@ -85,6 +100,7 @@ def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dic
         raise InputError(f"{path}: no such file; fit and save the calibrator first") from error
     if missing := sorted(REQUIRED - content.keys()):
         raise InputError(f"{path}: not a saved calibrator, it lacks {', '.join(missing)}; {fix}")
+    content.pop("allow_pickle", None)  # see `plain_arrays`
     version = content.pop(FORMAT)
     if version.shape or version.dtype.kind not in "iu":
         raise InputError(f"{path}: damaged format number; {fix}")

@@ -94,6 +94,9 @@ class IsotonicModule(nn.Module):
     A row takes C · K comparisons, because ONNX has no binary search.
     """
 
+    thresholds: Tensor
+    values: Tensor
+
     def __init__(self, fitted: IsotonicCalibration, dtype: torch.dtype) -> None:
         super().__init__()
         sizes = np.diff(fitted.offsets_).tolist()
@@ -104,13 +107,13 @@ class IsotonicModule(nn.Module):
             x[c, :size] = torch.tensor(fitted.thresholds_[points], dtype=dtype)
             level[c, :size] = torch.tensor(fitted.values_[points], dtype=dtype)
             level[c, size:] = level[c, size - 1]
-        self.thresholds, self.values = nn.Buffer(x), nn.Buffer(level)
+        self.register_buffer("thresholds", x)
+        self.register_buffer("values", level)
         self.normalize, self.tie_break = bool(fitted.normalize), float(fitted.tie_break)
 
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""
-        x: Tensor = self.thresholds
-        level: Tensor = self.values
+        x, level = self.thresholds, self.values
         p = torch.softmax(logits.to(x.dtype), dim=1)
         passed = (p[:, :, None] >= x[None]).sum(dim=2)
         left = (passed - 1).clamp(min=0) + torch.arange(x.shape[0], device=x.device) * x.shape[1]

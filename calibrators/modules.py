@@ -29,10 +29,13 @@ class Applied(nn.Module):
 class AffineSoftmax(nn.Module):
     """softmax(w ⊙ x + b), or softmax(W x + b), for a number or vector w, or a matrix W [C, C]."""
 
+    scale: Tensor
+    shift: Tensor
+
     def __init__(self, scale: ArrayLike, shift: ArrayLike, dtype: torch.dtype) -> None:
         super().__init__()
-        self.scale = nn.Buffer(torch.tensor(scale, dtype=dtype))
-        self.shift = nn.Buffer(torch.tensor(shift, dtype=dtype))
+        self.register_buffer("scale", torch.tensor(scale, dtype=dtype))
+        self.register_buffer("shift", torch.tensor(shift, dtype=dtype))
 
     def forward(self, inputs: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""

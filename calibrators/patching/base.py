@@ -152,6 +152,9 @@ class PatchedModule(nn.Module):
     belongs to a utility of the user, which is code and not an array.
     """
 
+    payoffs: Tensor
+    numbers: Tensor
+
     def __init__(
         self, start: nn.Module, patches: Sequence[Patch], projected: bool, dtype: torch.dtype
     ) -> None:
@@ -165,8 +168,8 @@ class PatchedModule(nn.Module):
         self.by_rank = [utility.by_rank for utility in utilities]
         table = [utility.payoff for utility in utilities] or [torch.empty(0)]
         numbers = [(patch.low, patch.high, patch.shift) for patch in patches]
-        self.payoffs = nn.Buffer(torch.stack(table).to(dtype))
-        self.numbers = nn.Buffer(torch.tensor(numbers, dtype=torch.float64).to(dtype))
+        self.register_buffer("payoffs", torch.stack(table).to(dtype))
+        self.register_buffer("numbers", torch.tensor(numbers, dtype=torch.float64).to(dtype))
 
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""

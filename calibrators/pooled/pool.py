@@ -71,10 +71,12 @@ class PooledScaling(Calibrator):
 class PooledModule(nn.Module):
     """Logits [n, C] to the pool's probabilities [n, C], for `torch.export` and ONNX."""
 
+    map: Tensor
+
     def __init__(self, fitted: PooledScaling, dtype: torch.dtype) -> None:
         super().__init__()
         self.beta, self.share = fitted.inverse_temperature_, fitted.uniform_share_
-        self.map = nn.Buffer(torch.tensor(fitted.map_, dtype=dtype))
+        self.register_buffer("map", torch.tensor(fitted.map_, dtype=dtype))
 
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utility_calibration.calibrators.files import atomic_path
+from utility_calibration.calibrators.files import atomic_path, plain_arrays
 from utility_calibration.metrics.errors import InputError
 
 _plain = methodcaller("tolist")  # a NumPy scalar or array as JSON holds it
@@ -49,7 +49,7 @@ def write_npz(path: Path | str, **arrays: ArrayLike) -> None:
 def save_npz(path: Path | str, arrays: Mapping[str, ArrayLike]) -> None:
     """Write `arrays` to `path` directly, not atomically: for a file that nobody reads yet."""
     with Path(path).open("wb") as file:
-        np.savez(file, allow_pickle=False, **{name: np.asarray(a) for name, a in arrays.items()})
+        np.savez(file, **plain_arrays(arrays))
 
 
 def read_json(path: Path | str) -> Any:

@@ -63,6 +63,21 @@ def test_a_file_of_0_3_0_is_read(make, made_up, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(logits), fitted.predict_proba(logits))
 
 
+def test_no_option_of_numpy_becomes_an_array_and_files_that_have_one_are_read(saved, made_up):
+    """NumPy before 2.2 stores `allow_pickle=False` as an array."""
+    assert "allow_pickle" not in np.load(saved).files
+    changed(saved, allow_pickle=False)
+    assert Calibrator.load(saved).classes_.size == made_up()[0].shape[1]
+
+
+def test_a_fitted_value_of_python_objects_is_named_and_nothing_is_written(made_up, tmp_path):
+    fitted = TemperatureScaling().fit(*made_up())
+    fitted.notes_ = {"by": "me"}
+    with pytest.raises(InputError, match="notes_"):
+        fitted.save(tmp_path / "mine.npz")
+    assert not list(tmp_path.iterdir())
+
+
 def changed(path, **arrays):
     """Write the file at `path` anew with other arrays; None leaves one out."""
     with np.load(path) as archive:
