@@ -7,6 +7,7 @@ they lie, reading still takes no more memory than an array of the largest allowe
 from __future__ import annotations
 
 import math
+import sys
 import zipfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext
@@ -73,6 +74,8 @@ def read_arrays(
                 )
             with archive.open(member) as stream:  # its end is read, so its checksum is compared
                 arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
+            if stored.dtype.kind == "U" and bool((_codes(arrays[name]) > sys.maxunicode).any()):
+                raise _Refused(f"array `{name}` holds damaged text; save it again")
         return arrays
 
 
@@ -126,7 +129,17 @@ def _members(
     """Return the .npy files of the archive by the names of their arrays; only those in `only`."""
     members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
     named = {member.filename.removesuffix(".npy"): member for member in members}
+    if len(named) < len(members):  # programs differ in which of the two they read
+        names = [member.filename.removesuffix(".npy") for member in members]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _Refused(f"two arrays are called `{twice}`; keep one of them")
     return {name: m for name, m in named.items() if only is None or name in only}
+
+
+def _codes(text: NDArray[np.str_]) -> NDArray[np.uint32]:
+    """Return the numbers of the letters of an array of text; NumPy cannot show impossible ones."""
+    codes = np.ascontiguousarray(text).reshape(-1).view(np.uint32)
+    return codes if text.dtype.isnative else codes.byteswap()
 
 
 def _map(
@@ -157,6 +170,8 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Stored:
             f"array `{name}` holds Python objects (dtype object); save it as numbers, "
             f"for instance numpy.array({name}.tolist())"
         )
+    if not dtype.itemsize:  # its size would fit any shape
+        raise _Refused(f"array `{name}` holds only empty text; leave it out")
     size, held = math.prod(shape) * dtype.itemsize, member.file_size - start
     if size != held:
         raise _Refused(

@@ -58,6 +58,7 @@ from utility_calibration.pipeline.own.folder import (
     give_back,
     names_of,
     names_of_options,
+    only_run,
     take,
 )
 from utility_calibration.pipeline.own.options import Options, parsed
@@ -65,6 +66,7 @@ from utility_calibration.pipeline.own.read import check_is_file, check_is_given
 from utility_calibration.pipeline.own.results import write_results
 from utility_calibration.pipeline.own.size import affordable_draws, check_fits
 from utility_calibration.pipeline.own.utilities import own_utilities, takes
+from utility_calibration.pipeline.reporting.write import print_sections
 from utility_calibration.pipeline.scoring.choice import REPAIRS
 from utility_calibration.pipeline.scoring.files import score_files
 from utility_calibration.pipeline.scoring.points import absent_in_calibration, find_logits
@@ -128,14 +130,21 @@ def units_for(options: Options) -> list[Unit]:
 
 def score(options: Options) -> None:
     """Run the stages on the file and write what the module's docstring lists."""
-    began = time.monotonic()
     is_new = not options.output.exists()
-    try:
-        options, points = prepared(options)
-    except Exception:
-        if is_new:  # it has the log and the locks of a run that made nothing
-            give_back(options.output)
-        raise
+    names = names_of(started(options).benchmark.name)
+    with only_run(options.output, names, options.wait):
+        try:
+            options, points = prepared(options)
+        except Exception:
+            if is_new:  # it has the log and the locks of a run that made nothing
+                give_back(options.output)
+            raise
+        _score(options, points)
+
+
+def _score(options: Options, points: int) -> None:
+    """Make and write all results, and then print them: a closed terminal loses none of them."""
+    began = time.monotonic()
     units = units_for(options)
     # These scores may be of other options. Numbers that are up to date come again from out/data.
     files = score_files(settings_of(options))
@@ -143,19 +152,41 @@ def score(options: Options) -> None:
         path.unlink(missing_ok=True)
     run_fit(units)
     run_evaluate(units)
-    write_results(settings_of(options), units, options.output, not options.quick, options.wide)
+    section = write_results(settings_of(options), units, options.output, not options.quick)
+    saved = _saved(options)
+    print_sections([section], options.wide)
     say(
         f"methods: {len(options.methods)}, splits: {len(units) // len(options.methods)}, points: "
         f"{points:,}; {time.monotonic() - began:.0f} s"
     )
     say(f"wrote {options.output / 'report.html'}, the page, and the files beside it")
+    if saved:
+        say(saved)
+
+
+def _saved(options: Options) -> str:
+    """Save a calibrator, if asked to; a line that says what it was fitted on."""
+    if options.save is None:
+        return ""
+    on_all = not options.given_splits if options.save_on is None else options.save_on == "all"
+    calibrator = fit_to_keep(settings_of(options, str(options.method)), on_all)
+    fitted = "all points" if on_all else "the calibration points"
+    fitted += "" if options.method in options.methods else " and not scored here"
+    saved = calibrator.save(str(options.save))
+    return f"wrote {saved}: {options.method} fitted on {fitted}; see utility-calibration apply"
+
+
+def started(options: Options) -> Settings:
+    """The settings, after what can be checked before anything is written; errors as `prepared`."""
+    settings = settings_of(options)
+    units_for(options)
+    for path in filter(None, (options.file, options.test)):
+        check_is_given(path)
+    if options.similarity is not None:
+        check_is_file(options.similarity, "a similarity")
     if options.save is not None:
-        on_all = not options.given_splits if options.save_on is None else options.save_on == "all"
-        calibrator = fit_to_keep(settings_of(options, str(options.method)), on_all)
-        fitted = "all points" if on_all else "the calibration points"
-        fitted += "" if options.method in options.methods else " and not scored here"
-        saved = calibrator.save(str(options.save))
-        say(f"wrote {saved}: {options.method} fitted on {fitted}; see utility-calibration apply")
+        check_replaceable(options.save, "--save")
+    return settings
 
 
 def prepared(options: Options) -> tuple[Options, int]:
@@ -165,14 +196,6 @@ def prepared(options: Options) -> tuple[Options, int]:
         InputError, UsageError, UnitsFailed: what cannot be used, in one line.
     """
     settings = settings_of(options)
-    units_for(options)  # reports a mistake in any of them before anything is written
-    for path in filter(None, (options.file, options.test)):
-        check_is_given(path)
-    if options.similarity is not None:
-        check_is_file(options.similarity, "a similarity")
-    if options.save is not None:
-        check_replaceable(options.save, "--save")
-    take(options.output, names_of(settings.benchmark.name))
     general = any(getattr(options, kind) for kind in ("similarity", "losses", "gain", "utility"))
     check_fits(options.file, {name: settings_of(options, name) for name in options.used}, general)
     try:

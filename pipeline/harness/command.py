@@ -7,8 +7,9 @@ import os
 import re
 import signal
 import sys
+import unicodedata
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import NoReturn
 
@@ -91,6 +92,7 @@ def user_errors_in_one_line() -> Iterator[None]:
             warnings.showwarning = lambda message, *_, **__: print(
                 f"warning: {' '.join(str(message).split())}", file=sys.stderr
             )
+            _check_text(sys.argv[1:])
             yield
     except KeyboardInterrupt:
         _end("interrupted", 130)
@@ -101,6 +103,14 @@ def user_errors_in_one_line() -> Iterator[None]:
         sys.exit(2 if _is_about_configuration(error) else 1)
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _check_text(arguments: Sequence[str]) -> None:
+    """Refuse what no report can show: Unicode's control characters, bytes that are no UTF-8."""
+    for text in arguments:
+        if not text or any(unicodedata.category(letter) in ("Cc", "Cs") for letter in text):
+            what = "holds control characters, or bytes that are no UTF-8" if text else "is empty"
+            raise UsageError(f"the argument {text!a} {what}; give another, or rename the file")
 
 
 def _end(how: str, code: int) -> NoReturn:

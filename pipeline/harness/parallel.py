@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import re
 import socket
 import time
@@ -186,7 +187,10 @@ def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome
     log = data / "log" / f"runs-{socket.gethostname()}.jsonl"
     with suppress(OSError):  # a full disk loses the line and nothing else
         log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("a", encoding="utf-8") as file:
+        # A link would be followed to a file that is not ours.
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        descriptor = os.open(log, flags, 0o666)
+        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
             file.write(json.dumps(notes) + "\n")
     return Outcome(task, "failed" if error else "made", error, details, messages)
 

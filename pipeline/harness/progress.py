@@ -1,5 +1,7 @@
 """The output of a stage at work: a bar on a terminal, else a line every few seconds."""
 
+import os
+import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,7 +10,20 @@ from typing import Self
 from rich import progress
 from rich.console import Console
 
-console = Console(soft_wrap=True)
+NARROWEST = 20  # letters; COLUMNS=0 in the environment would leave no place for any
+
+
+class OpenConsole(Console):
+    """A console that goes on without a reader, such as a closed pager: the run is not lost."""
+
+    def on_broken_pipe(self) -> None:
+        """Write to nowhere from now on."""
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+console = OpenConsole(soft_wrap=True)
+if console.width < NARROWEST:
+    console.width = 80
 SECONDS_BETWEEN_LINES = 15.0  # at least, without a terminal (a log file, a cluster job)
 
 
@@ -19,12 +34,12 @@ class Bar:
         self.title, self.total, self.done = title, total, 0
         self.last_line = time.monotonic()
         self.live = progress.Progress(
-            progress.TextColumn("[bold]{task.fields[title]}"),
+            progress.TextColumn("{task.fields[title]}", style="bold", markup=False),
             progress.BarColumn(),
             progress.MofNCompleteColumn(),
             progress.TimeElapsedColumn(),
             progress.TimeRemainingColumn(),
-            progress.TextColumn("{task.description}"),
+            progress.TextColumn("{task.description}", markup=False),
             console=console,
             transient=True,
             disable=not console.is_terminal,

@@ -4,10 +4,13 @@ A list in the folder has the names that the program took when no file of the per
 A name is taken before the first file is written, so that a killed run can be continued.
 """
 
+import os
 import shutil
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
+from socket import gethostname
 
 from utility_calibration.calibrators.files import read_archive
 from utility_calibration.metrics.archive import array_names
@@ -15,6 +18,7 @@ from utility_calibration.metrics.validation import InputError
 
 from ..harness.artifacts import CorruptFile, read_json, write_json
 from ..harness.command import UsageError
+from ..harness.progress import say
 
 LIST = ".written_by_score.json"
 PICTURES = ("pdf", "svg", "png")
@@ -39,10 +43,44 @@ def names_of_options(figures: bool, priced: bool, grouped: bool) -> list[str]:
     return [*names, *(["groups.csv"] if grouped else [])]
 
 
+@contextmanager
+def only_run(folder: Path, names: Sequence[str], wait: bool) -> Iterator[None]:
+    """Take `names`, and keep every other run out of the folder until the block ends.
+
+    UsageError: a run is in the folder, which the message names, and this one does not `wait`.
+    """
+    from filelock import FileLock, Timeout
+
+    take(folder, names)
+    lock, holder = FileLock(folder / "data/locks/run.lock"), folder / "data/locks/run.json"
+    with suppress(Timeout):
+        lock.acquire(timeout=0)
+    if not lock.is_locked:
+        known = read_json(holder) if holder.is_file() else {}
+        who = f"process {known.get('process', '?')} on {known.get('host', '?')}"
+        told = f"--output {folder}: {who} writes there since {known.get('began', '?')}"
+        if not wait:
+            raise UsageError(f"{told}; name another folder, or wait for its end: --wait")
+        say(f"waiting: {told}")
+        lock.acquire()
+    try:
+        take(folder, names)  # a run that failed has removed its list
+        began = datetime.now().astimezone().isoformat(" ", "seconds")
+        write_json(holder, {"process": os.getpid(), "host": gethostname(), "began": began})
+        yield
+    finally:
+        lock.release()
+
+
 def take(folder: Path, names: Sequence[str]) -> None:
     """Put `names` on the folder's list first; UsageError: a file of such a name is not on it."""
     taken = taken_in(folder)
     new = [name for name in names if name not in taken]
+    for name in names:
+        for place in (folder / name, *(folder / name).parents):
+            if place.is_symlink() and place.is_dir() and folder in place.parents:
+                told = f"{place.relative_to(folder)} is a link to another folder"
+                raise UsageError(f"--output {folder}: {told}; remove it, or name another --output")
     found = sorted(path.relative_to(folder) for name in new for path in folder.glob(name))
     if found:
         more = f" and {len(found) - 3} more" if len(found) > 3 else ""

@@ -61,6 +61,9 @@ class Options:
     ignore: str | None = _option("names or patterns to leave out: id,pred_*", metavar="COLUMNS")
     similarity: Path | None = _option("similarity [C, C] for u_w2v: npz `matrix` or CSV", type=Path)
     output: Path = _option("folder (default: out)", default=Path("out"), type=Path)
+    wait: bool = _option(
+        "wait while another run writes into the folder", default=False, action="store_true"
+    )
     title: str | None = _option("heading of table and figure (default: the file's name)")
     methods: tuple[str, ...] = _option(
         f"files of conf/calibrator, or how they begin (default: {' '.join(METHODS)})",

@@ -11,10 +11,10 @@ from ..harness.settings import Settings
 from ..harness.units import Unit
 from ..reporting.figures import drawings_of
 from ..reporting.names import method_name
-from ..reporting.sections import provenance_of, section_of
+from ..reporting.sections import Section, provenance_of, section_of
 from ..reporting.style import draw_all
 from ..reporting.tables import TableSpec
-from ..reporting.write import print_sections, write_page, write_section
+from ..reporting.write import write_page, write_section
 from ..scoring.files import Scores, score_files
 from ..scoring.points import find_logits
 from .decisions import decisions_of, decisions_table, write_decisions
@@ -26,9 +26,9 @@ MADE = (
 
 
 def write_results(
-    settings: Settings, units: Sequence[Unit], folder: Path, figures: bool, wide: bool
-) -> None:
-    """Write all into `folder`, image files with `figures`; print tables, if `wide` all columns."""
+    settings: Settings, units: Sequence[Unit], folder: Path, figures: bool
+) -> Section:
+    """Write all into `folder`, image files with `figures`; return what is to be printed."""
     files = score_files(settings)
     scores = Scores.read(files)
     if scores is None:
@@ -55,7 +55,7 @@ def write_results(
     plain = numbers.astype(object).where(numbers.notna(), None).groupby("method", sort=False)
     tables = {str(m): rows.drop(columns="method").set_index("metric") for m, rows in plain}
     write_json(folder / "metrics.json", {m: rows.to_dict("index") for m, rows in tables.items()})
-    print_sections([section], wide)
+    return section
 
 
 def _remarks(settings: Settings, units: Sequence[Unit]) -> Iterator[str]:

@@ -11,10 +11,12 @@ from textwrap import wrap
 import pandas as pd
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from ..harness.artifacts import write_json, write_text
-from ..harness.progress import console
+from ..harness.progress import OpenConsole, console
 from ..scoring.choice import is_use
 from ..scoring.files import csv_text
 from .formats import cell_text, latex, markdown
@@ -85,7 +87,7 @@ def print_tables(tables: Iterable[ResultTable], console: Console, wide: bool = F
     """Print the columns that fit, or all if `wide`, then the notes in short, equal ones once."""
     is_terminal, shown_on = console.is_terminal, console
     if wide:
-        shown_on = Console(file=console.file, width=UNLIMITED, force_terminal=is_terminal)
+        shown_on = OpenConsole(file=console.file, width=UNLIMITED, force_terminal=is_terminal)
     notes: dict[str, None] = {}
     for table in tables:
         order = [column.metric.key for column in table.columns]
@@ -113,12 +115,13 @@ def print_tables(tables: Iterable[ResultTable], console: Console, wide: bool = F
 
 def _rich_table(table: ResultTable, is_terminal: bool) -> Table:
     """The table for rich: best cells bold, with a star where no bold is shown (a log, a pipe)."""
-    shown = Table(title=table.spec.title, box=box.SIMPLE_HEAD, pad_edge=False)
+    title = Text(table.spec.title)  # a person's text is no markup
+    shown = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
     shown.title_justify, shown.title_style = "left", "bold"
     best = f"[bold green]{'' if is_terminal else '*'}{{}}[/]"
     shown.add_column("Method", no_wrap=True)
     for column in table.columns:
-        heading = f"{column.metric.text}\n{column.metric.scale}"
+        heading = escape(f"{column.metric.text}\n{column.metric.scale}")
         shown.add_column(heading, justify="right", overflow="fold")
     for method, cells in table.rows:
         shown.add_row(method_name(method), *(cell_text(cell, best=best) for cell in cells))
@@ -137,7 +140,7 @@ def _print_verdict(verdict: Verdict, title: str) -> None:
         grid.add_column("Method", no_wrap=True)
         for use in verdict.uses:
             longest = max(map(len, use.label.split()))
-            grid.add_column(use.label, justify="center", min_width=longest, overflow="fold")
+            grid.add_column(escape(use.label), justify="center", min_width=longest, overflow="fold")
         for method, *signs in verdict.grid:
             grid.add_row(method, *signs)
         console.print(grid, soft_wrap=False)

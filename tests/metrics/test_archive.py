@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -99,3 +101,36 @@ def test_a_damaged_array_is_neither_read_nor_mapped(tmp_path, mapped):
     for damaged in (whole[:-2000], changed):
         path.write_bytes(damaged)
         assert "truncated or damaged" in refused(path, mapped=mapped)
+
+
+def test_two_members_of_one_name_are_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        for values in (np.zeros(2), np.ones(2)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # zipfile warns of the second name
+                archive.writestr("a.npy", npy_of(values))
+    assert "`a`" in refused(tmp_path / "x.npz")
+    with pytest.raises(InputError, match="`a`"):
+        array_names(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("kind", ["<U0", "|S0"])
+def test_empty_text_whose_size_fits_any_shape_is_refused(tmp_path, kind):
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        content = npy_of(np.zeros(999999, np.int8))[:128]
+        archive.writestr("a.npy", content.replace(b"|i1", kind.encode()))
+    assert "`a`" in refused(tmp_path / "x.npz")
+
+
+def test_letters_that_do_not_exist_are_refused(tmp_path):
+    content = npy_of(np.array(["abc", "b"])).replace("c".encode("utf-32-le"), b"\xff\xff\xff\x7f")
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr("a.npy", content)
+    assert "damaged text" in refused(tmp_path / "x.npz")
+
+
+def npy_of(values) -> bytes:
+    """The bytes of an npy file."""
+    buffer = io.BytesIO()
+    np.save(buffer, values)
+    return buffer.getvalue()

@@ -1,5 +1,9 @@
 """utility-calibration score on files of a person's own."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -215,3 +219,32 @@ def test_a_class_without_a_calibration_point_is_told(tmp_path, arrays, capsys):
     score.prepared(score.parse([*files, "--output", str(tmp_path / "out")]))
     told = " ".join(capsys.readouterr().out.split())
     assert "class 2 has no calibration point in 1 of 1 splits" in told
+
+
+def test_what_is_computed_is_stored_before_it_is_printed_and_whatever_the_terminal(tmp_path):
+    path, out = write_example(tmp_path / "x.npz"), tmp_path / "out"
+    command = [
+        *(sys.executable, "-m", "utility_calibration", "score", str(path), "--output", str(out)),
+        *("--quick", "--jobs", "1", "--methods", "uncalibrated", "--splits", "1"),
+        *("--title", "cost [/day]", "--save", str(tmp_path / "saved.npz")),
+    ]
+    environment = {**os.environ, "COLUMNS": "0"}
+    shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "cost [/day]" in shown.stdout
+    (tmp_path / "saved.npz").unlink()
+    reader, writer = os.pipe()
+    os.close(reader)  # as a pager that was left
+    closed = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+    assert (closed.returncode, closed.stderr) == (0, b"")
+    assert (tmp_path / "saved.npz").is_file()
+
+
+@pytest.mark.parametrize("text", ["", "a\nb", "caf\udce9.npz", "\x1b[31m"])
+def test_an_argument_that_no_report_can_show_is_one_line(tmp_path, monkeypatch, capsys, text):
+    monkeypatch.setattr(sys, "argv", ["score", "x.npz", "--output", text])
+    with pytest.raises(SystemExit) as ended:
+        score.main()
+    error = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert error.count("\n") == 1 and error.isascii()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from threading import Event, Thread
+
 import numpy as np
 import pytest
 
@@ -10,12 +13,14 @@ from tests.scripts.conftest import quick
 from utility_calibration.metrics import InputError
 from utility_calibration.pipeline.harness.artifacts import write_json
 from utility_calibration.pipeline.harness.command import UsageError
+from utility_calibration.pipeline.own import folder
 from utility_calibration.pipeline.own.folder import (
     ALWAYS,
     LIST,
     check_replaceable,
     give_back,
     names_of,
+    only_run,
     take,
 )
 
@@ -83,3 +88,41 @@ def test_an_output_that_cannot_be_a_folder_is_told_with_the_option(tmp_path):
     with pytest.raises(UsageError, match=r"--output .*mine.*: cannot be written to .*another"):
         take(tmp_path / "mine", ["table.csv"])
     assert (tmp_path / "mine").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["data", "scores", "data/fits"])
+def test_a_link_in_the_place_of_a_folder_is_refused(tmp_path, name):
+    (tmp_path / "mine").mkdir()
+    link = tmp_path / "out" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "mine")
+    with pytest.raises(UsageError, match=name):
+        quick(write_example(tmp_path / "x.npz"), tmp_path / "out", *ONE)
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
+def test_a_second_run_in_the_folder_says_who_is_there_and_changes_nothing(tmp_path):
+    path, out = write_example(tmp_path / "x.npz"), tmp_path / "out"
+    with only_run(out, names_of("x"), wait=False):
+        held = {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
+        with pytest.raises(UsageError, match=rf"process {os.getpid()} .*--wait"):
+            quick(path, out, *ONE)
+        assert held == {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
+    assert quick(path, out, *ONE)
+
+
+def test_a_run_that_waits_begins_when_the_other_one_ends(tmp_path, monkeypatch):
+    order, waits = [], Event()
+    monkeypatch.setattr(folder, "say", lambda text: waits.set())
+
+    def second():
+        with only_run(tmp_path, ["table.csv"], wait=True):
+            order.append("second")
+
+    thread = Thread(target=second)
+    with only_run(tmp_path, ["table.csv"], wait=False):
+        thread.start()
+        assert waits.wait(60)
+        order.append("first")
+    thread.join(60)
+    assert order == ["first", "second"]
