@@ -1,7 +1,7 @@
 """What every calibrator shares: input checks, scikit-learn's conventions, and files.
 
 A calibrator is a scikit-learn classifier whose features are a model's logits [n, C], one column
-per class, and whose labels are the class numbers 0 … C-1, or names (`calibrators/class_order.py`).
+per class, and whose labels are the class numbers 0 … C-1, or names (`metrics/class_order.py`).
 """
 
 from abc import ABC, abstractmethod
@@ -19,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from utility_calibration import calibrators
+from utility_calibration.metrics.class_order import classes_of, codes_of
 from utility_calibration.metrics.validation import InputError, check_weights, like
 
-from .class_order import classes_of, codes_of, frame_names
 from .conditioning import ConditionedModule, Conditioning, condition, warn_of_absent
 from .files import read_archive, write_archive
 from .inputs import Inputs, check_choices, logits_of, warn_of_lookalike
@@ -66,14 +66,15 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
     inputs: Inputs = field(default="logits", kw_only=True)
     """What X is."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None) -> Self:
         """Fit on the logits X [n, C], C >= 2, and the labels y [n] in 0 … C-1, on X's device.
 
         For two classes X may also be [n] or [n, 1], the log-odds of class 1. NumPy arrays, torch
-        tensors and data frames are accepted. Labels may be names, if it is clear which column each
-        name belongs to. `fit` warns about classes without a point, and if the values look like
-        probabilities, percentages or votes. A point of `sample_weight` [n] 2 counts like two
-        points, one of weight 0 is left out. Methods with `takes_weights` accept them.
+        tensors and data frames are accepted. Labels may be names if `classes` [C] has the columns'
+        names in their order, or the columns of a data frame bear them. `fit` warns about classes
+        without a point, and if the values look like probabilities, percentages or votes. A point of
+        `sample_weight` [n] 2 counts like two points, one of weight 0 is left out. Methods with
+        `takes_weights` accept them.
 
         Raises:
             InputError: NaN or +inf among the logits, labels out of range, lengths that differ, or
@@ -83,8 +84,8 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
         z = logits_of(X, self.inputs)
         if self.inputs == "logits":
             warn_of_lookalike(z)
-        classes = classes_of(y, z.shape[1], frame_names(X))
-        data = [z, codes_of(y, z.shape[0], classes).to(z.device).contiguous()]
+        known = classes_of(y, X, z.shape[1], classes)
+        data = [z, codes_of(y, z.shape[0], known).to(z.device).contiguous()]
         self.tuning_log_: list[dict[str, Any]] = []
         if sample_weight is not None:
             if not self.takes_weights:
@@ -96,8 +97,8 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
             data = [part[data[2] > 0] for part in data]
         with torch.no_grad():
             self._learn(*data)
-        warn_of_absent(data[1], classes, self.is_learned)
-        self.classes_ = classes
+        warn_of_absent(data[1], known, self.is_learned)
+        self.classes_ = known
         self.n_features_in_ = int(z.shape[1])
         self.__dict__.pop("feature_names_in_", None)
         if (names := _column_names(X)) is not None:
@@ -122,11 +123,11 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
     def predict(self, X: Any) -> Any:
         """Return the most probable class of each row, [n]; the first of equal ones.
 
-        The classes are int64 of the kind of X, or a NumPy array of names if `fit` was given names.
+        The classes are of the kind of X, or a NumPy array of names if `fit` was given names.
         """
         best = self._probabilities(X).argmax(dim=1)
-        has_names = self.classes_.dtype.kind == "U"
-        return self.classes_[best.cpu().numpy()] if has_names else like(best, X)
+        chosen = self.classes_[best.cpu().numpy()]
+        return chosen if chosen.dtype.kind == "U" else like(torch.from_numpy(chosen), X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict(X)`, weighted by `sample_weight` [n] if given."""

@@ -95,16 +95,17 @@ class Conditioning:
         return finite if is_all else finite[:, self.present].contiguous()
 
     def predicted(
-        self, logits: Tensor, calibrator: Callable[[Tensor], Tensor], *, is_module: bool = False
+        self, logits: Tensor, calibrator: Callable[[Tensor], Tensor], present: Tensor | None = None
     ) -> Tensor:
         """Return the calibrator's probabilities of all classes [n, C].
 
         An absent class has the probability of temperature scaling, and the others share the rest as
-        the calibrator says. If only one class is present, nothing was learned. `is_module` keeps to
-        operations that exporters accept; otherwise the result is float64.
+        the calibrator says. If only one class is present, nothing was learned. A module gives its
+        own `present`, and gets operations that exporters accept; else the result is float64.
         """
+        is_module = present is not None
         z, marked = self._filled(logits) if is_module else self.filled(logits)
-        present = self.present
+        present = self.present if present is None else present
         if len(present) == z.shape[1]:
             p = calibrator(z)
         else:
@@ -135,8 +136,7 @@ class ConditionedModule(nn.Module):
 
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""
-        here = replace(self.known, present=self.present)
-        return here.predicted(logits.to(self.dtype), self.module, is_module=True)
+        return self.known.predicted(logits.to(self.dtype), self.module, self.present)
 
 
 def _largest_zero(logits: Tensor) -> float:

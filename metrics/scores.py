@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .class_order import class_codes
 from .forecast import Forecast, Outcomes
-from .validation import check_labels, check_probabilities, check_weights, class_numbers
+from .validation import check_probabilities, check_weights
 
 LIKELIHOOD_FLOOR = 1e-12
 """The NLL raises smaller probabilities to this. Isotonic regression gives exact zeros, which would
@@ -49,8 +50,7 @@ def checked(
 ) -> tuple[Forecast, Outcomes]:
     """Return forecast and outcomes of a user's arrays; `InputError` if these are wrong."""
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
-    columns = getattr(probabilities, "columns", None)
-    y = check_labels(class_numbers(labels, classes, p.shape[1], columns=columns), *p.shape)
+    y = class_codes(labels, probabilities, p.shape, classes)
     weights = None if sample_weight is None else check_weights(sample_weight, len(y)).to(p.device)
     forecast = Forecast(p)
     return forecast, forecast.outcomes(y.to(p.device), weights)
@@ -65,7 +65,8 @@ def accuracy(
         probabilities: [n, C], rows that sum to one, NumPy or torch.
         labels: [n] class numbers in [0, C).
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
-        classes: [C], names of the columns in their order, if labels are names.
+        classes: [C], names of the columns in their order, if labels are names and the columns
+            of a data frame do not say so.
     """
     _, outcomes = checked(probabilities, labels, sample_weight, classes)
     return float(accuracies(outcomes)[0])

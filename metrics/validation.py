@@ -259,36 +259,3 @@ def check_probabilities(
         matrix = matrix.clamp(0, 1)
         matrix = matrix / matrix.sum(dim=1, keepdim=True)
     return matrix
-
-
-def class_numbers(
-    labels: Any, names: Any, classes: int, name: str = "labels", columns: Any = None
-) -> Any:
-    """Return the place of each of `labels` [n] among `names` [C], those of the columns in order.
-
-    Without `names` (None) the labels are returned as they are. `columns` are the names of a data
-    frame's columns; the same names in another order are refused.
-    """
-    wanted = range(classes) if names is None else np.asarray(names).ravel().tolist()
-    known = [str(entry) for entry in wanted]
-    held = [] if columns is None else [str(entry) for entry in columns]
-    if held != known and sorted(held) == sorted(known):
-        fix = f"pass frame[range({classes})]" if names is None else "pass frame[list(classes)]"
-        raise InputError(
-            f"columns: {held[0]} comes first, but {known[0]} is the first class; {fix}"
-        )
-    if names is None:
-        return labels
-    if len(known) != classes or len(set(known)) < classes:
-        raise InputError(f"classes: {len(set(known))} names for {classes} columns; name each once")
-    check_nothing_is_masked(labels, name)
-    given = np.asarray(labels.cpu() if isinstance(labels, Tensor) else labels)
-    distinct, places = np.unique(given.astype(np.str_), return_inverse=True)
-    order = np.array([known.index(e) if e in known else -1 for e in distinct.tolist()], np.int64)
-    if (order < 0).any():
-        place = int((order < 0).argmax())
-        row = int((places == place).argmax())
-        raise InputError(
-            f"{name}: {str(distinct[place])!r} in row {row} is none of `classes`; correct it"
-        )
-    return order[places].reshape(given.shape)

@@ -89,7 +89,15 @@ class LogitShiftPatching(Patching):
     _names: NDArray[np.str_] | None = field(default=None, init=False)
     """The groups of the points at hand, while `fit` or `predict_proba` runs."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        *,
+        classes: Any = None,
+    ) -> Self:
         """Fit as every calibrator; `groups` [n] are names of groups that get their own patches.
 
         `calibrators/patching/groups.py` explains them. `InputError` if a point has no name, or
@@ -101,7 +109,7 @@ class LogitShiftPatching(Patching):
             raise InputError("groups: patches are for standard=True; leave out standard=False")
         self._names = None if groups is None else checked_groups(groups, len(y))
         try:
-            fitted = super().fit(X, y, sample_weight)
+            fitted = super().fit(X, y, sample_weight, classes=classes)
             self.groups_ = np.unique(np.empty(0, np.str_) if self._names is None else self._names)
             return fitted
         finally:

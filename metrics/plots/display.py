@@ -14,12 +14,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..class_order import class_codes, codes_of
 from ..decision_losses import net_benefit
 from ..diagram import diagram_of, utility_of
 from ..uc import WorstInterval, dkw_band, ecdf
 from ..utilities.base import UtilityClass
 from ..utilities.payoffs import TopClass
-from ..validation import InputError, check_labels, check_probabilities, class_numbers
+from ..validation import InputError, check_labels, check_probabilities
 from . import drawing
 from .drawing import Array
 
@@ -74,7 +75,7 @@ class UtilityDisplay:
             name: name in the legend; the name of the estimator's class if not given.
             **options: arguments of `from_predictions`.
         """
-        labels = class_numbers(y, estimator.classes_, len(estimator.classes_), name="y")
+        labels = codes_of(y, len(y), np.asarray(estimator.classes_), name="y")
         name = type(estimator).__name__ if name is None else name
         return cls.from_predictions(labels, estimator.predict_proba(X), name=name, **options)
 
@@ -120,8 +121,7 @@ class UtilityDisplay:
             raise InputError("y_true: a matrix, and y_prob a vector; labels come first here")
         if "sample_weight" in line:
             raise InputError("sample_weight: a figure has no weights; `scorecard` takes them")
-        if classes is not None:
-            y_true = class_numbers(y_true, classes, np.shape(y_prob)[-1], name="y_true")
+        y_true = class_codes(y_true, y_prob, check_probabilities(y_prob).shape, classes, "y_true")
         chosen, worst = utility_of(utility or TopClass()), None
         numbers: tuple[Array, ...]
         if kind == "ecdf":

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from utility_calibration.calibrators.class_order import (
+from utility_calibration.metrics.class_order import (
     TRUTH,
     as_number,
     bearers_of,

@@ -7,7 +7,7 @@ import torch
 
 from utility_calibration.calibrators import TemperatureScaling, UtilityPatching, VectorScaling
 from utility_calibration.calibrators.base import Calibrator
-from utility_calibration.metrics import InputError
+from utility_calibration.metrics import InputError, brier_score
 
 NAMES = np.array(["cat", "dog", "eel"])
 
@@ -19,16 +19,55 @@ def data():
     return random.normal(size=(200, 3)) + 1.5 * np.eye(3)[labels], labels
 
 
-def test_names_in_sorted_order_as_scikit_learn_has_them(data):
+@pytest.mark.parametrize("names", [NAMES, NAMES[[2, 0, 1]], np.array([7, 3, 5])])
+def test_classes_name_the_columns_in_any_order(data, names, tmp_path):
     logits, labels = data
-    named = VectorScaling().fit(logits, NAMES[labels])
+    named = VectorScaling().fit(logits, names[labels], classes=names)
     plain = VectorScaling().fit(logits, labels)
-    assert named.classes_.tolist() == NAMES.tolist()
+    assert named.classes_.tolist() == names.tolist()
     np.testing.assert_array_equal(named.predict_proba(logits), plain.predict_proba(logits))
-    np.testing.assert_array_equal(named.predict(logits), NAMES[plain.predict(logits)])
+    np.testing.assert_array_equal(named.predict(logits), names[plain.predict(logits)])
     np.testing.assert_array_equal(named.predict(torch.from_numpy(logits)), named.predict(logits))
-    assert named.score(logits, NAMES[labels].tolist()) == plain.score(logits, labels)
+    assert named.score(logits, names[labels].tolist()) == plain.score(logits, labels)
     assert plain.score(logits, labels) > 0.5
+    loaded = Calibrator.load(named.save(tmp_path / "named.npz"))
+    np.testing.assert_array_equal(loaded.predict(logits), named.predict(logits))
+
+
+def one_rule(labels, matrix, **classes):
+    """What the doors of metrics and calibrators say of labels that nothing places."""
+    errors = []
+    logits = matrix.map(np.log) if isinstance(matrix, pd.DataFrame) else np.log(matrix)
+    for door, values in ((TemperatureScaling().fit, logits), (brier_score, matrix)):
+        with pytest.raises(InputError) as caught:
+            door(values, labels, **classes)
+        errors.append(str(caught.value))
+    assert errors[0] == errors[1] and "\n" not in errors[0]
+    return errors[0]
+
+
+@pytest.mark.parametrize("kind", [np.array, list, pd.Series, pd.Categorical])
+def test_names_beside_columns_without_names_are_refused_by_fit_and_by_metrics(kind):
+    labels = np.arange(60) % 3
+    p = np.random.default_rng(0).dirichlet(np.ones(3), 60)
+    for names in (NAMES, np.array(["2", "10", "1"])):
+        text = kind(names[labels])
+        assert "classes=" in one_rule(text, p)
+        assert brier_score(p, text, classes=names) == brier_score(p, labels)
+    assert "'emu' in row 1" in one_rule(["cat", "emu"] * 30, p, classes=NAMES)
+    assert "2 names for 3" in one_rule(NAMES[labels], p, classes=["cat", "dog"])
+    assert "'0' in row 0" in one_rule(labels, p, classes=NAMES)
+
+
+def test_metrics_take_the_names_of_a_frames_columns_too_and_refuse_two_orders():
+    labels = np.arange(60) % 3
+    p = np.random.default_rng(0).dirichlet(np.ones(3), 60)
+    for columns in (NAMES, [f"p_{name}" for name in NAMES]):
+        frame = pd.DataFrame(p, columns=columns).iloc[:, [2, 0, 1]]
+        assert brier_score(frame, NAMES[labels]) == pytest.approx(brier_score(p, labels))
+        said = one_rule(NAMES[labels], frame, classes=NAMES)
+        assert "column 0 of the data frame is that of eel" in said
+    assert "order 0 to 2" in one_rule(labels, pd.DataFrame(p, columns=["p_2", "p_0", "p_1"]))
 
 
 def test_the_columns_of_a_data_frame_name_the_classes_in_any_order(data):
@@ -60,7 +99,7 @@ def test_columns_bear_their_classes_by_a_pattern_and_are_never_taken_in_another_
     table = pd.DataFrame(logits, columns=["p_cat", "p_dog", "p_eel"])
     turned = TemperatureScaling().fit(table[["p_eel", "p_cat", "p_dog"]], NAMES[labels])
     assert turned.classes_.tolist() == ["eel", "cat", "dog"]
-    with pytest.raises(InputError, match="give the logits as a data frame whose columns are named"):
+    with pytest.raises(InputError, match=r"beside 3 columns p_cat, p_dog, p_emu.* classes=\["):
         TemperatureScaling().fit(table.rename(columns={"p_eel": "p_emu"}), NAMES[labels])
     for names in (["p_2", "p_0", "p_1"], [2, 0, 1], ["p3", "p1", "p2"]):
         numbered = pd.DataFrame(logits[:, [2, 0, 1]], columns=names)
@@ -68,11 +107,9 @@ def test_columns_bear_their_classes_by_a_pattern_and_are_never_taken_in_another_
             TemperatureScaling().fit(numbered, labels)
 
 
-def test_numbers_as_text_are_refused_where_the_orders_of_text_and_of_numbers_differ():
+def test_numbers_as_text_are_names():
     labels = np.arange(120) % 12
     logits = 2.0 * np.eye(12)[labels]
-    with pytest.raises(InputError, match=r"in the order of text .* 10, .* or of numbers .* 2"):
-        TemperatureScaling().fit(logits, labels.astype(str))
     frame = pd.DataFrame(logits, columns=range(12)).add_prefix("")
     assert TemperatureScaling().fit(frame, labels.astype(str)).classes_[2] == "2"
 
@@ -80,8 +117,7 @@ def test_numbers_as_text_are_refused_where_the_orders_of_text_and_of_numbers_dif
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (["cat", "dog"] * 100, "2 names .* for 3 columns; give the logits as a data frame"),
-        (["cat", "dog", "eel"] * 66, "198 labels for 200 rows"),
+        (["cat", "dog"] * 100, r"2 names .* beside 3 columns without names; .* classes=\["),
         (np.arange(200) % 3 + 1, "values run from 1 to 3"),
         ([[0], [1, 2]] * 100, "labels: not an array of numbers"),
     ],

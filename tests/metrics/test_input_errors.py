@@ -51,7 +51,7 @@ LABELS = {
     "expected whole numbers, got 0.5 in row 1; give each row its class": [1, 0.5],
     "expected whole numbers, got nan in row 1": [0, NAN],
     "expected whole numbers, got inf in row 1": [0, INF],
-    "a whole number from 0 to 2: map names to numbers, or name the columns": ["cat", "dog"],
+    "2 names ('cat', 'dog') beside 3 columns without names": ["cat", "dog"],
     "values run from 0 to 1e+20": [0, 1e20],
     "1 values are masked, the first in row 1": np.ma.masked_array([0, 1], [False, True]),
 }

@@ -95,7 +95,7 @@ def test_an_estimator_draws_into_the_given_axes_under_its_name(binary):
     display = UtilityDisplay.from_estimator(Named(), p, names[y], ax=axes, utility=TopK())
     assert display.ax_ is axes and display.figure_ is axes.figure
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["Named"]
-    with pytest.raises(InputError, match="y: 'maybe' in row 0 is none of `classes`"):
+    with pytest.raises(InputError, match="y: 'maybe' in row 0 is none of the classes"):
         UtilityDisplay.from_estimator(Named(), p, ["maybe"] * 400)
 
 
@@ -137,7 +137,7 @@ def test_a_column_of_two_panels_for_each_diagram():
     [
         (0.02, 0.25, 4, [0.02, 0.05, 0.1, 0.2]),
         (0.1, 0.15, 4, [0.1, 0.12, 0.14]),  # less than a decade
-        (1e-6, 1.0, 3, [1e-6, 1e-3, 1.0]),  # more decades than labels
+        (1e-6, 1.0, 4, [1e-6, 1e-4, 1e-2, 1.0]),  # more decades than labels
     ],
 )
 def test_ticks_of_a_log_axis_are_round_and_few(low, high, most, expected):

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from utility_calibration.metrics.validation import InputError, check_labels, check_nothing_is_masked
+from .errors import InputError
+from .validation import check_labels, check_nothing_is_masked
 
 NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,6})?")  # longer text is the name of something
 NUMBERS_WITHIN = (r"\d+", r"[+-]\d+", r"\d+\.\d+", r"[+-]\d+\.\d+")
@@ -140,35 +141,54 @@ def frame_names(values: Any) -> NDArray[np.str_] | None:
     return np.array([str(name) for name in columns], dtype=np.str_)
 
 
-def classes_of(labels: Any, columns: int, names: NDArray[np.str_] | None) -> NDArray[Any]:
-    """Return the class of each column, [C]: 0 … C-1, or names if the labels are text.
+def classes_of(
+    labels: Any, matrix: Any, columns: int, classes: Any = None, name: str = "labels"
+) -> NDArray[Any]:
+    """Return the class of each column, [C]: those of `classes`, or the frame's, or 0 … C-1.
 
-    The columns of a data frame are matched with the labels by name. Without named columns, text
-    labels name the columns in sorted order, as in scikit-learn; every class must then occur.
+    One rule for metrics and calibrators: without `classes`, labels that are numbers are places of
+    columns, and labels that are names are matched with the names of a data frame's columns.
 
-    `labels` [n] are those of the calibration points, `names` [C] those of a data frame's columns.
-    InputError: the labels do not say which column belongs to which class.
+    `labels` [n] are those of the points, `matrix` is what a user gave, with `columns` C.
+    InputError: nothing says which column belongs to which class, or two things disagree.
     """
-    text = _as_text(labels)
+    frame, text = frame_names(matrix), _as_text(labels, name)
+    if classes is not None:
+        return _checked_classes(classes, columns, frame)
     if text is None:
-        if names is not None:
-            _check_numbered(labels, names.tolist())
+        if frame is not None:
+            _check_numbered(labels, frame.tolist(), name)
         return np.arange(columns, dtype=np.int64)
-    distinct = np.unique(text)
-    known = distinct.tolist()
-    listed = [] if names is None else names.tolist()
+    known = np.unique(text).tolist()
+    listed = [] if frame is None else frame.tolist()
     whole = whole_sets(listed, known)
     if len(whole) == 1:
-        return np.array([whole[0].named[name] for name in listed], dtype=np.str_)
-    if names is not None or len(distinct) != columns:
-        shown = ", ".join(map(repr, known[:3]))
-        raise InputError(
-            f"labels: {len(distinct)} names ({shown}, …) for {columns} columns; give the logits as "
-            "a data frame whose columns are named like the classes, or class numbers from 0 on"
-        )
-    fix = "give a data frame: pandas.DataFrame(logits, columns=model.classes_)"
-    check_order_of_text(known, "labels", fix)
-    return distinct
+        return np.array([whole[0].named[column] for column in listed], dtype=np.str_)
+    shown = ", ".join(map(repr, known[:3])) + ", …" * (len(known) > 3)
+    beside = "without names" if frame is None else ", ".join(listed[:3]) + ", …"
+    raise InputError(
+        f"{name}: {len(known)} names ({shown}) beside {columns} columns {beside}; say which is "
+        "which, in their order: classes=[…] (of scikit-learn: classes=model.classes_), or give a "
+        "data frame whose columns bear the names"
+    )
+
+
+def _checked_classes(classes: Any, columns: int, frame: NDArray[np.str_] | None) -> NDArray[Any]:
+    """Return the user's `classes` as numbers or text, if they fit the columns."""
+    given = np.asarray(classes.cpu() if isinstance(classes, Tensor) else classes).ravel()
+    if given.dtype.kind not in "iuU":
+        given = np.array([str(entry) for entry in given.tolist()], dtype=np.str_)
+    known = [str(entry) for entry in given.tolist()]
+    if len(known) != columns or len(set(known)) < columns:
+        raise InputError(f"classes: {len(set(known))} names for {columns} columns; name each once")
+    for found in whole_sets([] if frame is None else frame.tolist(), known):
+        if (held := list(found.named.values())) != known:
+            place = next(k for k in range(columns) if held[k] != known[k])
+            raise InputError(
+                f"classes: column {place} of the data frame is that of {held[place]}, but "
+                f"`classes` has {known[place]} there; give both in one order"
+            )
+    return given
 
 
 def whole_sets(names: Sequence[str], labels: Sequence[str]) -> list[Bearers]:
@@ -176,44 +196,60 @@ def whole_sets(names: Sequence[str], labels: Sequence[str]) -> list[Bearers]:
     return [held for held in bearers_of(names, labels) if len(held.named) == len(names)]
 
 
-def _check_numbered(labels: Any, names: Sequence[str]) -> None:
+def _check_numbered(labels: Any, columns: Sequence[str], name: str) -> None:
     """Raise `InputError` if numbered columns are not in the order of the class numbers.
 
     Labels that are numbers are places of columns, so the names may only say the same: 0 … C-1, or
     1 … C where a label is 0.
     """
     values = labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
-    places = range(len(names))
+    places = range(len(columns))
     orders = [[start + place for place in places] for start in (0, 1) if not start or 0 in values]
-    for digits in re.findall(r"\d+", names[0]):
-        for found in whole_sets(names, [digits]):
-            if [as_number(found.named[name]) for name in names] not in orders:
+    for digits in re.findall(r"\d+", columns[0]):
+        for found in whole_sets(columns, [digits]):
+            if [as_number(found.named[column]) for column in columns] not in orders:
                 raise InputError(
-                    f"logits: labels are class numbers, but the columns are in the order "
-                    f"{', '.join(names[:3])}, …; put them in the order 0 to {len(names) - 1}"
+                    f"{name}: these are class numbers, but the columns are in the order "
+                    f"{', '.join(columns[:3])}, …; put them in the order 0 to {len(columns) - 1}"
                 )
 
 
-def codes_of(labels: Any, n: int, classes: NDArray[Any]) -> Tensor:
-    """Return the column number of each of `labels` [n], int64.
+def codes_of(labels: Any, n: int, classes: NDArray[Any], name: str = "labels") -> Tensor:
+    """Return the column number of each of `labels` [n], int64, for columns of these `classes` [C].
 
     InputError: a label is no class, or there are not as many labels as rows.
     """
-    text = _as_text(labels)
-    if text is None or classes.dtype.kind != "U":
-        return check_labels(labels, n, len(classes))
-    unknown = ~np.isin(text, classes)
-    if unknown.any():
-        row = int(unknown.argmax())
-        raise InputError(f"labels: {str(text[row])!r} in row {row} is none of the classes")
-    order = np.argsort(classes)
-    return check_labels(order[np.searchsorted(classes, text, sorter=order)], n, len(classes))
+    if classes.dtype.kind != "U" and np.array_equal(classes, np.arange(len(classes))):
+        return check_labels(labels, n, len(classes), name)
+    check_nothing_is_masked(labels, name)
+    given = np.asarray(labels.cpu() if isinstance(labels, Tensor) else labels)
+    if given.dtype.kind == "f" and bool((given == np.round(given)).all()):
+        given = given.astype(np.int64)  # pandas makes 3.0 of 3 in a column with a gap
+    place_of = {str(entry): place for place, entry in enumerate(classes.tolist())}
+    distinct, places = np.unique(given.astype(np.str_), return_inverse=True)
+    codes = np.array([place_of.get(entry, -1) for entry in distinct.tolist()], dtype=np.int64)
+    if (codes < 0).any():
+        unknown = int((codes < 0).argmax())
+        row = int((places.ravel() == unknown).argmax())
+        shown = ", ".join(map(str, classes[:3])) + ", …" * (len(classes) > 3)
+        raise InputError(
+            f"{name}: {str(distinct[unknown])!r} in row {row} is none of the classes ({shown}); "
+            "correct it"
+        )
+    return check_labels(codes[places].reshape(given.shape), n, len(classes), name)
 
 
-def _as_text(labels: Any) -> NDArray[np.str_] | None:
+def class_codes(
+    labels: Any, matrix: Any, shape: Sequence[int], classes: Any = None, name: str = "labels"
+) -> Tensor:
+    """Return the column number of each label, int64 [n], for a `matrix` of `shape` [n, C]."""
+    return codes_of(labels, shape[0], classes_of(labels, matrix, shape[1], classes, name), name)
+
+
+def _as_text(labels: Any, name: str) -> NDArray[np.str_] | None:
     if isinstance(labels, Tensor):
         return None
-    check_nothing_is_masked(labels, "labels")
+    check_nothing_is_masked(labels, name)
     try:
         values = np.asarray(labels)
     except ValueError:  # rows of different lengths, which `check_labels` reports
