@@ -79,16 +79,16 @@ def run_report(request: Request) -> None:
     some = request.benchmarks if len(request.benchmarks) < 4 else ["selection"]
     stem = "-".join(["report", *some]) if is_part else request.suite
     written += write_page(results, stem + end, heads, sections, made, leaderboard, summary)
-    if not (is_part or end):
+    if not is_part:
         means: dict[str, Any] = {}  # for `dvc metrics`
         for section in sections:
             for (method, key), row in section.decisions.rows.items():
                 of_methods = means.setdefault(section.spec.name, {})
                 of_methods.setdefault(method, {})[key] = row.mean
-        written.append(write_json(results / "metrics.json", means))
+        written.append(write_json(results / f"metrics{end}.json", means))
     print_sections(sections)
     for title, default, preset in summary[1:]:
-        say(f"{title}: {default}" + (f"; preset=paper: {preset}" if preset else ""))
+        say(f"{title}: {default}" + (f"; suite=paper_closest: {preset}" if preset else ""))
     say_files(written)
 
 
@@ -103,7 +103,7 @@ def _command(request: Request) -> str:
 
 def table_specs(settings: Settings, stem: str) -> list[TableSpec]:
     """The tables of one benchmark: the main table, and Table 1 if the paper prints it there."""
-    benchmark, look = settings.benchmark, settings.tables
+    benchmark, look = settings.benchmark, settings.tables.value
     title, columns, printed = benchmark.title, columns_of(settings), comparison.printed_values()
     ends = "", comparison.TABLE_ONE_SUFFIX
     of_table = [printed["table"] == f"{benchmark.paper_key}{end}" for end in ends]

@@ -19,7 +19,7 @@ from .fit import fit_task
 from .harness.cache import record_of
 from .harness.command import CONF, command
 from .harness.parallel import Task
-from .harness.parameters import CHOICES
+from .harness.parameters import OF_A_RUN, key_of
 from .harness.progress import console, say
 from .harness.units import Request, Unit
 from .logits import logits_task
@@ -28,16 +28,11 @@ PARAMETERS = CONF.parent / "params.yaml"
 STATES = DONE, MISSING, STALE, FAILED = ("done", "missing", "stale", "failed")
 
 
-def with_parameters(arguments: Sequence[str]) -> list[str]:
-    """The arguments, after params.yaml's unless they choose a suite, preset or benchmark."""
-    given = {argument.partition("=")[0] for argument in arguments}
-    of_dvc = given.isdisjoint(CHOICES) and PARAMETERS.is_file()
-    return [f"params={PARAMETERS}", *arguments] if of_dvc else list(arguments)
-
-
 def main() -> None:
-    """The program: what is asked for, or else what params.yaml says."""
-    sys.argv[1:] = with_parameters(sys.argv[1:])
+    """The program: of the settings that are given, or else of those in params.yaml."""
+    given = {key_of(text) for text in sys.argv[1:]}
+    if given <= OF_A_RUN - {"params", "benchmark"} and PARAMETERS.is_file():
+        sys.argv.append(f"params={PARAMETERS}")
     show()
 
 

@@ -25,7 +25,7 @@ from yaml import YAMLError
 from .machine import is_out_of_memory
 from .parameters import CONF as CONF
 from .parameters import UsageError as UsageError
-from .parameters import expanded, instead_of
+from .parameters import instead_of, with_params, with_suite
 from .parameters import known_instead as known_instead
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
@@ -65,7 +65,7 @@ def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
         # Hydra separates the errors of jobs. Else it prints "Error executing job with overrides".
         is_job = HydraConfig.get().mode == RunMode.MULTIRUN
         with nullcontext() if is_job else user_errors_in_one_line():
-            task(config)
+            task(with_params(config, HydraConfig.get().overrides.task))
 
     @functools.wraps(task)
     def main() -> None:
@@ -73,7 +73,7 @@ def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
         if {"-h", "--help"} & {*sys.argv[1:]}:
             print(task.__globals__["__doc__"])  # Hydra's own help has only the settings
         with user_errors_in_one_line():
-            sys.argv[1:] = expanded(sys.argv[1:])
+            sys.argv[1:] = with_suite(sys.argv[1:])
             hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
 
     return main
@@ -146,6 +146,10 @@ def one_line(error: BaseException) -> str:
         return f"{group}={name}: no such name{known_instead(name, error.options)}"
     if unknown := re.match(r"Could not override '(.+?)'", str(error)):
         return instead_of(unknown[1], sys.argv[1:])
+    if wrong := re.fullmatch(r"Error merging override (.*)", str(error)):
+        why = str(error.__cause__).splitlines()[0]
+        is_list = "not a ListConfig" in why
+        return f"{wrong[1]}: {'expected a list of names, such as [vector]' if is_list else why}"
     if str(error).startswith(NOT_A_NAME):
         return "a number or true where a name is expected, such as benchmark=digits (--help)"
     if isinstance(error, MissingMandatoryValue):

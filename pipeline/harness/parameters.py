@@ -1,97 +1,85 @@
-"""The settings that a person names: in params.yaml, in the environment, or in a file of their own.
-
-dvc.yaml calls each stage with `params=params.yaml`. So no value of that file passes through a shell
-or through Hydra's grammar, and each value that DVC knows has an effect in every stage. The second
-half says what to write instead of a name that does not exist.
-"""
+"""What a command line says: the suite, DVC's params.yaml, and what to write for a mistake."""
 
 import difflib
 import os
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 
 from .machine import links
 
 CONF = Path(__file__).resolve().parents[2] / "conf"  # from any working folder
-LOCAL = CONF.parent / "sources.yaml"  # `name: path` a line; Git ignores this file
-CHOICES = {"suite", "preset", "benchmark"}
 
 
 class UsageError(ValueError):
     """A command line that names something that does not exist. One line, exit code 2."""
 
 
-def expanded(arguments: Sequence[str]) -> list[str]:
-    """The command line with `params=FILE` replaced by the settings in that file.
+def key_of(override: str) -> str:
+    """The setting that an override names: `++a.b=1` -> `a.b`, `a/b@c=d` -> `a/b`."""
+    return override.partition("=")[0].lstrip("+~").partition("@")[0]
 
-    What stands on the command line has priority over the file. UsageError: the file is absent or
-    not a params.yaml; or DVC runs this stage although a folder of its outputs is a symbolic link.
+
+def with_suite(arguments: Sequence[str]) -> list[str]:
+    """The arguments, with the suite `any` where they choose a benchmark and no suite.
+
+    Else the default suite, digits, would choose its few tuning runs for every benchmark.
     """
-    files = [text for text in arguments if text.startswith("params=")]
-    others = [text for text in arguments if text not in files]
-    if not files:
-        return others
+    given = {key_of(text) for text in arguments}
+    if "benchmark" not in given or given & {"suite", "params"}:
+        return list(arguments)
+    at = next(k for k, text in enumerate(arguments) if key_of(text) == "benchmark")
+    return [*arguments[:at], "suite=any", *arguments[at:]]  # argparse wants settings side by side
+
+
+OF_A_RUN = {"params", "benchmark", "calibrator", "split", "jobs", "force"}
+"""The only settings that stand beside `params` on a command line: the file has all others."""
+
+
+def with_params(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
+    """The configuration with the values of the file `params`, which DVC composed from conf/.
+
+    UsageError: the file is absent, has a setting that does not exist, or chooses what DVC's stages
+    choose; an override sets what the file says; a folder of DVC's outputs is a symbolic link.
+    """
+    path = config.get("params")
+    if path is None:
+        return config
     if "DVC_STAGE" in os.environ and (linked := links()):
         raise UsageError("; ".join(linked))
-    given = {text.partition("=")[0].lstrip("+~") for text in others}
-    held = settings_in(Path(files[-1].removeprefix("params=")))
-    if given & {"suite", "preset"}:
-        held = {key: value for key, value in held.items() if not key.startswith("suite")}
-    settings = [f"{key}={value}" for key, value in held.items() if key not in given]
-    at = arguments.index(files[0])  # argparse wants all settings side by side
-    return [*others[:at], *settings, *others[at:]]
+    held = _params(Path(path)).copy()
+    keys = {key_of(text) for text in overrides}
+    if others := sorted(key for key in keys - OF_A_RUN if not key.startswith("hydra")):
+        fix = f"dvc exp run -S {others[0]}=... writes it there"
+        raise UsageError(f"{others[0]}: {path} has this setting; {fix}")
+    for key, instead in (("benchmark", "suite.benchmarks"), ("calibrator", "suite.calibrators")):
+        if held.get(key) is not None:
+            raise UsageError(f"{path}: {key}: DVC makes all of a suite; set {instead}=[...]")
+    for key in keys | OF_A_RUN & {"params", "benchmark", "calibrator"}:
+        held.pop(key, None)
+    try:
+        merged = OmegaConf.merge(config, held)
+    except ConfigKeyError as error:
+        raise UsageError(f"{path}: {error.full_key}: no such setting; remove it") from error
+    assert isinstance(merged, DictConfig)
+    return merged
 
 
-def settings_in(path: Path) -> dict[str, str]:
-    """The settings of a params.yaml, as values in Hydra's grammar."""
+@cache
+def _params(path: Path) -> DictConfig:
     if not path.is_file():
         raise UsageError(f"params={path}: no such file; dvc.yaml's commands start from its folder")
-    held = _loaded(path)
-    try:
-        suite, sources = held["suite"], held.get("sources") or {}
-        values = {"suite": suite["name"], "seed": held["seed"], "tuning": held["tuning"]}
-        lists = {key: suite[key] for key in ("benchmarks", "calibrators", "dynamics")}
-    except (KeyError, TypeError, AttributeError) as error:
+    held = OmegaConf.load(path)
+    if not isinstance(held, DictConfig) or "suite" not in held:
         fix = f"git checkout {path.name} brings them back"
-        raise UsageError(f"{path}: not the parameters of dvc.yaml ({error}); {fix}") from error
-    file = CONF / "suite" / f"{suite['name']}.yaml"
-    usual = _loaded(CONF / "shared/calibrators.yaml") | (_loaded(file) if file.is_file() else {})
-    for key, chosen in lists.items():
-        if chosen != usual.get(key):
-            values[f"suite.{key}"] = f"[{','.join(map(quoted, chosen))}]"
-    places = {"paths.precomputed": held.get("precomputed")}
-    places |= {f"sources.{name}": place for name, place in sources.items()}
-    return values | {key: quoted(Path(v).expanduser()) for key, v in places.items() if v}
-
-
-def quoted(text: Any) -> str:
-    """Return `text` quoted for the grammar of Hydra, which then takes every character as it is."""
-    return QuotedString(text=str(text), quote=Quote.single).with_quotes()
-
-
-def place(name: str, default: str | None = None) -> str | None:
-    """A resolver: where the data `name` lie, by the variable NAME, LOCAL or `default`."""
-    held = _loaded(LOCAL) if LOCAL.is_file() else {}
-    known = [*_loaded(CONF / "config.yaml")["sources"], "precomputed"] if held else []
-    if unknown := [key for key in held if key not in known]:
-        raise UsageError(f"{LOCAL}: {unknown[0]}: no such name{known_instead(unknown[0], known)}")
-    found = os.environ.get(name.upper()) or held.get(name) or default
-    return str(Path(found).expanduser()) if found else None
-
-
-def _loaded(path: Path) -> dict[str, Any]:
-    held = OmegaConf.to_container(OmegaConf.load(path))
-    if not isinstance(held, dict):
-        raise UsageError(f"{path}: not lines of `name: value`")
-    return {str(key): value for key, value in held.items()}
+        raise UsageError(f"{path}: not the parameters of dvc.yaml; {fix}")
+    return held
 
 
 def known_instead(name: str, known: Sequence[str]) -> str:
@@ -105,13 +93,16 @@ def instead_of(key: str, arguments: Sequence[str]) -> str:
     """One line about a setting that no chosen file has; `arguments`: the whole command line."""
     others = [t for t in arguments if "=" in t and t.partition("=")[0].lstrip("+") != key]
     config = _composed(others)
-    settings = [*_names(config), *(folder.name for folder in CONF.iterdir())]
     group = "calibrator" if key.startswith("calibrator.") else "benchmark"
+    chosen = OmegaConf.select(config, f"{group}.name" if group == "benchmark" else group)
+    settings = [*_names(config), *(folder.name for folder in CONF.iterdir())]
+    if chosen is None:
+        settings = [name for name in settings if not name.startswith(f"{group}.")]
     having: dict[str, list[str]] = {}
     is_near = difflib.get_close_matches(key, settings, n=1, cutoff=0.8)
-    if not is_near and not isinstance(config.get(group), DictConfig):  # no file of it is chosen
+    if not is_near and chosen is None:
         of_suite = config.suite[f"{group}s"]
-        files = sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+        files = sorted(path.stem for path in (CONF / group).glob("[!_]*.yaml"))
         for file in sorted(files, key=lambda name: name not in of_suite):  # it takes seconds
             for name in _names(_composed([*others, f"{group}={file}"])[group], f"{group}."):
                 having.setdefault(name, []).append(file)
@@ -119,7 +110,7 @@ def instead_of(key: str, arguments: Sequence[str]) -> str:
         first, *rest = having[key]
         more = f" (or {', '.join(rest[:4])}{', ...' * (len(rest) > 4)})" if rest else ""
         return f"{key}: no {group} is chosen; choose {group}={first}{more}"
-    known = sorted({*settings, *having} - {"shared", "hydra"})
+    known = sorted({*settings, *having} - {"schema", "hydra", "each", "local"})
     same = [name for name in known if name.rpartition(".")[2] == key]
     close = same or difflib.get_close_matches(key, known, n=1)
     meant = f" (did you mean {close[0]}?)" if close else ""

@@ -1,111 +1,138 @@
-"""The composed configuration with types, so that a misspelt key is found by mypy.
+"""The composed configuration with types: each group of conf/ is a class, whose files say more.
 
-Each class is one group of conf/ (conf/benchmark and so on), whose files say what the values mean.
 What goes to a calibrator, a source or a metric stays a dictionary: its keys are their arguments.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING
 
 Target = dict[str, Any]  # a `_target_` and its arguments
+if TYPE_CHECKING:
+    Place = Path
+else:  # Hydra prints a Path as the Python object that it is, and a text as a text
+    Place = str
 
 
-@dataclass(frozen=True)
+class Tables(Enum):
+    """How tables look: with our intervals and tests, or as the paper prints them."""
+
+    default = "default"
+    paper = "paper"
+
+
+@dataclass
 class Paths:
-    data: Path
-    results: Path
-    precomputed: Path | None
+    data: Place = MISSING
+    results: Place = MISSING
+    precomputed: Place | None = None
+
+    def __post_init__(self) -> None:
+        """Make paths of the texts, in which `~` is the home folder."""
+        self.data, self.results = Path(self.data).expanduser(), Path(self.results).expanduser()
+        if self.precomputed is not None:
+            self.precomputed = Path(self.precomputed).expanduser()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Sources:
     """Where the data of the paper's sources lie, and the device of forward passes."""
 
-    imagenet: str
-    word_vectors: str | None
-    yahoo_model: str
-    yahoo_data: str
-    checkpoints: str | None
-    device: str
+    imagenet: str = MISSING
+    word_vectors: str | None = None
+    yahoo_model: str = MISSING
+    yahoo_data: str = MISSING
+    checkpoints: str | None = None
+    device: str = MISSING
 
 
-@dataclass(frozen=True)
+@dataclass
 class Benchmark:
-    name: str
-    title: str
-    source: Target
-    similarity: Target | None
-    published_accuracy: float | None
-    precomputed: str | None
-    paper_key: str | None
-    metrics: list[str] | None
+    name: str = MISSING
+    title: str = MISSING
+    source: Any = MISSING
+    similarity: Any = None
+    published_accuracy: float | None = None
+    precomputed: str | None = None
+    paper_key: str | None = None
+    metrics: list[str] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Splits:
     """How many random splits, the share that calibrates, and their seed."""
 
-    count: int
-    calibration_fraction: float
-    seed: int
+    count: int = MISSING
+    calibration_fraction: float = MISSING
+    seed: int = MISSING
 
 
-@dataclass(frozen=True)
+@dataclass
 class Evaluation:
-    name: str
-    utilities: int
-    floor_utilities: int
-    utility_seed: int
-    bins: int
-    class_weights: str
-    utility_batch: int | None
-    floor_repetitions: int
-    bootstrap_repetitions: int
-    noise_seed: int
-    own: dict[str, Any]
+    name: str = MISSING
+    suffix: str = MISSING
+    utilities: int = MISSING
+    floor_utilities: int = MISSING
+    utility_seed: int = MISSING
+    bins: int = MISSING
+    class_weights: str = MISSING
+    utility_batch: int | None = None
+    floor_repetitions: int = MISSING
+    bootstrap_repetitions: int = MISSING
+    noise_seed: int = MISSING
+    own: Any = MISSING
 
 
-@dataclass(frozen=True)
+@dataclass
 class Dynamics:
-    name: str
-    families: list[str]
-    iterations: int
-    utilities: int
-    snapshots: list[int]
-    aligned: dict[str, Any]
-    misaligned: dict[str, Any]
-    step_size: float
-    armijo: float
-    floor_draws: int
-    seed: int
+    name: str = MISSING
+    families: list[str] = MISSING
+    iterations: int = MISSING
+    utilities: int = MISSING
+    snapshots: list[int] = MISSING
+    aligned: Any = MISSING
+    misaligned: Any = MISSING
+    step_size: float = MISSING
+    armijo: float = MISSING
+    floor_draws: int = MISSING
+    seed: int = MISSING
 
 
-@dataclass(frozen=True)
+@dataclass
 class Suite:
-    name: str
-    benchmarks: list[str]
-    calibrators: list[str]
-    dynamics: list[str]
-    tuning: str
+    """Names of benchmarks and calibrators; `dynamics`: the benchmarks of the appendix study."""
+
+    name: str = MISSING
+    benchmarks: list[str] = MISSING
+    calibrators: list[str] = MISSING
+    dynamics: list[str] = MISSING
 
 
-@dataclass(frozen=True)
+@dataclass
 class Settings:
-    """A configuration composed for one benchmark and one calibrator, as plain values."""
+    """A configuration composed for one benchmark and one calibrator."""
 
-    paths: Paths
-    sources: Sources
-    benchmark: Benchmark
-    calibrator: Target
-    suite: Suite
-    splits: Splits
-    evaluation: Evaluation
-    dynamics: Dynamics
-    tuning: dict[str, Any]
-    split: int | None
-    seed: int
-    jobs: int | str
-    device: str
-    tables: str
-    force: bool
+    paths: Paths = field(default_factory=Paths)
+    sources: Sources = field(default_factory=Sources)
+    benchmark: Benchmark = field(default_factory=Benchmark)
+    calibrator: Any = None
+    each: Any = None  # several calibrators by name, which Request.units composes at once
+    suite: Suite = field(default_factory=Suite)
+    splits: Splits = field(default_factory=Splits)
+    evaluation: Evaluation = field(default_factory=Evaluation)
+    dynamics: Dynamics = field(default_factory=Dynamics)
+    tuning: Any = MISSING
+    split: int | None = None
+    seed: int = MISSING
+    jobs: Any = MISSING
+    device: str = MISSING
+    tables: Tables = MISSING
+    force: bool = MISSING
+    params: str | None = None
+
+
+ConfigStore.instance().store("settings", Settings, group="schema", package="_global_")

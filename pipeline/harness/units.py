@@ -16,14 +16,11 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, ValidationError
 
 from .command import CONF, UsageError
-from .parameters import place
+from .parameters import with_params
 from .settings import Settings
 
-OmegaConf.register_new_resolver("place", place, replace=True)
-
-
 # A benchmark of each name `calarena_<dataset>_<model>` in CalArena's suite.
-for _name in OmegaConf.load(CONF / "suite" / "calarena.yaml").benchmarks:
+for _name in OmegaConf.load(CONF / "suite" / "calarena.yaml").suite.benchmarks:
     if _found := re.fullmatch(r"calarena_(?P<dataset>[^_]*)_(?P<model>.+)", _name):
         _entry = {"defaults": ["calarena", "_self_"], "source": _found.groupdict()}
         ConfigStore.instance().store(name=_name, node=_entry, group="benchmark")
@@ -38,11 +35,9 @@ ALLOWED_VALUES = {
     "split": (r"\d+", "a whole number, such as 3"),
     "seed": SEED,
     "splits.seed": SEED,
-    "force": ("True|False", "true or false"),
     "jobs": (r"auto|[1-9]\d*", "auto, or a whole number of at least 1, such as 4"),
     "device": DEVICE,
     "sources.device": DEVICE,
-    "tables": ("default|paper", "default or paper"),
 }
 """For each setting of all stages: the pattern of its text, and the words for messages."""
 
@@ -64,8 +59,7 @@ class Unit:
     @property
     def scores_path(self) -> Path:
         """The scores; those of a named evaluation have a folder of their own."""
-        name = self.settings.evaluation.name
-        return self._path("scores" if name == "default" else f"scores-{name}")
+        return self._path(f"scores{self.settings.evaluation.suffix}")
 
     def _path(self, stage: str) -> Path:
         folder = self.settings.paths.data / stage / self.benchmark
@@ -123,8 +117,7 @@ class Request:
         names, (first, *others) = self.calibrators, self.benchmarks
         each = [f"+calibrator@each.{name}={name}" for name in names]
         at_first = self._composed(first, names[0], *each)
-        OmegaConf.set_struct(at_first, False)
-        calibrators = at_first.pop("each")
+        calibrators, at_first.each = at_first.each, None
         if any(text.lstrip("+~").startswith("calibrator") for text in self.overrides):
             calibrators = {name: self._composed(first, name).calibrator for name in names}
         units = []
@@ -148,27 +141,19 @@ def units_of(settings: Settings, calibrator: str, splits: Sequence[int]) -> list
 
 
 def composed(overrides: Sequence[str]) -> DictConfig:
-    """The configuration under conf/ with `overrides`, without how a calibrator is shown."""
+    """The configuration under conf/ with `overrides`, and with the values of their `params`."""
     known = GlobalHydra.instance().is_initialized()
     with nullcontext() if known else initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose("config", list(overrides))
-    OmegaConf.set_struct(config, False)
-    for calibrator in (config.get("calibrator"), *config.get("each", {}).values()):
-        if calibrator is not None:
-            calibrator.pop("shown", None)
-    OmegaConf.set_struct(config, True)
-    return config
+    return with_params(config, overrides)
 
 
 def resolved(config: DictConfig) -> Settings:
     """`config` as plain values; UsageError: one is of another kind, or of no known setting."""
     _check(config)
-    kinds = OmegaConf.structured(Settings)
-    for node in (kinds, *(kinds._get_node(key) for key in kinds)):  # frozen, until it is an object
-        if OmegaConf.is_config(node):
-            OmegaConf.set_readonly(node, False)
-    try:
-        settings: Any = OmegaConf.to_object(OmegaConf.merge(kinds, config))
+    plain: Any = OmegaConf.to_container(config)
+    try:  # `+benchmark.a=1` adds a setting that no class has
+        settings = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Settings), plain))
     except (ConfigKeyError, ValidationError) as error:
         is_unknown = isinstance(error, ConfigKeyError)
         reason = "no such setting" if is_unknown else str(error).partition("\n")[0]
@@ -182,3 +167,7 @@ def _check(config: DictConfig) -> None:
         value = OmegaConf.select(config, key)
         if value is not None and not re.fullmatch(pattern, str(value)):
             raise UsageError(f"{key}={value}: expected {expected}")
+    name, suffix = config.evaluation.name, config.evaluation.suffix
+    if suffix != ("" if name == "default" else f"-{name}"):
+        fix = f"add evaluation.suffix=-{name}, with which the names of its files end"
+        raise UsageError(f"evaluation.name={name}: {fix}")

@@ -4,7 +4,7 @@ A printed cell is `printed_mean x 10^-power_of_ten` with a spread of two standar
 agree when |z| <= 3, z = (ours - printed) / sqrt(se_ours² + se_printed²), se = two_se / 2. Where the
 paper leaves a choice open, several of our results can belong to one printed row (another
 checkpoint, another isotonic variant, utility metrics on fewer points): all are compared. Two sets
-are counted: our defaults, and the one rule for all tables of `preset=paper`.
+are counted: our defaults, and the one rule for all tables of `suite=paper_closest`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,13 +40,17 @@ INTRO = (
     f"same test points. Cells with |z| > {LIMIT:g} are marked ▲ (ours is larger) or ▼ (smaller). "
     "Values are scaled as in the paper's tables."
 )
-SUMMARY_HEADING = ("Printed table", "Our default", "preset=paper")
+SUMMARY_HEADING = ("Printed table", "Our default", "suite=paper_closest")
 RULE = (
-    "The default is what we would use. preset=paper is one choice of settings for all tables, the "
-    "one that comes closest to the paper. comparison.csv has every alternative that was scored."
+    "The default is what we would use. suite=paper_closest is one choice of settings for all "
+    "tables, the one that comes closest to the paper. comparison.csv has every alternative that "
+    "was scored."
 )
 COLUMNS = ("Method", "Metric", "Printed", "Ours", "Difference", "z", "")
-LEFT = "Printed cells that preset=paper leaves more than 3 s.e. apart, and what is known of them:"
+LEFT = (
+    "Printed cells that suite=paper_closest leaves more than 3 s.e. apart, and what is known of "
+    "them:"
+)
 LEFT_COLUMNS = ("Table", *COLUMNS[:-1], "Reason")
 Line = Sequence[str]
 
@@ -86,7 +90,7 @@ def paper_cells(results: Path, splits: int) -> pd.DataFrame:
         shared = {"candidate": candidate, "paper_key": key, "benchmark": name}
         configuration = f"evaluation={evaluation}" if is_other else ""
         tables.append(table.assign(**shared, configuration=configuration))
-    config = composed(["preset=paper"])
+    config = composed(["suite=paper_closest"])
     rule = {
         "benchmark": list(config.suite.benchmarks),
         "variant": list(config.suite.calibrators),
@@ -156,7 +160,7 @@ def _count(cells: pd.DataFrame) -> str:
 
 
 def summary_lines(cells: pd.DataFrame) -> list[Line]:
-    """Per printed table: its title and the counts of the default and of preset=paper; the sums."""
+    """Per printed table: its title, counts of the default and of suite=paper_closest; the sums."""
     sets = [cells[cells["default"]], cells[cells["preset"]]]
     titles = cells["title"].unique()
     parts = {title: [rows[rows["title"] == title] for rows in sets] for title in titles}
@@ -165,12 +169,12 @@ def summary_lines(cells: pd.DataFrame) -> list[Line]:
     if len(titles) > 1 and len(covered):
         # Of the tables that the rule covers, so that the columns can be compared.
         sums = (_count(rows[rows["title"].isin(covered)]) for rows in sets)
-        lines.append(("All with preset=paper", *sums))
+        lines.append(("All with suite=paper_closest", *sums))
     return lines
 
 
 def left_lines(cells: pd.DataFrame) -> list[Line]:
-    """The LEFT_COLUMNS of the cells that preset=paper leaves outside, with reasons out of NOTES."""
+    """The LEFT_COLUMNS of cells that suite=paper_closest leaves outside, reasons out of NOTES."""
     notes = pd.read_csv(NOTES).set_index(["table", "method", "metric"])["note"].to_dict()
     lines: list[Line] = []
     for title, rows in cells[cells["preset"]].groupby("title", sort=False):

@@ -1,23 +1,26 @@
 """How methods are called and ordered wherever a person reads them (metrics: metrics/registry.py).
 
-A file of conf/calibrator says it under `shown`: the place of the method's row in tables, its title,
-and its line in figures. A file without it is a variant: its name begins with that of its method.
+looks.yaml says it: a method's title and its line in figures, in the order of the tables' rows.
 """
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import yaml
 
 from ..harness.parameters import CONF
 
-_PATHS = sorted((CONF / "calibrator").glob("*.yaml"))
-FILES = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in _PATHS}
-_NAMED = {key: content["shown"] for key, content in FILES.items() if "shown" in content}
-SHOWN: dict[str, dict[str, Any]] = dict(sorted(_NAMED.items(), key=lambda item: item[1]["row"]))
+SHOWN: dict[str, dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("looks.yaml").read_text(encoding="utf-8")
+)
 """How each method is shown, in the order of rows."""
 TITLES: dict[str, str] = {key: shown["title"] for key, shown in SHOWN.items()}
-PEERS = [key for key in SHOWN if FILES[key]["_target_"].endswith("PeerCalibration")]
+PEERS = [
+    key
+    for key in SHOWN
+    if "PeerCalibration" in (CONF / "calibrator" / f"{key}.yaml").read_text(encoding="utf-8")
+]
 """Calibrators of other packages (calibrators/peers.py): rows of the suite `extended` only."""
 METHODS = {key: title for key, title in TITLES.items() if key not in PEERS}
 

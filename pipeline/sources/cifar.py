@@ -59,7 +59,7 @@ def cifar_logits(
     workers: int = 0,
     progress: Progress = no_progress,
 ) -> SourceResult:
-    """Run a zoo's checkpoint over the CIFAR test set in its order; Args: conf/shared/cifar.yaml."""
+    """Run a zoo's checkpoint over the CIFAR test set; Args: conf/benchmark/_cifar.yaml."""
     run = Run(device, batch_size, workers, progress)
     network, origin, warnings = load_network(dataset, model, checkpoint, checkpoints)
     mean, std = NORMALIZATIONS[dataset]

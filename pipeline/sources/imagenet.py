@@ -46,7 +46,7 @@ def imagenet_logits(
     on_error: str = "stop",
     progress: Progress = no_progress,
 ) -> SourceResult:
-    """Run a pinned timm model with timm's own preprocessing; Args: conf/shared/imagenet.yaml."""
+    """Run a timm model with timm's own preprocessing; Args: conf/benchmark/_imagenet.yaml."""
     run = Run(device, batch_size, workers, progress, on_error)
     timm_data = require("timm.data")
     images = _images(data_dir, timm_data.ImageNetInfo().label_names(), expected_images)

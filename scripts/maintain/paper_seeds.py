@@ -1,8 +1,8 @@
-"""Count the printed cells that agree with preset=paper, for several seeds of the splits.
+"""Count the printed cells that agree with suite=paper_closest, for several seeds of the splits.
 
 Run the suite for every seed into a folder of its own, then count:
 
-    for seed in 1 2 3; do utility-calibration sweep preset=paper splits.seed=$seed \\
+    for seed in 1 2 3; do utility-calibration sweep suite=paper_closest splits.seed=$seed \\
         paths.data=out/seed$seed/data paths.results=out/seed$seed/results; done
     python -m utility_calibration.scripts.maintain.paper_seeds results out/seed*/results
 
@@ -27,7 +27,7 @@ from utility_calibration.pipeline.reporting.wording import markdown_table
 
 
 def counts_of(folder: Path) -> pd.Series:
-    """Cells of preset=paper within LIMIT, per printed table and variant of a method."""
+    """Cells of suite=paper_closest within LIMIT, per printed table and variant of a method."""
     cells = pd.read_csv(folder / "tables" / "comparison.csv")
     cells = cells[cells.preset].drop_duplicates(["table", "method", "metric"])
     return (cells.z.abs() <= LIMIT).groupby([cells.table, cells.variant]).sum()
@@ -53,11 +53,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     for path in (folder / "tables/comparison.csv" for folder in options.results):
         if not path.is_file():
-            parser.error(f"{path} does not exist: report preset=paper there")
+            parser.error(f"{path} does not exist: report suite=paper_closest there")
     counts = pd.DataFrame({str(folder): counts_of(folder) for folder in options.results}).T
     path = options.output / "paper_seeds.csv"
     write_text(path, counts.T.reset_index().to_csv(index=False))
-    parts = ["# Cells within 3 s.e. of the printed ones, preset=paper, by the seed of the splits"]
+    parts = [
+        "# Cells within 3 s.e. of the printed ones (suite=paper_closest) by seed of the splits"
+    ]
     parts += [summary(counts, "table"), summary(counts, "variant")]
     write_text(path.with_suffix(".md"), "\n\n".join(parts) + "\n")
     say(f"wrote {path} and .md")

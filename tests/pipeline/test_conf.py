@@ -15,14 +15,14 @@ from utility_calibration.pipeline.harness.units import composed, resolved
 from utility_calibration.pipeline.reporting.names import PEERS, family
 from utility_calibration.pipeline.scoring.files import ON_REQUEST, columns_of
 
-SHARED = yaml.safe_load((CONF / "shared" / "calibrators.yaml").read_text())["calibrators"]
+SHARED = yaml.safe_load((CONF / "suite" / "_base.yaml").read_text())["suite"]["calibrators"]
 
 
 def options(group):
-    return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+    return sorted(path.stem for path in (CONF / group).glob("[!_]*.yaml"))
 
 
-GROUPS = ["benchmark", "calibrator", "suite", "evaluation", "tuning", "dynamics", "paths"]
+GROUPS = ["benchmark", "calibrator", "suite", "evaluation", "tuning", "dynamics", "paths", "splits"]
 OPTIONS = [(group, option) for group in GROUPS for option in options(group)]
 OPEN = {
     "file": ["benchmark.source.path=x.npz"],
@@ -37,7 +37,7 @@ def test_every_option_composes_and_resolves(group, option):
     start = [] if group == "benchmark" else ["benchmark=digits"]
     start += [] if group == "calibrator" else ["calibrator=vector"]
     settings = resolved(composed([*start, f"{group}={option}", *left_open]))
-    if group != "paths" and not left_open:
+    if group not in ("paths", "splits") and not left_open:
         chosen = getattr(settings, group)
         name = chosen.get("name", option) if isinstance(chosen, dict) else chosen.name
         assert name == option
@@ -60,7 +60,7 @@ def test_a_benchmark_needs_no_more_than_name_title_and_source(tmp_path):
     folder = tmp_path / "conf"
     shutil.copytree(CONF, folder)
     (folder / "benchmark" / "mine.yaml").write_text(
-        "defaults: [/shared/benchmark@_here_, _self_]\n"
+        "defaults: [_base, _self_]\n"
         "name: mine\ntitle: Mine\nsource: {_target_: my.source, samples: 5}\n"
     )
     with initialize_config_dir(str(folder), version_base="1.3"):
@@ -98,19 +98,19 @@ def test_sources_accept_what_their_files_say(option):
 def test_evaluations_are_options_of_scorecard():
     known = {field.name for kind in (metrics.Options, metrics.Noise) for field in fields(kind)}
     for option in options("evaluation"):
-        assert set(composed([f"evaluation={option}"]).evaluation) - {"name"} <= known
+        assert set(composed([f"evaluation={option}"]).evaluation) - {"name", "suffix"} <= known
 
 
 @pytest.mark.parametrize(
     ("overrides", "group", "chosen"),
     [
-        ("preset=paper", "suite", "cifar_closest"),
-        ("preset=paper", "evaluation", "paper_batches"),
-        ("preset=paper suite=digits", "suite", "digits"),
-        ("benchmark=cifar10_resnet suite=digits", "tuning", "paper"),
+        ("suite=paper_closest", "evaluation", "paper_batches"),
+        ("suite=paper_closest evaluation=default", "evaluation", "default"),
+        ("suite=digits", "tuning", "quick"),
+        ("suite=any benchmark=cifar10_resnet", "tuning", "paper"),
         ("benchmark=digits", "tuning", "quick"),
         ("benchmark=digits tuning=paper", "tuning", "paper"),
     ],
 )
-def test_a_preset_and_a_benchmark_choose_and_the_command_line_wins(overrides, group, chosen):
+def test_a_suite_and_a_benchmark_choose_and_the_command_line_wins(overrides, group, chosen):
     assert composed(overrides.split())[group].name == chosen

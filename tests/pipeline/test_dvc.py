@@ -35,9 +35,11 @@ def dvc(folder, *arguments):
 
 def test_the_committed_parameters_are_what_the_configuration_composes_to():
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        composed = compose("params")
+        composed = compose("config")
     committed = yaml.safe_load((ROOT / "params.yaml").read_text())
-    assert committed == OmegaConf.to_container(composed, resolve=True)
+    there = yaml.safe_load(OmegaConf.to_yaml(composed, resolve=True))
+    assert committed == {key: there[key] for key in committed}
+    assert there.keys() - committed.keys() == {"benchmark", "calibrator", "each"}
 
 
 def test_the_committed_lock_is_of_the_committed_parameters_alone():
@@ -49,15 +51,15 @@ def test_the_committed_lock_is_of_the_committed_parameters_alone():
 
 
 SMALL = [
-    ("conf/config.yaml", "count: 10", "count: 1"),
+    ("conf/splits/default.yaml", "count: 10", "count: 1"),
     ("conf/evaluation/default.yaml", "utilities: 1500", "utilities: 20"),
     ("conf/evaluation/default.yaml", "floor_repetitions: 400", "floor_repetitions: 4"),
     ("conf/evaluation/default.yaml", "bootstrap_repetitions: 200", "bootstrap_repetitions: 4"),
     ("conf/dynamics/default.yaml", "iterations: 50", "iterations: 1"),
     ("conf/dynamics/default.yaml", "utilities: 512", "utilities: 8"),
-    *(("conf/shared/calibrators.yaml", f"  - {name}\n", "")
+    *(("conf/suite/_base.yaml", f"    - {name}\n", "")
       for name in ("dirichlet", "isotonic", "vector", "patching", "logit_shift")),
-    ("conf/shared/calibrators.yaml", "  - structured_matrix ", "# "),
+    ("conf/suite/_base.yaml", "    - structured_matrix ", "# "),
 ]  # fmt: skip
 
 
@@ -67,7 +69,7 @@ def project(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dvc") / "here"
     listed = shell(
         ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard",
-        "calibrators", "conf", "metrics", "pipeline",
+        "calibrators", "conf", "metrics", "pipeline", "utility_calibration",
     )  # fmt: skip
     kept = [".dvc/.gitignore", ".dvc/config", ".dvcignore", ".gitignore", "dvc.yaml", "params.yaml"]
     for name in [*listed.splitlines(), *kept]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from omegaconf import OmegaConf
 
 from utility_calibration.pipeline.evaluate import run_evaluate
 from utility_calibration.pipeline.fit import fit_task, run_fit
 from utility_calibration.pipeline.harness import code
 from utility_calibration.pipeline.harness.code import code_digest
 from utility_calibration.pipeline.harness.command import CONF, UnitsFailed
-from utility_calibration.pipeline.harness.parameters import expanded
 from utility_calibration.pipeline.scoring.across_splits import across_splits_task
-from utility_calibration.pipeline.status import states, with_parameters
+from utility_calibration.pipeline.status import main, states
 
 
 def found(request):
@@ -88,7 +88,7 @@ def edited(monkeypatch):
     """`edited(file)`: keys are those of a repository in which one statement more is in `file`."""
 
     def edit(file):
-        module = file.removesuffix(".py").replace("/", ".")
+        module = f"utility_calibration.{file.removesuffix('.py').replace('/', '.')}"
         code_digest.cache_clear()
 
         def content(name):
@@ -101,11 +101,14 @@ def edited(monkeypatch):
     code_digest.cache_clear()
 
 
-def test_without_a_suite_the_parameters_of_dvc_apply_and_arguments_win(tmp_path, monkeypatch):
+def test_without_a_suite_the_parameters_of_dvc_apply(tmp_path, monkeypatch, capsys):
     path = tmp_path / "params.yaml"
-    path.write_text((CONF.parent / "params.yaml").read_text())
+    params = OmegaConf.load(CONF.parent / "params.yaml")
+    params.splits.count, params.suite.calibrators = 3, ["vector"]
+    OmegaConf.save(params, path)
     monkeypatch.setattr("utility_calibration.pipeline.status.PARAMETERS", path)
-    of_dvc = ["suite=digits", "seed=0", "tuning=quick"]
-    assert expanded(with_parameters([])) == of_dvc
-    assert expanded(with_parameters(["tuning=paper"])) == [*of_dvc[:2], "tuning=paper"]
-    assert with_parameters(["suite=paper"]) == ["suite=paper"]
+    monkeypatch.chdir(tmp_path)
+    for arguments, count in (([], 3), (["suite=digits", "calibrator=vector"], 10)):
+        monkeypatch.setattr("sys.argv", ["status", *arguments])
+        main()
+        assert f"0 of {count} units" in capsys.readouterr().out

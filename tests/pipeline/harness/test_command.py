@@ -35,7 +35,7 @@ def test_overrides_reach_every_unit():
         assert unit.settings.calibrator["seed"] == unit.settings.splits.seed == 5
 
 
-WRONG = ["benchmark.name='../../x'", "splits.count=2.5", "splits.calibration_fraction=1.0"]
+WRONG = ["benchmark.name='../../x'", "splits.count=0", "splits.calibration_fraction=1.0"]
 
 
 @pytest.mark.parametrize("override", [*WRONG, "device=gpu"])

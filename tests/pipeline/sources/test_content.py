@@ -4,11 +4,14 @@ import shutil
 
 import numpy as np
 import pytest
-from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra import compose, initialize_config_dir
+from hydra.errors import HydraException
+from omegaconf import OmegaConf
 
 from tests.pipeline.conftest import request_of
-from utility_calibration.pipeline.harness import parameters
-from utility_calibration.pipeline.harness.parameters import UsageError, expanded, place, quoted
+from utility_calibration.pipeline.harness.command import CONF
+from utility_calibration.pipeline.harness.parameters import UsageError
+from utility_calibration.pipeline.harness.units import composed
 from utility_calibration.pipeline.logits import logits_task
 from utility_calibration.pipeline.sources.content import inputs_of
 
@@ -33,34 +36,54 @@ def test_a_moved_folder_and_another_spelling_keep_the_key(tmp_path):
     assert key_of(images) not in keys
 
 
-def test_the_command_line_then_the_environment_then_the_local_file_say_where(tmp_path, monkeypatch):
-    monkeypatch.setattr(parameters, "LOCAL", tmp_path / "sources.yaml")
-    assert place("imagenet", "default") == "default"
-    parameters.LOCAL.write_text("imagenet: /local")
-    assert place("imagenet", "default") == "/local"
+def test_the_command_line_then_ones_own_file_then_the_environment_say_where(tmp_path, monkeypatch):
+    assert settings_of("paths.data=/d").benchmark.source["data_dir"] == "/d/imagenet"
     monkeypatch.setenv("IMAGENET", "/from/environment")
     assert settings_of().benchmark.source["data_dir"] == "/from/environment"
     assert settings_of("sources.imagenet=/x").benchmark.source["data_dir"] == "/x"
-    parameters.LOCAL.write_text("imagnet: /local")
-    with pytest.raises(UsageError, match="did you mean imagenet"):
-        place("imagenet")
+    shutil.copytree(CONF, tmp_path / "conf")
+    own = tmp_path / "conf/local/default.yaml"
+    for name, said in (("imagenet", "/own"), ("imagnet", None)):
+        own.write_text(f"# @package _global_\nsources: {{{name}: /own}}\n")
+        with initialize_config_dir(str(tmp_path / "conf"), version_base="1.3"):
+            if said:
+                assert compose("config").sources.imagenet == said
+            else:
+                with pytest.raises(HydraException, match="local/default"):
+                    compose("config")
+
+
+def params(folder, **changes):
+    """A params.yaml with other values, by dotted key."""
+    held = OmegaConf.load(CONF.parent / "params.yaml")
+    OmegaConf.set_struct(held, False)
+    for key, value in changes.items():
+        OmegaConf.update(held, key.replace("__", "."), value)
+    OmegaConf.save(held, folder / "params.yaml")
+    return f"params={folder / 'params.yaml'}"
+
+
+ODD_PATH = "/a,b=c#d(e;f~g ü'x' {b}[c]|&<>^`!*?@%:+$d"
+
+
+def test_every_value_of_params_reaches_a_stage_as_it_is(tmp_path):
+    given = params(tmp_path, splits__count=2, paths__precomputed=ODD_PATH, tuning__patching_runs=3)
+    config = composed([given, "benchmark=digits", "calibrator=patching"])
+    assert (config.splits.count, config.paths.precomputed) == (2, ODD_PATH)
+    assert config.calibrator.tuning_runs == 3  # the benchmark's own choice is 4
 
 
 @pytest.mark.parametrize(
-    "path", ["/a,b=c#d(e;f~g", "/ü ö/'x'", 'C:\\d"\\', "/a{b}[c]|&<>^`!*?@%:+$d"]
+    ("changes", "beside", "told"),
+    [
+        ({"splits__cuont": 2}, (), "splits.cuont: no such setting"),
+        ({"calibrator": {"l2": 1}}, (), "suite.calibrators"),
+        ({}, ("seed=3",), "seed: .*dvc exp run -S seed"),
+    ],
 )
-def test_any_path_passes_through_hydra_as_it_is(path):
-    override = OverridesParser.create().parse_override(f"precomputed={quoted(path)}")
-    assert override.value() == path
-
-
-def test_lists_of_params_reach_a_stage_where_they_are_not_the_suites_own(tmp_path):
-    path = tmp_path / "params.yaml"
-    text = (parameters.CONF.parent / "params.yaml").read_text()
-    path.write_text(text.replace("  - dirichlet\n", ""))
-    given = expanded([f"params={path}", "benchmark=digits", "seed=3"])
-    assert given[-2:] == ["benchmark=digits", "seed=3"] and "seed=0" not in given
-    assert any(t.startswith("suite.calibrators=['uncalibrated','isotonic',") for t in given)
+def test_a_value_of_params_without_effect_is_refused(changes, beside, told, tmp_path):
+    with pytest.raises(UsageError, match=told):
+        composed([params(tmp_path, **changes), "benchmark=digits", *beside])
 
 
 def test_a_word_vectors_file_stays_in_effect_for_commands_that_name_none(tmp_path):
