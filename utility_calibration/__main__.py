@@ -32,7 +32,8 @@ WAITING = {"GOMP_SPINCOUNT": "20000", "OPENBLAS_THREAD_TIMEOUT": "4"}
 
 
 def main() -> None:
-    """Run the program that the first argument names."""
+    """Run the program that the first argument names; in another clone, that clone's program."""
+    _use_this_clone()
     asked = sys.argv[1] if len(sys.argv) > 1 else "--help"
     if asked in ("-h", "--help"):
         print("usage: utility-calibration PROGRAM …    (PROGRAM --help has the details)\n")
@@ -45,6 +46,20 @@ def main() -> None:
         sys.exit(2)
     else:
         _run(*PROGRAMS[asked][:1], asked)
+
+
+def _use_this_clone() -> None:
+    """Start again with the code of the clone in the current folder, if it is not this one.
+
+    An environment holds one clone. `dvc exp run --temp` copies the project elsewhere, and a person
+    may have two clones: without this, the stages would take the settings of one and run the other.
+    """
+    clone = Path.cwd()
+    program = clone / "utility_calibration" / "__main__.py"
+    if program.is_file() and not program.samefile(__file__):
+        paths = os.pathsep.join(filter(None, (str(clone), os.environ.get("PYTHONPATH"))))
+        command = [sys.executable, "-m", "utility_calibration", *sys.argv[1:]]
+        os.execve(sys.executable, command, os.environ | {"PYTHONPATH": paths})
 
 
 def _run(room: str, name: str) -> None:

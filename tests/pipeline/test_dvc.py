@@ -73,9 +73,9 @@ def project(tmp_path_factory):
     )  # fmt: skip
     kept = [".dvc/.gitignore", ".dvc/config", ".dvcignore", ".gitignore", "dvc.yaml", "params.yaml"]
     for name in [*listed.splitlines(), *kept]:
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, folder / name)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_symlink() or (ROOT / name).is_file():
+            shutil.copyfile(ROOT / name, folder / name, follow_symlinks=False)
     for name, old, new in SMALL:
         text = (folder / name).read_text()
         assert old in text, (name, old)
@@ -99,9 +99,7 @@ def test_repro_after_a_run_has_nothing_to_do(project):
     told = dvc(project, "repro")
     assert "Running stage" not in told
     assert "up to date" in dvc(project, "status")
-    by_hand = shell(
-        project, sys.executable, "-m", "utility_calibration.pipeline.fit", "suite=digits"
-    )
+    by_hand = shell(project, sys.executable, "-m", "utility_calibration", "fit", "suite=digits")
     assert "fit: nothing to do, 2 up to date" in by_hand
 
 
@@ -116,7 +114,5 @@ def test_what_was_pushed_is_up_to_date_in_a_clone_elsewhere(project, tmp_path):
     dvc(clone, "pull")
     assert "up to date" in dvc(clone, "status")
     assert "Running stage" not in dvc(clone, "repro")
-    by_hand = shell(
-        clone, sys.executable, "-m", "utility_calibration.pipeline.evaluate", "suite=digits"
-    )
+    by_hand = shell(clone, sys.executable, "-m", "utility_calibration", "evaluate", "suite=digits")
     assert "evaluate: nothing to do, 2 up to date" in by_hand

@@ -174,7 +174,7 @@ def test_a_stopped_run_continues_where_it_stopped(number, tmp_path, monkeypatch)
 @pytest.mark.slow
 def test_a_sweep_on_two_cores_gives_the_bytes_of_a_plain_run(evaluated_once, tmp_path):
     command = [
-        sys.executable, "-m", "utility_calibration.pipeline.sweep",
+        sys.executable, "-m", "utility_calibration", "sweep",
         *tiny_overrides(evaluated_once / "tiny.npz", tmp_path), "suite.dynamics=[]",
         f"hydra.sweep.dir={tmp_path / 'multirun'}", "suite.calibrators=[temperature,vector]",
         "hydra/launcher=cores", "hydra.launcher.n_jobs=2",
