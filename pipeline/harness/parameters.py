@@ -8,9 +8,8 @@ from pathlib import Path
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
-from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
+from omegaconf.errors import ConfigKeyError
 
 from .machine import links
 
@@ -91,35 +90,19 @@ def known_instead(name: str, known: Sequence[str]) -> str:
 
 def instead_of(key: str, arguments: Sequence[str]) -> str:
     """One line about a setting that no chosen file has; `arguments`: the whole command line."""
-    others = [t for t in arguments if "=" in t and t.partition("=")[0].lstrip("+") != key]
-    config = _composed(others)
-    group = "calibrator" if key.startswith("calibrator.") else "benchmark"
-    chosen = OmegaConf.select(config, f"{group}.name" if group == "benchmark" else group)
-    settings = [*_names(config), *(folder.name for folder in CONF.iterdir())]
-    if chosen is None:
-        settings = [name for name in settings if not name.startswith(f"{group}.")]
-    having: dict[str, list[str]] = {}
-    is_near = difflib.get_close_matches(key, settings, n=1, cutoff=0.8)
-    if not is_near and chosen is None:
-        of_suite = config.suite[f"{group}s"]
-        files = sorted(path.stem for path in (CONF / group).glob("[!_]*.yaml"))
-        for file in sorted(files, key=lambda name: name not in of_suite):  # it takes seconds
-            for name in _names(_composed([*others, f"{group}={file}"])[group], f"{group}."):
-                having.setdefault(name, []).append(file)
-    if key in having:
-        first, *rest = having[key]
-        more = f" (or {', '.join(rest[:4])}{', ...' * (len(rest) > 4)})" if rest else ""
-        return f"{key}: no {group} is chosen; choose {group}={first}{more}"
-    known = sorted({*settings, *having} - {"schema", "hydra", "each", "local"})
+    config = _composed([text for text in arguments if "=" in text])
+    group = key.partition(".")[0]
+    chosen = {
+        "benchmark": OmegaConf.select(config, "benchmark.name"),
+        "calibrator": config.calibrator,
+    }
+    if group != key and chosen.get(group, group) is None:
+        return f"{key}: no {group} is chosen; add {group}=<name>, a file of conf/{group}"
+    known = [*_names(config), *(folder.name for folder in CONF.iterdir())]
     same = [name for name in known if name.rpartition(".")[2] == key]
     close = same or difflib.get_close_matches(key, known, n=1)
     meant = f" (did you mean {close[0]}?)" if close else ""
-    parent = key.rpartition(".")[0]
-    while parent and parent not in known:
-        parent = parent.rpartition(".")[0]
-    beside = [name.rpartition(".")[2] for name in known if name.rpartition(".")[0] == parent]
-    within = f" in {parent}" if parent else ""
-    return f"{key}: no such setting{meant}; known{within}: {', '.join(beside)}"
+    return f"{key}: no such setting{meant}; --cfg job lists them"
 
 
 def _names(config: DictConfig, start: str = "") -> Iterator[str]:
@@ -130,12 +113,9 @@ def _names(config: DictConfig, start: str = "") -> Iterator[str]:
 
 
 def _composed(overrides: Sequence[str]) -> DictConfig:
-    """The configuration of these overrides; where they have a mistake, of the chosen files."""
+    """The configuration of the files that overrides choose, without their values."""
+    pairs = [text.split("=", 1) for text in overrides]
+    files = [f"{k}={v}" for k, v in pairs if (CONF / k / f"{v}.yaml").is_file()]
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        try:
-            return compose("config", list(overrides))
-        except (HydraException, OmegaConfBaseException):
-            pairs = [text.split("=", 1) for text in overrides]
-            files = [f"{k}={v}" for k, v in pairs if (CONF / k / f"{v}.yaml").is_file()]
-            return compose("config", files)
+        return compose("config", files)
