@@ -20,7 +20,7 @@ INSTALLED := $(VENV)/.installed
 PEERS ?= .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup repro known-suite test test-all test-paper test-gpu test-peers test-slurm test-ray test-lowest test-newest fuzz docs lint types clean
+.PHONY: help setup repro known-suite test test-all test-paper test-gpu test-peers test-slurm test-ray test-lowest test-newest fuzz docs lint types lines clean
 
 help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
@@ -151,6 +151,10 @@ fuzz: setup
 # A broken link is an error, and so is a warning of pdoc.
 docs: setup
 	$(RUN) python docs/build_site.py site
+
+lines:
+	@for folder in metrics calibrators pipeline scripts utility_calibration tests; do \
+	  printf '%-20s %6d\n' $$folder $$(git ls-files $$folder | grep '\.py$$' | xargs cat | wc -l); done
 
 # Downloads, such as data/imagenet, stay. So does an environment that make has not made.
 MADE := site .venv-ray .venv-test-lowest .venv-test-newest .mypy_cache .ruff_cache .pytest_cache .hypothesis \
