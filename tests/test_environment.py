@@ -60,7 +60,7 @@ def copied(project: Path) -> Path:
 
 
 def pins(lines: list[str]) -> dict[str, str]:
-    pairs = [line.split("==") for line in lines if line and not line.startswith("#")]
+    pairs = [line.split("==") for line in lines if line and line[0] not in "#-"]
     return {canonicalize_name(name): version for name, version in pairs}
 
 
@@ -102,6 +102,7 @@ def test_the_lock_meets_every_declared_range() -> None:
 def test_environment_yml_pins_what_the_extra_all_asks_for_as_the_lock_does() -> None:
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     pip = next(item["pip"] for item in environment["dependencies"] if isinstance(item, dict))
+    assert "-e ." in pip  # the project itself, so that its command is there
     names = {canonicalize_name(requirement.name) for requirement in requirements("all")}
     assert pins(pip) == {name: lock()[name] for name in names}
 
