@@ -175,9 +175,10 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
             getattr(calibrators, kind)
         kinds = {each.__name__: each for each in _fitted_kinds(cls)}
         if kind not in kinds:
-            raise InputError(
-                f"{path}: holds a fitted {kind}, expected {' or '.join(sorted(kinds))}"
-            )
+            told = f"expected {' or '.join(sorted(kinds))}"
+            if kind not in dir(calibrators):
+                told = "no class of this package; import the module that defines it first"
+            raise InputError(f"{path}: holds a fitted {kind}, {told}")
         try:
             calibrator = kinds[kind](**parameters)
         except TypeError as error:

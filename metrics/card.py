@@ -11,13 +11,14 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from .card_exports import CardExports
 from .certificate import CalibrationInterval, Evidence, evidence_of, joined
 from .forecast import Forecast, Outcomes
 from .measurement import Measurement, Noise, Options, sampled_users
@@ -25,13 +26,14 @@ from .registry import METRICS, PURPOSES, metrics_of
 from .resampling import Floats, NoiseFloor, bootstrap_draws, floor_draws, means
 from .samples import Sample, in_batches, sample_of
 from .scores import zero_likelihoods
+from .validation import check_known
 
 ALL_CLASSES = "all"
 """The certificate of all utility classes together, without the user's, whose unit may differ."""
 
 
-@dataclass(frozen=True)
-class Scorecard:
+@dataclass(frozen=True, repr=False)
+class Scorecard(CardExports):
     """The metrics of one forecast.
 
     metrics: value per key of `utility_calibration.metrics.METRICS`.
@@ -66,9 +68,9 @@ class Scorecard:
         perfectly calibrated forecast with these probabilities has. The bound holds for fresh points
         of the same kind with the confidence of the certificates, 95 % by default.
         """
-        print(self._report())
+        print(self)
 
-    def _report(self) -> str:
+    def __repr__(self) -> str:
         metrics, floors = self.metrics, self.noise_floor
         uses = {key: use for key, use in PURPOSES.items() if key in metrics}
         within = [uses[k] for k in uses if k in floors and metrics[k] <= floors[k]["q95"]]
@@ -90,7 +92,7 @@ class Scorecard:
     def _repr_html_(self) -> str:
         """Return the report as a notebook shows it: its lines of several columns are a table."""
         parts = []
-        for block in self._report().split("\n\n"):
+        for block in repr(self).split("\n\n"):
             heading, *rows = [re.split(" {2,}", html.escape(line)) for line in block.splitlines()]
             if len(heading) == 1:
                 parts.append(f"<p>{' '.join(heading)}</p>")
@@ -134,8 +136,11 @@ def scorecard(
         **changes: fields of `options` and of `noise` by name:
             `scorecard(p, y, utilities=0, bootstrap_repetitions=200)`.
     """
-    of_noise = {name: changes.pop(name) for name in list(changes) if hasattr(Noise, name)}
-    options, noise = replace(options or Options(), **changes), replace(noise or Noise(), **of_noise)
+    names = [[entry.name for entry in fields(kind)] for kind in (Options, Noise)]
+    check_known(changes, [*names[0], *names[1]], "scorecard", "option")
+    of_options, of_noise = ({k: changes[k] for k in known if k in changes} for known in names)
+    options = replace(options or Options(), **of_options)
+    noise = replace(noise or Noise(), **of_noise)
     given = sample_weight, classes, clusters, points, population, rows_sum_to_one
     whole = sample_of(probabilities, labels, *given)
     users, few = (

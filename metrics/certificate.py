@@ -75,7 +75,7 @@ from .forecast import Forecast, Outcomes
 from .kernels.prefix_range import prefix_range
 from .resampling import largest_by_chance
 from .samples import Units, sample_of
-from .utilities.base import UtilityClass
+from .utilities.base import UtilityClass, utility_of
 from .validation import InputError
 
 REDRAWS = 200
@@ -128,6 +128,7 @@ def calibration_interval(
     """
     if not 0 < confidence < 1:
         raise InputError(f"confidence: {confidence}, expected a number in (0, 1)")
+    utilities = utility_of(utilities)
     sample = sample_of(probabilities, labels, sample_weight, classes, clusters)
     forecast, outcomes = sample.forecast, sample.outcomes
     floor = torch.from_numpy(largest_by_chance(utilities, sample, REDRAWS, seed))

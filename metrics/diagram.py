@@ -7,7 +7,6 @@ The binned view shows the same points as a usual reliability diagram.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,7 @@ from torch import Tensor
 from .forecast import Forecast, Outcomes
 from .scores import checked
 from .uc import WorstInterval, worst_interval
-from .utilities.base import FunctionUtility, UtilityClass
+from .utilities.base import UtilityClass
 
 Array = NDArray[np.float64]
 BAND = (0.025, 0.975)
@@ -84,11 +83,6 @@ class UtilityDiagram:
     def curve(self) -> tuple[Array, Array, Array, Array]:
         """The running difference: the places t, D(t), and the ends of its noise band, [g] each."""
         return self.predicted, self.difference, self.low, self.high
-
-
-def utility_of(utility: UtilityClass | Callable[[Any], Any]) -> UtilityClass:
-    """Return a utility class unchanged, and a function p [n, C] -> u⃗ [n, C] as a utility class."""
-    return utility if isinstance(utility, UtilityClass) else FunctionUtility(utility)
 
 
 def diagram_of(

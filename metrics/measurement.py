@@ -18,7 +18,7 @@ from torch import Tensor
 from .binned import Weights, interval_and_binned_errors
 from .forecast import Forecast, Outcomes
 from .kernels.ranks import sorted_rows
-from .utilities.base import UtilityClass
+from .utilities.base import UtilityClass, utility_of
 from .utilities.payoffs import ClassWise, Linear, Rank, TopClass
 from .validation import check_whole
 
@@ -54,6 +54,8 @@ class Options:
     def __post_init__(self) -> None:
         for name, least in {"utilities": 0, "floor_utilities": 1, "bins": 1}.items():
             check_whole(getattr(self, name), name, least)
+        own = {key: utility_of(utility) for key, utility in self.own.items()}
+        object.__setattr__(self, "own", own)
         if self.utility_batch is not None:
             check_whole(self.utility_batch, "utility_batch", 1)
 

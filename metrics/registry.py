@@ -8,7 +8,6 @@ before scoring. Headings and powers of ten are those of the paper's tables (sect
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -20,7 +19,7 @@ from .measurement import Measurement, Options
 from .scores import accuracies, brier_scores, log_losses
 from .utilities import payoffs
 from .utilities.base import UtilityClass
-from .validation import InputError
+from .validation import InputError, check_known
 
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
@@ -92,7 +91,7 @@ def _quantile(key: str, text: str, family: str, level: float, meaning: str) -> M
 
 def _class_wise_binned(m: Measurement) -> Tensor:
     weights = class_weights(m.options.class_weights, m.outcomes, m.forecast.classes)
-    return (m.with_bins(payoffs.CLASS_WISE)[1] * weights).sum(dim=1)
+    return (m.with_bins(payoffs.ClassWise())[1] * weights).sum(dim=1)
 
 
 METRICS: dict[str, Metric] = {
@@ -108,8 +107,9 @@ METRICS: dict[str, Metric] = {
                compute=_class_wise_binned),
         Metric("tce_bin", "TCE_bin", 3, "binned top-class error, bins of equal weight", "share",
                compute=lambda m: m.with_bins(payoffs.TopClass())[1][:, 0]),
-        utility_metric("u_cwe", "CWE", lambda _: payoffs.CLASS_WISE, "each class's probability", 4),
-        utility_metric("u_topk", "topK", lambda _: payoffs.TOP_K,
+        utility_metric("u_cwe", "CWE", lambda _: payoffs.ClassWise(),
+                       "each class's probability", 4),
+        utility_metric("u_topk", "topK", lambda _: payoffs.TopK(),
                        "label among the K most probable"),
         utility_metric("u_tce", "TCE", lambda _: payoffs.TopClass(),
                        "label is the most probable class"),
@@ -169,9 +169,4 @@ def metrics_of(options: Options) -> list[Metric]:
 
 def check_keys(keys: Iterable[str], own: Iterable[str] = (), where: str = "metrics") -> None:
     """Raise `InputError`, with a suggestion, for the first key that is no metric."""
-    known = [*METRICS, *own]
-    for key in keys:
-        if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
-            raise InputError(f"{where}: {key} is no metric{hint}; known: {', '.join(known)}")
+    check_known(keys, [*METRICS, *own], where, "metric")

@@ -41,7 +41,7 @@ from torch import Tensor
 from .forecast import Forecast, Outcomes
 from .kernels.uniforms import hashed_uniforms, stream_keys
 from .samples import DRAWN_TOGETHER, Sample, sample_of
-from .utilities.base import UtilityClass
+from .utilities.base import UtilityClass, utility_of
 from .validation import check_whole
 
 Floats = NDArray[np.float64]
@@ -100,7 +100,7 @@ def noise_floor(
     """Return the noise floor of the largest UC over a class of utilities.
 
     Args:
-        utilities: any `UtilityClass`, also one of your own.
+        utilities: any `UtilityClass`, also one of your own, or a function as it takes.
         probabilities, labels: [n, C] and [n]. Rows that do not sum to one have no floor.
         repetitions, seed: number of draws of the labels, and their seed.
         points: [n], the number of each point in the whole data set; 0 … n - 1 if not given.
@@ -109,6 +109,7 @@ def noise_floor(
         clusters, classes: as in `scorecard`.
     """
     check_whole(repetitions, "repetitions", 1)
+    utilities = utility_of(utilities)
     sample = sample_of(probabilities, labels, sample_weight, classes, clusters, points)
     observed = utilities.errors(sample.forecast, sample.outcomes).max()
     return NoiseFloor.of(largest_by_chance(utilities, sample, repetitions, seed), float(observed))

@@ -16,10 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .diagram import utility_of
 from .errors import InputError
 from .forecast import Forecast
-from .utilities.base import UtilityClass
+from .utilities.base import UtilityClass, utility_of
 from .utilities.payoffs import ClassWise, TopK
 from .validation import as_tensor, check_labels, check_logits, check_probabilities
 

@@ -6,8 +6,10 @@ NumPy array or a torch tensor.
 
 from __future__ import annotations
 
+import difflib
 import warnings
-from numbers import Integral
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,8 @@ def as_tensor(values: Any) -> Tensor:
     array = np.asarray(values)
     if array.dtype == object and hasattr(values, "to_numpy"):  # pandas' nullable types
         array = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    elif array.dtype == object and all(isinstance(entry, Real) for entry in array.flat):
+        array = array.astype(np.float64)
     # torch cannot wrap read-only memory or negative strides without a warning or an error.
     if not array.flags.writeable or any(stride < 0 for stride in array.strides):
         array = array.copy()
@@ -59,6 +63,15 @@ def check_whole(value: Any, name: str, least: int) -> None:
     """Raise `InputError` if `value`, an option, is no whole number of at least `least`."""
     if not is_whole(value) or value < least:
         raise InputError(f"{name}: {value!r}, expected a whole number of at least {least}")
+
+
+def check_known(names: Iterable[str], known: Sequence[str], where: str, what: str) -> None:
+    """Raise `InputError`, with the nearest name, for the first of `names` that is not `known`."""
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise InputError(f"{where}: {name} is no {what}{hint}; known: {', '.join(known)}")
 
 
 def check_nothing_is_masked(values: Any, name: str) -> None:
@@ -235,9 +248,15 @@ def check_probabilities(
     rounding = COARSE_ROUNDING if rows_sum_to_one else ROUNDING
     excess = max(-float(matrix.min()), float(matrix.max()) - 1)
     if excess > rounding:
-        row = _first(((matrix < -rounding) | (matrix > 1 + rounding)).any(dim=1))
+        row, fix = _first(((matrix < -rounding) | (matrix > 1 + rounding)).any(dim=1)), ""
+        if rows_sum_to_one and float(matrix.min()) >= 0:
+            total = float(matrix.sum(dim=1).median())
+            is_shared = total > 2 and bool(
+                ((matrix.sum(dim=1) - total).abs() <= 0.01 * total).all()
+            )
+            fix = f"all rows sum to {total:.4g}: divide by it" if is_shared else ""
         raise InputError(
-            f"{name}: values outside [0, 1], the first in row {row}; are these logits?"
+            f"{name}: values outside [0, 1], the first in row {row}; {fix or 'are these logits?'}"
         )
     if not rows_sum_to_one:
         return matrix

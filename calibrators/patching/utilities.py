@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from utility_calibration.metrics.forecast import Outcomes
-from utility_calibration.metrics.utilities.base import UtilityClass
+from utility_calibration.metrics.utilities.base import UtilityClass, utility_of
 from utility_calibration.metrics.utilities.gain_matrix import GainMatrix
 from utility_calibration.metrics.utilities.payoffs import Decision, Linear, Rank, Similarity
 from utility_calibration.metrics.validation import InputError
@@ -155,13 +155,8 @@ def classes_of(utilities: Sequence[Any] | None, standard: bool) -> list[UtilityC
     for entry in utilities or ():
         if isinstance(entry, Mapping) and entry.get("kind") in GIVEN_BY_NUMBERS:
             classes.append(GIVEN_BY_NUMBERS[entry["kind"]](entry["values"]))
-        elif isinstance(entry, UtilityClass):
-            classes.append(entry)
         else:
-            raise InputError(
-                f"utilities: a {type(entry).__name__} is no utility class; give one such as "
-                "Linear or FunctionUtility(function) of utility_calibration.metrics"
-            )
+            classes.append(utility_of(entry))
     if not (classes or standard):
         raise InputError("utilities: none given and standard=False; give one, or standard=True")
     return classes

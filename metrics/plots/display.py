@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 
 from ..class_order import class_codes, codes_of
 from ..decision_losses import net_benefit
-from ..diagram import diagram_of, utility_of
+from ..diagram import diagram_of
 from ..uc import WorstInterval, dkw_band, ecdf
-from ..utilities.base import UtilityClass
+from ..utilities.base import UtilityClass, utility_of
 from ..utilities.payoffs import TopClass
 from ..validation import InputError, check_labels, check_probabilities
 from . import drawing

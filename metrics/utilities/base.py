@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from inspect import signature
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -37,7 +39,27 @@ class Block(NamedTuple):
 
 
 class UtilityClass(ABC):
-    """A finite set of utilities, numbered from 0."""
+    """A finite set of utilities, numbered from 0.
+
+    Two are equal if they are of one class and hold equal values; then they have equal errors.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        held, others = vars(self), vars(other)
+        return held.keys() == others.keys() and all(_same(held[k], others[k]) for k in held)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *vars(self)))  # not the values, which may be large
+
+    def __repr__(self) -> str:
+        held, shown = vars(self), []
+        for parameter, value in zip(signature(type(self)).parameters.values(), held.values()):
+            value = held.get(parameter.name, value)
+            if not _same(value, parameter.default):
+                shown.append(f"{parameter.name}={_text(value)}")
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     @abstractmethod
     def count(self, classes: int) -> int:
@@ -123,6 +145,20 @@ class UtilityClass(ABC):
         return index, worst_interval(predicted, realized, sample_weight=weights)
 
 
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return one.device == other.device and torch.equal(one, other)
+    if hasattr(one, "shape") or hasattr(other, "shape"):  # arrays of a user's own class
+        return type(one) is type(other) and np.array_equal(one, other)
+    return bool(one == other)
+
+
+def _text(value: Any) -> str:
+    if hasattr(value, "shape"):
+        return f"<{' × '.join(map(str, value.shape))} numbers>"
+    return getattr(value, "__qualname__", None) or repr(value)
+
+
 def equal_blocks(utilities: range, n: int) -> Iterator[slice]:
     """Yield blocks of `utilities` for n points, of equal size because small blocks are slow."""
     count = -(-len(utilities) // max(FEWEST_ROWS, BLOCK_BYTES // (8 * n)))
@@ -185,3 +221,21 @@ class FunctionUtility(UtilityClass):
         if wrong:
             raise InputError(f"utility function: returned {wrong}")
         return vectors.detach()
+
+
+def utility_of(utility: UtilityClass | Callable[[Tensor], Tensor]) -> UtilityClass:
+    """Return a utility class unchanged, and a function p [n, C] -> u⃗ [n, C] as a utility class.
+
+    `InputError` for a Python class in place of an object, and for what is neither.
+    """
+    if isinstance(utility, UtilityClass):
+        return utility
+    if isinstance(utility, type):
+        name = utility.__name__
+        raise InputError(f"utility: {name} is a Python class; give an object of it: {name}(…)")
+    if not callable(utility):
+        raise InputError(
+            f"utility: a {type(utility).__name__} is no utility; give an object such as TopK(), or "
+            "a function of the probabilities [n, C]"
+        )
+    return FunctionUtility(utility)

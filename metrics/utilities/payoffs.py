@@ -89,13 +89,14 @@ class TopK(PayoffClass):
 
     coordinate = "rank"
 
-    def __init__(self, ks: tuple[int, ...] | None = None) -> None:
-        self.ks = ks
+    def __init__(self, ks: Iterable[int] | None = None) -> None:
+        if ks is not None and not isinstance(ks, Iterable):
+            raise InputError(f"TopK: ks is {ks!r}, expected a sequence of K, such as ({ks!r},)")
+        self.ks = None if ks is None else tuple(ks)
 
     def payoffs(self, classes: int) -> Tensor:
         """Return ones up to rank K, then zeros; `InputError` if a K is not in 1 … `classes`."""
-        chosen = range(1, classes + 1) if self.ks is None else self.ks
-        ks = list(chosen) if isinstance(chosen, Iterable) else []
+        ks = range(1, classes + 1) if self.ks is None else self.ks
         if not ks or not all(is_whole(k) and 1 <= k <= classes for k in ks):
             raise InputError(f"TopK: ks must be whole numbers in 1 … {classes}, got {self.ks!r}")
         return (torch.arange(classes) < torch.tensor(ks)[:, None]).to(torch.float64)
@@ -104,10 +105,6 @@ class TopK(PayoffClass):
         """Return the sums of the K largest probabilities, without a copy if all K are used."""
         columns = part if self.ks is None else payoffs[part].sum(dim=1).long() - 1
         return forecast.joined(lambda rows: rows.top_sums[:, columns].T)
-
-
-CLASS_WISE, TOP_K = ClassWise(), TopK()
-"""One object each, so that a forecast knows what it has computed for them."""
 
 
 class TopClass(TopK):

@@ -108,6 +108,15 @@ def test_files_that_hold_something_else_are_refused_in_one_line(saved, kind, dam
     assert str(saved) in str(caught.value) and "\n" not in str(caught.value)
 
 
+def test_a_subclass_of_another_program_asks_for_its_module(saved):
+    changed(saved, calibrator="Mine")
+    with pytest.raises(
+        InputError, match=r"fitted Mine.* import the module that defines it"
+    ) as told:
+        Calibrator.load(saved)
+    assert "\n" not in str(told.value)
+
+
 def test_parameters_that_json_cannot_hold_are_named(made_up, tmp_path):
     fitted = VectorScaling(max_iterations=np.int64(300)).fit(*made_up())
     assert VectorScaling.load(fitted.save(tmp_path / "good.npz")).max_iterations == 300

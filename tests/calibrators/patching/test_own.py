@@ -95,7 +95,7 @@ def test_tuning_looks_at_the_own_utilities_on_the_held_out_points(problem):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"utilities": [3]}, "a int is no utility class"),
+        ({"utilities": [3]}, "a int is no utility"),
         ({"utilities": OWN["payoffs"]}, "put brackets around it"),
         ({"standard": False}, "none given and standard=False"),
         ({"utilities": [OWN["function"]]}, "cannot be saved and predicting needs it"),

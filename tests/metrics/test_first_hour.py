@@ -1,0 +1,88 @@
+"""What a new user types first: utilities show what they are, and slips get one line with a fix."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from utility_calibration import metrics as m
+
+RANDOM = np.random.default_rng(0)
+P, Y = RANDOM.dirichlet(np.ones(3), 60), np.arange(60) % 3
+
+
+def even(p):
+    return p * 0 + 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shown"),
+    [
+        (m.TopK, lambda: m.TopK([1]), "TopK()"),
+        (lambda: m.TopK((1,)), m.TopClass, "TopK(ks=(1,))"),
+        (lambda: m.Linear([0, 1]), lambda: m.Linear([1, 0]), "Linear(payoffs=<1 × 2 numbers>)"),
+        (lambda: m.Linear([0, 1]), lambda: m.Rank([0, 1]), "Linear(payoffs=<1 × 2 numbers>)"),
+        (
+            lambda: m.GainMatrix(np.eye(2)),
+            lambda: m.GainMatrix(np.ones((2, 2))),
+            "GainMatrix(gains=<1 × 2 × 2 numbers>)",
+        ),
+        (
+            lambda: m.FunctionUtility(even),
+            lambda: m.FunctionUtility(abs),
+            "FunctionUtility(function=even)",
+        ),
+    ],
+)
+def test_utilities_of_equal_values_are_equal_and_show_what_they_are_made_of(one, other, shown):
+    assert repr(one()) == shown
+    assert one() == one() != other()
+    assert len({one(), one(), other()}) == 2
+
+
+SLIPS = {
+    "(3,)": lambda: m.TopK(3),
+    "give an object of it: TopK(": lambda: m.noise_floor(m.TopK, P, Y),
+    "give an object of it: ClassWise(": lambda: m.calibration_interval(m.ClassWise, P, Y),
+    "give an object of it: Decision(": lambda: m.scorecard(P, Y, own={"mine": m.Decision}),
+    "a str is no utility": lambda: m.noise_floor("TopK", P, Y),
+    "did you mean utilities?": lambda: m.scorecard(P, Y, utilties=0),
+    "did you mean noise_seed?": lambda: m.scorecard(P, Y, noiseseed=0),
+    "sum to 100: divide": lambda: m.brier_score(100 * P, Y),
+    "sum to 50: divide": lambda: m.brier_score(50 * P, Y),
+    "are these logits?": lambda: m.brier_score(np.log(P), Y),
+}
+
+
+@pytest.mark.parametrize("fix", SLIPS)
+def test_a_slip_gets_one_line_with_the_fix(fix):
+    with pytest.raises(m.InputError) as caught:
+        SLIPS[fix]()
+    assert fix in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_numbers_in_arrays_of_objects_count_and_text_does_not():
+    assert m.brier_score(P.astype(object), Y.astype(object)) == m.brier_score(P, Y)
+    with pytest.raises(m.InputError, match="probabilities"):
+        m.brier_score(P.astype(str).astype(object), Y)
+
+
+def test_a_function_is_a_utility_wherever_one_is_taken():
+    wrapped = m.FunctionUtility(even)
+    assert m.noise_floor(even, P, Y, 5) == m.noise_floor(wrapped, P, Y, 5)
+    card = m.scorecard(P, Y, utilities=0, floor_repetitions=0, own={"mine": even})
+    assert card.metrics["mine"] == wrapped.calibration_errors(P, Y)[0]
+
+
+def test_a_scorecard_shows_few_lines_and_goes_to_a_table_and_to_plain_numbers():
+    card = m.scorecard(P, Y, utilities=20, floor_repetitions=20)
+    assert len(repr(card).splitlines()) <= 30
+    numbers, frame = card.to_dict(), card.frame()
+    assert all(type(number) is float for number in json.loads(json.dumps(numbers)).values())
+    assert numbers["u_topk_upper"] == card.certificates["u_topk"].upper
+    assert numbers["u_cwe_by_chance"] == frame.loc["u_cwe", "q95"]
+    assert list(frame.index) == list(card.metrics) and np.isnan(frame.loc["brier", "upper"])
+    unfloored = m.scorecard(P, Y, utilities=0, floor_repetitions=0)
+    assert unfloored.to_dict() == unfloored.metrics
