@@ -45,11 +45,12 @@ def file_logits(
         ignore: columns to leave out, by a list of names or patterns.
     """
     if values not in VALUES:
-        raise InputError(f"values={values}: choose one of {', '.join(VALUES)}")
+        fix = f"choose one of {', '.join(VALUES)}"
+        raise InputError(f"{values}, which is no kind", field="values", fixes=fix)
     choices = Choices(values, groups, clusters, classes, ignore)
     files = [Path(file) for file in (path, test) if file is not None]
     held = [read(file, lambda name: has_role(name, choices)) for file in files]
-    mistakes = list[str]()
+    mistakes = list[InputError]()
     with naming(" and ".join(map(str, files))):
         given = checked(assigned(files, held, choices, mistakes), values, mistakes)
     origin = {"file": str(files[0].absolute()), "sha256": digest_of(files[0]), "values": given.kind}
