@@ -118,6 +118,7 @@ def _matrix(values: Any, name: str) -> Tensor:
         fix = "give one row per point and one column per class"
         if matrix.ndim == 1 and _are_whole(matrix):
             fix = f"these look like labels, which come second: ({name}, labels)"
+            fix += "; for scikit-learn's model selection take calibration_scorer"
     elif matrix.shape[0] == 0:
         wrong, fix = "no rows", "give at least one point"
     elif matrix.shape[1] < 2:
