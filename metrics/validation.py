@@ -62,8 +62,7 @@ def is_whole(value: Any) -> bool:
 def check_whole(value: Any, name: str, least: int) -> None:
     """Raise `InputError` if `value`, an option, is no whole number of at least `least`."""
     if not is_whole(value) or value < least:
-        told = f"{value!r}, expected a whole number of at least {least}"
-        raise InputError(told, field=name)
+        raise InputError(f"{name}: {value!r}, expected a whole number of at least {least}")
 
 
 def check_known(names: Iterable[str], known: Sequence[str], where: str, what: str) -> None:
@@ -72,22 +71,23 @@ def check_known(names: Iterable[str], known: Sequence[str], where: str, what: st
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1)
             hint = f" (did you mean {near[0]}?)" if near else ""
-            fix = f"known: {', '.join(known)}"
-            raise InputError(f"{name} is no {what}{hint}", field=where, fixes=fix)
+            raise InputError(f"{where}: {name} is no {what}{hint}; known: {', '.join(known)}")
 
 
 def check_nothing_is_masked(values: Any, name: str) -> None:
     """Raise `InputError` for a masked entry, because the value under the mask would be used."""
     if np.ma.is_masked(values):
-        row = int(np.argwhere(np.ma.getmaskarray(values))[0, 0])
-        told = f"{np.ma.count_masked(values)} values are masked, the first"
-        raise InputError(told, field=name, row=row, fixes="fill or remove such rows")
+        row = np.argwhere(np.ma.getmaskarray(values))[0, 0]
+        raise InputError(
+            f"{name}: {np.ma.count_masked(values)} values are masked, the first in row {row}; "
+            "fill or remove such rows"
+        )
 
 
-def check_numbers(values: Any, name: str, fix: Sequence[str] = ()) -> Tensor:
+def check_numbers(values: Any, name: str, fix: str = "") -> Tensor:
     """Return `values` as a tensor of any shape and real type; `InputError` otherwise.
 
-    `fix` says what to give instead of an array that is no numbers.
+    `fix` is the part of the message that says what to give instead of a non-numeric array.
     """
     check_nothing_is_masked(values, name)
     try:
@@ -95,9 +95,9 @@ def check_numbers(values: Any, name: str, fix: Sequence[str] = ()) -> Tensor:
     except (TypeError, ValueError, RuntimeError) as error:
         reason = str(error).partition(" The only supported types")[0]  # a list of all types follows
         reason = " ".join(reason.split())[:150]
-        raise InputError(f"not an array of numbers ({reason})", field=name, fixes=fix) from error
+        raise InputError(f"{name}: not an array of numbers ({reason}){fix}") from error
     if tensor.dtype.is_complex:
-        raise InputError(f"expected real numbers, got {tensor.dtype}", field=name)
+        raise InputError(f"{name}: expected real numbers, got {tensor.dtype}")
     return tensor
 
 
@@ -110,22 +110,20 @@ def _first(bad: Tensor) -> int:
 
 
 def _matrix(values: Any, name: str) -> Tensor:
-    matrix, wrong, fix = check_numbers(values, name), "", ""
+    matrix, wrong = check_numbers(values, name), ""
     if matrix.dtype == torch.bool:
         wrong = f"expected real numbers, got {matrix.dtype}"
     elif matrix.ndim != 2:
-        wrong = f"expected shape [n, classes], got {list(matrix.shape)}"
         fix = "give one row per point and one column per class"
         if matrix.ndim == 1 and _are_whole(matrix):
             fix = f"these look like labels, which come second: ({name}, labels)"
-            fix += "; for scikit-learn's model selection take calibration_scorer"
+        wrong = f"expected shape [n, classes], got {list(matrix.shape)}; {fix}"
     elif matrix.shape[0] == 0:
-        wrong, fix = "no rows", "give at least one point"
+        wrong = "no rows; at least one point is needed"
     elif matrix.shape[1] < 2:
-        wrong = f"{matrix.shape[1]} column"
-        fix = "give one column per class, also for two classes"
+        wrong = f"{matrix.shape[1]} column; give one column per class, also for two classes"
     if wrong:
-        raise InputError(wrong, field=name, fixes=fix)
+        raise InputError(f"{name}: {wrong}")
     return matrix
 
 
@@ -136,8 +134,10 @@ def check_finite(matrix: Tensor, name: str) -> None:
         return
     bad = ~torch.isfinite(matrix).all(dim=1)
     if bool(bad.any()):
-        told = f"NaN or infinite values in {int(bad.sum())} rows, first"
-        raise InputError(told, field=name, row=_first(bad), fixes="recompute or remove them")
+        raise InputError(
+            f"{name}: {int(bad.sum())} rows hold NaN or infinite values, the first is row "
+            f"{_first(bad)}; recompute or remove them"
+        )
 
 
 def check_logits(logits: Any, name: str = "logits") -> Tensor:
@@ -154,69 +154,70 @@ def check_logits(logits: Any, name: str = "logits") -> Tensor:
     least, largest = map(float, torch.aminmax(matrix))
     if largest > LARGEST_LOGIT:
         row = _first((matrix > LARGEST_LOGIT).any(dim=1))
-        told = f"a value of size {largest:.3g}, the first above {LARGEST_LOGIT:g}"
-        fixes = "divide all logits by one constant", "recompute them"
-        raise InputError(told, field=name, row=row, fixes=fixes)
+        raise InputError(
+            f"{name}: a value of size {largest:.3g}, the first above {LARGEST_LOGIT:g} in row "
+            f"{row}; divide all logits by one constant, or recompute them"
+        )
     if least < -LARGEST_LOGIT:
         matrix = matrix.masked_fill(matrix < -LARGEST_LOGIT, -torch.inf)
         empty = torch.isneginf(matrix).all(dim=1)
         if bool(empty.any()):
-            told = f"every class is -inf in {int(empty.sum())} rows, first"
-            fix = "make at least one class possible"
-            raise InputError(told, field=name, row=_first(empty), fixes=fix)
+            raise InputError(
+                f"{name}: in {int(empty.sum())} rows every class is -inf, the first is row "
+                f"{_first(empty)}; at least one class must be possible"
+            )
     return matrix
 
 
 def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Tensor:
     """Return `labels` as int64 [n] with values in [0, classes); `InputError` otherwise."""
-    whole = f"give each row its class, a whole number from 0 to {classes - 1}"
-    vector = check_numbers(labels, name, [f"{whole}: map names", "name the columns: classes="])
-    wrong, fix, row = "", "", None
+    whole = f"; give each row its class, a whole number from 0 to {classes - 1}"
+    fix = f"{whole}: map names to numbers, or name the columns: classes="
+    vector, wrong = check_numbers(labels, name, fix), ""
     if vector.ndim != 1:
-        wrong = f"expected shape [n], got {list(vector.shape)}"
         fix = "give the number of each point's class (argmax of one-hot rows)"
         if vector.ndim == 2 and not _are_whole(vector):
             fix = f"these look like probabilities, which come first: (probabilities, {name})"
+        wrong = f"expected shape [n], got {list(vector.shape)}; {fix}"
     elif not len(vector):
-        wrong, fix = "none", "give at least one point"
+        wrong = "none; at least one point is needed"
     elif len(vector) != n:
-        wrong, fix = f"{len(vector)} labels for {n} rows", "give one per row"
-        if len(vector) == classes:
-            fix = "the matrix looks transposed: give one row per point"
+        transposed = "the matrix looks transposed, give one row per point"
+        fix = transposed if len(vector) == classes else "the lengths must agree"
+        wrong = f"{len(vector)} labels for {n} rows; {fix}"
     elif vector.dtype.is_floating_point and bool((bad := ~(vector.frac() == 0)).any()):
-        row, fix = _first(bad), whole
-        wrong = f"expected whole numbers, got {float(vector[row]):.6g}"
+        row = _first(bad)
+        wrong = f"expected whole numbers, got {float(vector[row]):.6g} in row {row}{whole}"
     if wrong:
-        raise InputError(wrong, field=name, row=row, fixes=fix)
+        raise InputError(f"{name}: {wrong}")
     if not vector.dtype.is_floating_point:
         vector = vector.to(torch.int64)
     low, high = vector.min().item(), vector.max().item()
     if low < 0 or high >= classes:
         row = _first((vector < 0) | (vector >= classes))
-        fixes = ["correct or remove such rows", "add the columns of the other classes"]
+        fix = "correct or remove such rows, or add the columns of the other classes"
         if low >= 1 and high == classes:
-            fixes = ["labels start at 0: subtract 1 from all"]
-        told = (
-            f"values run from {low:.9g} to {high:.9g}, allowed are 0 to {classes - 1} "
-            f"({classes} classes), the first outside is {vector[row].item():.9g}"
+            fix = "labels start at 0: subtract 1 from all"
+        raise InputError(
+            f"{name}: values run from {low:.9g} to {high:.9g}, allowed are 0 to {classes - 1} "
+            f"({classes} classes), the first outside is {vector[row].item():.9g} in row {row}; "
+            f"{fix}"
         )
-        raise InputError(told, field=name, row=row, fixes=fixes)
     return vector.to(torch.int64)
 
 
 def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
     """Return `weights` as float64 [n], finite, >= 0 and not all 0; `InputError` otherwise."""
-    vector = check_numbers(weights, name).to(torch.float64)
-    wrong, fix, row = "", "", None
+    vector, wrong = check_numbers(weights, name).to(torch.float64), ""
     if vector.shape != (n,):
-        wrong, fix = f"shape {list(vector.shape)} for {n} rows", "give one per row"
+        wrong = f"shape {list(vector.shape)} for {n} rows; give one per row"
     elif bool((bad := ~torch.isfinite(vector) | (vector < 0)).any()):
-        row, fix = _first(bad), "give weights that are finite and not negative"
-        wrong = f"{float(vector[row]):g}"
+        row = _first(bad)
+        wrong = f"{float(vector[row]):g} in row {row}; weights are finite and not negative"
     elif not bool(vector.any()):
-        wrong, fix = "all are zero", "give some point a weight"
+        wrong = "all are zero; give some point a weight"
     if wrong:
-        raise InputError(wrong, field=name, row=row, fixes=fix)
+        raise InputError(f"{name}: {wrong}")
     return vector
 
 
@@ -254,18 +255,20 @@ def check_probabilities(
                 ((matrix.sum(dim=1) - total).abs() <= 0.01 * total).all()
             )
             fix = f"all rows sum to {total:.4g}: divide by it" if is_shared else ""
-        told = "values outside [0, 1], first"
-        raise InputError(told, field=name, row=row, fixes=fix or "are these logits?")
+        raise InputError(
+            f"{name}: values outside [0, 1], the first in row {row}; {fix or 'are these logits?'}"
+        )
     if not rows_sum_to_one:
         return matrix
     gap = (matrix.sum(dim=1) - 1).abs()
     if bool((gap > ROW_SUM_TOLERANCE).any()):
-        row, fixes = int(gap.argmax()), ["divide each row by its sum", "give logits"]
+        row, fix = int(gap.argmax()), "divide each row by its sum, or give logits"
         if bool(((matrix.sum(dim=0) - 1).abs() <= ROW_SUM_TOLERANCE).all()):
-            fixes = ["its columns do, so transpose it: give one row per point"]
-        count, odd = int((gap > ROW_SUM_TOLERANCE).sum()), float(matrix[row].sum())
-        told = f"{count} rows do not sum to one, but to {odd:.6g}"
-        raise InputError(told, field=name, row=row, fixes=fixes)
+            fix = "its columns do, so transpose it: give one row per point"
+        raise InputError(
+            f"{name}: {int((gap > ROW_SUM_TOLERANCE).sum())} rows do not sum to one, row {row} "
+            f"sums to {float(matrix[row].sum()):.6g}; {fix}"
+        )
     if excess > ROUNDING:
         warnings.warn(
             f"{name}: values leave [0, 1] by up to {excess:.1g}, taken for rounding; "

@@ -29,7 +29,7 @@ from utility_calibration.metrics.validation import InputError
 from utility_calibration.pipeline.harness.artifacts import write_npz
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
 from utility_calibration.pipeline.harness.progress import say
-from utility_calibration.pipeline.own.assign import Choices
+from utility_calibration.pipeline.own.cells import Choices
 from utility_calibration.pipeline.own.deployed import read_points
 from utility_calibration.pipeline.own.folder import check_replaceable
 from utility_calibration.pipeline.own.options import add_options

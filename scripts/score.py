@@ -31,7 +31,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -52,6 +52,7 @@ from utility_calibration.pipeline.harness.progress import say
 from utility_calibration.pipeline.harness.settings import Settings
 from utility_calibration.pipeline.harness.units import Unit, composed, resolved, units_of
 from utility_calibration.pipeline.logits import run_logits
+from utility_calibration.pipeline.own.cells import Choices
 from utility_calibration.pipeline.own.deployed import fit_to_keep
 from utility_calibration.pipeline.own.folder import (
     check_replaceable,
@@ -110,8 +111,7 @@ def settings_of(options: Options, calibrator: str = "uncalibrated") -> Settings:
         }
     settings = resolved(config)
     # The person's paths and texts are set last: OmegaConf would resolve `${…}` and `???` in them.
-    names = ("values", "groups", "clusters", "classes", "ignore")
-    texts: dict[str, Any] = {name: getattr(options, name) for name in names}
+    texts: dict[str, Any] = {held.name: getattr(options, held.name) for held in fields(Choices)}
     texts |= {"path": str(options.file), "test": options.test and str(options.test)}
     files = filter(None, (options.file, options.test))
     title = options.title or ", tested on ".join(path.stem for path in files)

@@ -170,19 +170,15 @@ def equal_blocks(utilities: range, n: int) -> Iterator[slice]:
 def check_classes(name: str, expected: int, classes: int) -> None:
     """Raise `InputError` if `name`, a parameter for `expected` classes, meets another number."""
     if expected != classes:
-        raise InputError(f"for {expected} classes, the forecast has {classes}", field=name)
+        raise InputError(f"{name}: for {expected} classes, the forecast has {classes}")
 
 
 def check_sample(count: int, classes: int, gain: float = 0.0) -> None:
     """Raise `InputError` for arguments of which no utilities can be drawn."""
     if count < 1 or classes < 2:
-        raise InputError(
-            f"count {count} and classes {classes} must be >= 1 and >= 2", field="sample"
-        )
+        raise InputError(f"sample: count {count} and classes {classes} must be >= 1 and >= 2")
     if not 0 <= gain <= 1:
-        raise InputError(
-            f"a gain of {gain} for errors, expected a number from 0 to 1", field="sample"
-        )
+        raise InputError(f"sample: a gain of {gain} for errors, expected a number from 0 to 1")
 
 
 def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Tensor:
@@ -191,9 +187,9 @@ def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Tensor:
     if tensor.ndim == ndim - 1:
         tensor = tensor[None]
     if tensor.ndim != ndim or tensor.numel() == 0:
-        raise InputError(f"expected {ndim} dimensions, got shape {list(tensor.shape)}", field=name)
+        raise InputError(f"{name}: expected {ndim} dimensions, got shape {list(tensor.shape)}")
     if not bool(torch.isfinite(tensor).all()):
-        raise InputError("NaN or infinite values", field=name)
+        raise InputError(f"{name}: NaN or infinite values")
     return tensor
 
 
@@ -223,7 +219,7 @@ class FunctionUtility(UtilityClass):
         elif not bool(torch.isfinite(vectors).all()):
             wrong = "NaN or infinite values"
         if wrong:
-            raise InputError(f"returned {wrong}", field="utility function")
+            raise InputError(f"utility function: returned {wrong}")
         return vectors.detach()
 
 

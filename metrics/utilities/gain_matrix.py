@@ -53,13 +53,11 @@ class GainMatrix(UtilityClass):
         classes = matrices.shape[1]
         if matrices.shape[2] != classes or classes < 2:
             shape = list(matrices.shape)
-            raise InputError(
-                f"expected square matrices of two classes or more, got {shape}", field="gains"
-            )
+            raise InputError(f"gains: expected square matrices of two classes or more, got {shape}")
         if float(matrices.min()) < 0 or float(matrices.max()) > 1:
-            raise InputError("values outside [0, 1]", field="gains")
+            raise InputError("gains: values outside [0, 1]")
         if bool((matrices.diagonal(dim1=1, dim2=2) != 1).any()):
-            raise InputError("the diagonal (a right prediction) must be 1", field="gains")
+            raise InputError("gains: the diagonal (a right prediction) must be 1")
         wrong = ~torch.eye(classes, dtype=torch.bool, device=matrices.device)
         self._hold(matrices, classes, *map(float, torch.aminmax(matrices[:, wrong])))
 
@@ -92,7 +90,7 @@ class GainMatrix(UtilityClass):
         """
         check_sample(count, classes, gain)
         if not 1 <= subsets <= classes:
-            raise InputError(f"{subsets}, expected 1 … {classes}", field="subsets")
+            raise InputError(f"subsets: {subsets}, expected 1 … {classes}")
         generator = torch.Generator().manual_seed(seed)
         if partition_seed is None:
             places = torch.rand(count, classes, generator=generator).argsort(dim=1)

@@ -15,6 +15,8 @@ from utility_calibration.metrics.validation import InputError, check_logits
 
 from .cells import (
     LABELS,
+    LIKE_LABELS,
+    Choices,
     Held,
     Labels,
     are_arrays,
@@ -24,10 +26,10 @@ from .cells import (
     has_lists,
     kept,
     kind_and_name,
-    kind_of,
     numbers_of,
     plain_column,
     some_of,
+    spelt,
     text_of,
 )
 from .classes import (
@@ -38,11 +40,6 @@ from .classes import (
     with_names,
 )
 
-LIKE_LABELS = (
-    *("target", "targets", "truth", "true", "y", "y_true", "class", "true_label", "true_class"),
-    *("ground_truth", "gold", "gold_label", "actual", "answer"),
-)
-"""Other usual names of the labels; one of them is taken, with a note, if nothing else is one."""
 USUAL = {
     "groups": ("groups",),
     "clusters": ("cluster", "clusters"),
@@ -53,23 +50,6 @@ LIKE_CLUSTERS = re.compile(
     r"(?:^|[\W_])(?:id|uid|patient|subject|person|user|doc|document|session|image)(?:[\W_]|$)", re.I
 )
 """Usual names of what several rows may belong to."""
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What the person says about a file that could mean two things (options of `score`).
-
-    values: the kind of the answers: auto, logits or probabilities. groups, clusters: the column or
-    array that names each point's group, or says which points depend on each other; None: one of
-    the USUAL names. classes: the columns of the classes, a pattern such as prob_*, or names
-    separated by commas. ignore: columns to leave out, names or patterns separated by commas.
-    """
-
-    values: str = "auto"
-    groups: str | None = None
-    clusters: str | None = None
-    classes: str | None = None
-    ignore: str | None = None
 
 
 @dataclass(frozen=True)
@@ -105,11 +85,12 @@ def is_split(name: str) -> bool:
 def has_role(name: str, choices: Choices) -> bool:
     """Whether a column or array of this name has a purpose beside the classes."""
     known = (*LABELS, *LIKE_LABELS, *sum(USUAL.values(), ()), "class_names")
-    return name.lower() in known or is_split(name) or name in (choices.groups, choices.clusters)
+    chosen = (choices.labels, choices.groups, choices.clusters)
+    return spelt(name) in known or is_split(name) or name in chosen
 
 
 def assigned(
-    paths: Sequence[Path], contents: Sequence[Held], choices: Choices, mistakes: list[InputError]
+    paths: Sequence[Path], contents: Sequence[Held], choices: Choices, mistakes: list[str]
 ) -> Given:
     """The labelled points of a file, or of two, of which the second has the test points.
 
@@ -124,13 +105,19 @@ def assigned(
     )
     gone = matching(choices.ignore or "", list(names), None)
     others = [name for name in names if name not in gone]
-    contents = list(map(arrays_of, without_ignored(contents, choices.ignore)))
+    notes = list[str]()
+    contents = without_ignored(contents, choices.ignore)
+    contents = [arrays_of(_flat(held, choices, notes), choices, notes) for held in contents]
+    contents = [_without_labels(held, choices, notes) for held in contents]
+    for name, kind in choices.answers.items():
+        if not any(map(are_arrays, contents)):  # one column of numbers
+            choices = replace(choices, classes=name, values=kind)
     sizes, held = ([], contents[0]) if len(paths) == 1 else _joined(paths[0], contents, choices)
     given = _assigned(held, others, choices, mistakes)
     if sizes and given.splits:
         raise InputError("`split` in both files; leave it out, or the second file")
     tested = np.repeat([False, True], sizes)[None] if sizes else None
-    return replace(given, tested=tested, notes=(*given.notes, *advice))
+    return replace(given, tested=tested, notes=(*notes, *given.notes, *advice))
 
 
 def without_ignored(contents: Sequence[Held], ignore: str | None) -> list[Held]:
@@ -141,14 +128,49 @@ def without_ignored(contents: Sequence[Held], ignore: str | None) -> list[Held]:
     return [{name: of for name, of in held.items() if name not in gone} for held in contents]
 
 
+def _flat(held: Held, choices: Choices, notes: list[str]) -> Held:
+    """Points of sequences or images as rows: logits [B, T, C] with labels [B, T] are [B T, C]."""
+    label = _labels_of(list(held), choices, [])
+    shape = np.shape(held[label]) if are_arrays(held) else ()
+    matrices = [name for name in choices.kinds_of(held) if np.shape(held[name])[:-1] == shape]
+    if len(shape) < 2 or not matrices:
+        return held
+    notes.append(
+        f"`{matrices[0]}` of shape {list(np.shape(held[matrices[0]]))}: each of the "
+        f"{int(np.prod(shape)):,} labels is a point; if those of one sequence or image depend on "
+        "each other, add `clusters` of the labels' shape"
+    )
+    axes = {name: np.shape(of)[: len(shape)] == shape for name, of in held.items()}
+    tail = {name: np.shape(of)[len(shape) :] for name, of in held.items()}
+    return {n: np.reshape(of, (-1, *tail[n])) if axes[n] else of for n, of in held.items()}
+
+
+def _without_labels(held: Held, choices: Choices, notes: list[str]) -> Held:
+    """The points whose label is none of those that --ignore-label names."""
+    if choices.ignore_label is None:
+        return held
+    label = _labels_of(list(held), choices, [])
+    labels = distinct_labels(plain_column(held[label]), label, [])
+    gone = {text.strip() for text in choices.ignore_label.split(",")}
+    kept = np.isin(labels.places, [k for k, text in enumerate(labels.texts) if text not in gone])
+    notes.append(f"{np.sum(~kept):,} points with the label {choices.ignore_label} are left out")
+    n = len(kept)
+    return {
+        name: of if (name == "class_names" and are_arrays(held)) or len(of) != n else of[kept]
+        for name, of in held.items()
+    }
+
+
 def _advice_on_clusters(path: Path, held: Any, choices: Choices) -> list[str]:
     """A note if values repeat in what looks like the names of patients, documents or images."""
-    if choices.clusters is not None or any(name.lower() in USUAL["clusters"] for name in held):
+    if choices.clusters is not None or any(spelt(name) in USUAL["clusters"] for name in held):
         return []
     if are_arrays(held):  # arrays without a purpose have not been read; some cannot be
         with suppress(InputError):
             held = read_arrays(path, [*filter(LIKE_CLUSTERS.search, array_names(path))])
     for name in filter(LIKE_CLUSTERS.search, held):
+        if has_lists(held[name]):
+            continue
         values = np.asarray(held[name])
         may_repeat = values.ndim == 1 and values.dtype.kind != "f" and name != choices.groups
         if may_repeat and 1 < len(set(values.tolist())) < len(values):
@@ -179,20 +201,20 @@ def _joined(path: Path, contents: Sequence[Held], choices: Choices) -> tuple[lis
     return [len(of[label]) for of in contents], held
 
 
-def _assigned(
-    held: Held, names: Iterable[str], choices: Choices, mistakes: list[InputError]
-) -> Given:
+def _assigned(held: Held, names: Iterable[str], choices: Choices, mistakes: list[str]) -> Given:
     """What is what in a file, or in two that are joined; the file has all `names`."""
     notes = list[str]()
     roles = _roles(list(held), choices, notes)
     if lists := [name for name in roles.values() if has_lists(held[name])]:
-        raise InputError(f"column `{lists[0]}` holds lists or objects; give one entry per row")
+        several = " (several labels per point, multi-label)" * (lists[0] == roles["labels"])
+        told = f"column `{lists[0]}` holds lists or objects{several}"
+        raise InputError(f"{told}; give one entry per row")
     of = {role: plain_column(held[name]) for role, name in roles.items()}
     label, used = roles.pop("labels"), [*roles.values(), "class_names"]
     labels = distinct_labels(of["labels"], label, mistakes)
     if not are_arrays(held):
         roles = {role: name for role, name in roles.items() if name not in labels.texts}
-    elif unused := [k for k in names if k not in (label, *used) and not kind_of(k)]:
+    elif unused := [k for k in names if k not in (label, *used, *choices.kinds_of(held))]:
         notes.append(f"not used: {some_of(unused)} (groups of points: --groups NAME)")
     of = {role: of[role] for role in roles}
     given = Given(None, None, labels=labels.places)
@@ -209,25 +231,37 @@ def _assigned(
     )
 
 
-def _roles(names: Sequence[str], choices: Choices, notes: list[str]) -> dict[str, str]:
-    """The column or array of each purpose; splits have their own names."""
-    labels = [name for name in names if name.lower() in LABELS]
+def _labels_of(names: Sequence[str], choices: Choices, notes: list[str]) -> str:
+    """The column or array of the labels."""
+    if choices.labels is not None:
+        if choices.labels not in names:
+            raise InputError(
+                f"--labels: nothing is called {choices.labels}; there are {some_of(names)}"
+            )
+        return choices.labels
+    labels = [name for name in names if spelt(name) in LABELS]
     if not labels:
-        labels = [name for name in names if name.lower() in LIKE_LABELS]
+        labels = [name for name in names if spelt(name) in LIKE_LABELS]
         notes += [f"`{name}` is taken for the labels" for name in labels]
     if not labels:
-        fix = "the first line of a table must name its columns: label, then one per class"
-        there = f"there are {some_of(names)}"
-        raise InputError(f"no `label` or `labels` ({there}); name the labels so; {fix}")
+        fix = "name one (--labels NAME); the first line of a table must name its columns"
+        raise InputError(f"no `label` or `labels` (there are {some_of(names)}); {fix}")
     if len(labels) > 1:
         told = " and ".join(f"`{name}`" for name in labels)
-        raise InputError(f"{told} could be the labels; keep one")
-    roles = {name: name for name in names if is_split(name)} | {"labels": labels[0]}
+        raise InputError(f"{told} could be the labels; choose: --labels {labels[0]}, or another")
+    return labels[0]
+
+
+def _roles(names: Sequence[str], choices: Choices, notes: list[str]) -> dict[str, str]:
+    """The column or array of each purpose; splits have their own names."""
+    roles = {name: name for name in names if is_split(name)} | {
+        "labels": _labels_of(names, choices, notes)
+    }
     for role, usual in USUAL.items():
         chosen = getattr(choices, role, None)
         if chosen is not None and chosen not in names:
             raise InputError(f"nothing is called `{chosen}` for {role}; there are {some_of(names)}")
-        found = [name for name in names if name.lower() in usual] if chosen is None else [chosen]
+        found = [name for name in names if spelt(name) in usual] if chosen is None else [chosen]
         if len(found) > 1:
             raise InputError(f"{' and '.join(found)} are both {role}; keep one")
         if found:
@@ -250,7 +284,7 @@ def answers_of(
     fix = "correct it, or say which columns are no classes: --ignore NAME,NAME"
     matrix = numbers_of(held, columns, fix, -np.inf)
     if names is None:
-        codes, names = classes_by_place(labels, len(columns), columns, matrix, notes)
+        codes, names = classes_by_place(labels, len(columns), columns, matrix, notes, True)
     else:
         codes = np.array([names.index(text) for text in labels.texts])[labels.places]
     if choices.values == "auto" and choices.classes is None and not labels.is_text:
@@ -260,7 +294,7 @@ def answers_of(
 
 def _of_arrays(arrays: Held, labels: Labels, choices: Choices, kind: str | None) -> Given:
     """Answers as one array; its columns have no names, or those of --classes or `class_names`."""
-    kind, name = kind_and_name(arrays, kind or choices.values)
+    kind, name = kind_and_name(arrays, choices, kind or choices.values)
     matrix, n = arrays[name], len(labels.places)
     if matrix.dtype.kind in "bV":  # booleans; an array with named fields
         raise InputError(f"{name}: of {cut_off(str(matrix.dtype))}; give numbers, [n, classes]")

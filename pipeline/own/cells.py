@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from utility_calibration.metrics.class_order import folded
+from utility_calibration.metrics.errors import reason_of
 from utility_calibration.metrics.validation import InputError, check_labels
 
 if TYPE_CHECKING:
@@ -18,13 +21,66 @@ if TYPE_CHECKING:
 CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode's control characters, line ends, …
 JOINERS = "\u00ad\u200c\u200d"  # of these categories, but needed in Persian and Hindi names
 LABELS = ("label", "labels")
+LIKE_LABELS = (
+    *("target", "targets", "truth", "true", "y", "y_true", "class", "true_label", "true_class"),
+    *("ground_truth", "gold", "gold_label", "actual", "answer", "obs", "label_ids"),
+)
+"""Other usual names of the labels; one of them is taken, with a note, if nothing else is one."""
 MATRICES = {
     "logits": ("logits", "logit", "log_probabilities", "log_probs", "logprobs"),
     "probabilities": ("probabilities", "probability", "probs", "prob", "proba", "y_prob"),
 }
 """Arrays, or columns of lists, with the answers of one kind. They may be larger than the memory."""
+LIKE_MATRICES = {"filtered_resps": "logits", "predictions": "logits", "scores": ""}
+"""Names in the logs of language models, taken if nothing else holds answers; "": of either kind."""
+IMPOSSIBLE = "an option that a point lacks has the logit -inf or the probability 0"
 Held = dict[str, Any]  # what a file holds by name: arrays, or the columns of a table
 LISTS = (list, tuple, dict, np.ndarray)  # what a cell of a column of lists may be
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the person says about a file that could mean two things (options of `score`).
+
+    values: the kind of the answers: auto, logits or probabilities. labels, groups, clusters: the
+    column or array with each point's label, group, and with what points belong to that depend on
+    each other; None: one of the usual names. logits, probabilities: the array, column or column of
+    lists with the answers. classes: the columns of the classes, a pattern such as prob_*, or names
+    separated by commas. ignore: columns to leave out, names or patterns separated by commas.
+    ignore_label: labels whose points are left out, separated by commas.
+    """
+
+    values: str = "auto"
+    labels: str | None = None
+    groups: str | None = None
+    clusters: str | None = None
+    logits: str | None = None
+    probabilities: str | None = None
+    classes: str | None = None
+    ignore: str | None = None
+    ignore_label: str | None = None
+
+    @property
+    def answers(self) -> dict[str, str]:
+        """The kind of the array or column that the person names for the answers, by its name."""
+        named = {self.logits: "logits", self.probabilities: "probabilities"}
+        return {name: kind for name, kind in named.items() if name is not None}
+
+    def kinds_of(self, names: Iterable[str]) -> dict[str, str]:
+        """Which of `names` hold answers, and of what kind; "" if their name does not say."""
+        names = list(names)
+        if self.answers:
+            return {name: kind for name, kind in self.answers.items() if name in names}
+        usual = {of: kind for kind, known in MATRICES.items() for of in known}
+        for known in (usual, LIKE_MATRICES):
+            if found := {name: known[plain] for name in names if (plain := spelt(name)) in known}:
+                break
+        return found
+
+
+def spelt(name: str) -> str:
+    """A usual name in one spelling: true_label for `True Label`."""
+    return folded(name).strip("_")
 
 
 @contextmanager
@@ -33,17 +89,16 @@ def naming(place: Any) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        error.in_file(place)
-        raise
+        raise InputError(f"{place}: {error}") from error
 
 
 @contextmanager
-def kept(mistakes: list[InputError]) -> Iterator[None]:
+def kept(mistakes: list[str]) -> Iterator[None]:
     """Keep an `InputError` of the block, so that all that is wrong can be said at once."""
     try:
         yield
     except InputError as error:
-        mistakes.append(error)
+        mistakes.append(str(error))
 
 
 def _decoded(values: Any) -> NDArray[Any]:
@@ -55,8 +110,7 @@ def text_of(values: Any, n: int, field: str) -> NDArray[np.str_]:
     """`values` [n] as text without spaces around it; none is empty or has control characters."""
     entries = _decoded(values)
     if entries.shape != (n,):
-        fix = f"give [{n}], a name for each"
-        raise InputError(f"shape {list(entries.shape)}", field=field, fixes=fix)
+        raise InputError(f"{field}: shape {list(entries.shape)}; give [{n}], a name for each")
     text = np.char.strip(entries.astype(np.str_))
     if entries.dtype.kind == "f":
         text = np.where(np.isnan(entries), "", text)
@@ -64,11 +118,10 @@ def text_of(values: Any, n: int, field: str) -> NDArray[np.str_]:
     names = list(map(normal, different.tolist()))
     for place, name in enumerate(names):
         if not name or not is_plain(name):
-            told, fix = "none", "complete or remove such rows"
-            if name:
-                told, fix = f"control characters in the name {cut_off(name)}", "rename it"
             row = int((places == place).argmax())
-            raise InputError(told, field=field, row=row, fixes=fix)
+            told = f"{cut_off(name)} in row {row} holds control characters; rename it"
+            told = told if name else f"none in row {row}; complete or remove such rows"
+            raise InputError(f"{field}: {told}")
     return np.array(names, dtype=np.str_)[places]
 
 
@@ -112,28 +165,31 @@ class Labels(NamedTuple):
         return int((self.places == self.texts.index(text)).argmax())
 
 
-def distinct_labels(values: Any, field: str, mistakes: list[InputError]) -> Labels:
+def distinct_labels(values: Any, field: str, mistakes: list[str]) -> Labels:
     """The labels [n] of any kind: text, whole or other numbers, booleans.
 
     Missing labels go to `mistakes` and get another value. InputError: these are no labels [n].
     """
     plain = _decoded(values)
     if plain.ndim == 2 and plain.shape[1] == 1:
-        told = f"shape {list(plain.shape)}, not [n]"
-        raise InputError(told, field=field, fixes="save labels[:, 0]")
+        raise InputError(f"{field}: shape {list(plain.shape)}, not [n]; save labels[:, 0]")
+    if plain.ndim == 2 and plain.dtype.kind in "biuf" and not (plain.sum(axis=1) == 1).all():
+        told = f"shape {list(plain.shape)}, several labels per row (multi-label)"
+        raise InputError(f"{field}: {told}; give one per row, or score each label in its own file")
     if plain.ndim != 1 or not len(plain):
         check_labels(np.zeros(plain.shape), len(plain) if plain.ndim else 0, 2, name=field)
     if plain.dtype.kind not in "biufU":
-        fix = "give class names or numbers"
-        raise InputError(f"an array of {plain.dtype}", field=field, fixes=fix)
+        raise InputError(f"{field}: an array of {plain.dtype}; give class names or numbers")
     is_text = plain.dtype.kind == "U"
+    if plain.dtype.kind == "f" and (odd := plain[np.isfinite(plain) & (plain % 1 != 0)]).size:
+        told = f"{odd[0]:g} in row {(plain == odd[0]).argmax()} is no whole number"
+        raise InputError(f"{field}: {told}; a continuous target has no classes, give class numbers")
     missing = np.char.strip(plain) == "" if is_text else ~np.isfinite(plain)
     if missing.any():
-        told, fix = f"none in {missing.sum()} rows, first", "complete or remove such rows"
-        row = int(missing.argmax())
-        mistakes.append(InputError(told, field="labels", row=row, fixes=fix))
+        told = f"none in row {missing.argmax()} ({missing.sum()} of all)"
+        mistakes.append(f"labels: {told}; complete or remove such rows")
         if missing.all():
-            raise mistakes.pop()
+            raise InputError(mistakes[-1])
         plain = np.where(missing, plain[~missing][0], plain)
     if is_text:
         plain = text_of(plain, len(plain), field)
@@ -180,14 +236,15 @@ def numbers_of(
     # pandas would return memory that is not writable, of which torch warns.
     matrix = cells.apply(as_numbers).to_numpy(np.float64, copy=True, na_value=np.nan)
     wrong = ~(np.isfinite(matrix) | (matrix == lowest))
-    told = []
+    told, is_nothing = [], "nothing"
     for place in np.flatnonzero(wrong.any(axis=0)).tolist():
         row = int(wrong[:, place].argmax())
         cell = str(cells.iloc[row, place])
-        what = "nothing" if cell in ("nan", "None", "<NA>") else f"`{cut_off(cell)}`"
+        what = is_nothing if cell in ("nan", "None", "<NA>") else f"`{cut_off(cell)}`"
         told.append(f"column `{cut_off(columns[place])}` holds {what} in row {row}")
     if told:
         more = ", …" if len(told) > 5 else ""
+        fix = f"{fix}; {IMPOSSIBLE}" if f" {is_nothing} " in told[0] and lowest < 0 else fix
         raise InputError(f"{', '.join(told[:5])}{more}, which is no finite number; {fix}")
     return matrix
 
@@ -210,45 +267,75 @@ def are_arrays(held: Held) -> bool:
     return any(isinstance(of, np.ndarray) for of in held.values())
 
 
-def kind_of(name: str) -> str | None:
-    """The kind of answers that an array or a column of lists of this name holds."""
-    return next((kind for kind, names in MATRICES.items() if name.lower() in names), None)
+def arrays_of(held: Held, choices: Choices, notes: list[str]) -> Held:
+    """The same, with each column of lists or objects of answers as an array, padded to one length.
 
-
-def arrays_of(held: Held) -> Held:
-    """The same, with each column of lists of answers as an array."""
-    names, matrices = {}, {}
-    for name in [] if are_arrays(held) else filter(kind_of, held):
+    `class_names` are the names of the objects' entries, or those that a data set knows.
+    """
+    names, matrices = dict[str, Any](), dict[str, Any]()
+    for name, kind in ({} if are_arrays(held) else choices.kinds_of(held)).items():
         if has_lists(held[name]):
-            matrices[name] = _matrix(name, held[name])
+            matrices[name], entries = _matrix(name, held[name], kind, notes)
+            names |= {"class_names": np.array(entries)} if entries else {}
         elif str(held[name].iloc[0]).startswith("["):
             raise InputError(f"`{name}` holds lists as text; write JSON lines or parquet")
+    for name, matrix in matrices.items():
+        if (gaps := np.isnan(matrix).any(axis=1)).any():
+            told = f"column `{name}` holds NaN or nothing in row {gaps.argmax()}"
+            raise InputError(f"{told}; {IMPOSSIBLE}")
     if not matrices:
         return held
     for name in held:  # a data set knows the order of its classes
-        if name.lower() in LABELS and hasattr(held[name], "cat"):
+        if spelt(name) in LABELS and hasattr(held[name], "cat"):
             names = {"class_names": held[name].cat.categories.to_numpy(str)}
     if "class_names" in held:
         names = {"class_names": _one_list("class_names", held["class_names"])}
     return {**held, **matrices, **names}
 
 
-def _matrix(name: str, column: pd.Series[Any]) -> NDArray[Any]:
-    """A column of lists of one length as an array; `null` in JSON becomes NaN."""
-    if isinstance(column.iloc[0], dict):
-        fix = "write a list, or a column per class (pandas.json_normalize)"
-        raise InputError(f"column `{name}` holds objects; {fix}")
-    lengths = [len(cell) if isinstance(cell, LISTS) else 0 for cell in column]
-    row = next((row for row, length in enumerate(lengths) if length != lengths[0]), None)
-    if row is not None:
-        fill = "-inf" if kind_of(name) == "logits" else "0"
-        told = f"column `{name}` has {lengths[row]} entries in row {row}, {lengths[0]} in row 0"
-        raise InputError(f"{told}; give one per class (pad with {fill} the impossible)")
-    matrix = np.array(column.tolist())
-    if matrix.dtype.kind in "OU":
-        with suppress(TypeError, ValueError):
-            matrix = matrix.astype(float)
-    return matrix
+def _matrix(
+    name: str, column: pd.Series[Any], kind: str, notes: list[str]
+) -> tuple[NDArray[Any], list[str]]:
+    """A column of lists or objects as an array [n, C], and the names of the objects' entries.
+
+    A list is of numbers, of pairs [number, whatever] as evaluation harnesses write them, or of
+    objects {label, score}. A row that has fewer entries is padded with what is impossible.
+    """
+    with suppress(TypeError, ValueError):  # lists of one length, which this reads fast
+        matrix = np.array(column.tolist(), float)
+        if matrix.ndim == 2:
+            return matrix, []
+    cells = [_entries(cell) for cell in column]
+    if wrong := [row for row, cell in enumerate(cells) if not cell]:
+        raise InputError(f"column `{name}` holds no entries in row {wrong[0]}; {IMPOSSIBLE}")
+    keys: list[Any] = list(dict.fromkeys(key for cell in cells for key in cell))
+    keys.sort(key=lambda key: key if isinstance(key, int) else str(key))
+    absent = np.array([[key not in cell for key in keys] for cell in cells])
+    try:
+        matrix = np.array([[cell.get(key, np.nan) for key in keys] for cell in cells], float)
+    except (TypeError, ValueError) as error:
+        told = f"column `{name}` holds something else than numbers ({reason_of(error)})"
+        raise InputError(f"{told}; give one number per class") from error
+    if absent.any():
+        held, rows = matrix[~absent], int(absent.any(axis=1).sum())
+        is_p = kind == "probabilities" or (not kind and held.min() >= 0 and held.max() <= 1)
+        matrix[absent] = 0.0 if is_p else -np.inf
+        told = f"{rows} rows have fewer than {len(keys)} entries"
+        notes.append(f"`{name}`: {told}; options that they lack are impossible")
+    return matrix, [] if isinstance(keys[0], int) else keys
+
+
+def _entries(cell: Any) -> dict[Any, Any]:
+    """The numbers of a list by place, of an object by name; nothing of anything else."""
+    if isinstance(cell, dict):
+        return {str(key): value for key, value in cell.items()}
+    if not isinstance(cell, LISTS):
+        return {}
+    parts = list(cell)
+    if all(isinstance(part, dict) and {"label", "score"} <= part.keys() for part in parts):
+        return {str(part["label"]): part["score"] for part in parts}
+    pairs = all(isinstance(part, LISTS) and len(part) == 2 for part in parts)
+    return dict(enumerate(part[0] if pairs else part for part in parts))
 
 
 def _one_list(name: str, column: pd.Series[Any]) -> NDArray[Any]:
@@ -262,21 +349,22 @@ def _one_list(name: str, column: pd.Series[Any]) -> NDArray[Any]:
     return np.array(list(column.iloc[0]))
 
 
-def kind_and_name(arrays: Held, values: str) -> tuple[str, str]:
-    """Kind and name of the array of answers."""
-    found = {name: kind for name in arrays if (kind := kind_of(name))}
+def kind_and_name(arrays: Held, choices: Choices, values: str) -> tuple[str | None, str]:
+    """Kind and name of the array of answers; None: it is either kind."""
+    found: dict[str, str] = choices.kinds_of(arrays)
     if values == "logits" and len(found) == 1:
         found = dict.fromkeys(found, values)  # whatever the name says
     if values != "auto":
-        found = {name: kind for name, kind in found.items() if kind == values}
+        found = {name: kind or values for name, kind in found.items() if kind in (values, "")}
     if not found:
         wanted = "`logits` or `probabilities`" if values == "auto" else f"`{values}`"
         held = f"(it holds {some_of(list(arrays)) or 'nothing'})"
-        raise InputError(f"no array {wanted} {held}; add one, [n, classes]")
+        fix = "add one, [n, classes], or name one: --logits NAME or --probabilities NAME"
+        raise InputError(f"no array {wanted} {held}; {fix}")
     (name, kind), *others = found.items()
     for other, other_kind in others[:1]:
         fix = "; choose: --values logits or --values probabilities, or keep one of them"
         if kind == other_kind:
             fix = f" hold {kind}; leave one out: --ignore {name} or --ignore {other}"
         raise InputError(f"both `{name}` and `{other}`{fix}")
-    return kind, name
+    return kind or None, name

@@ -18,8 +18,8 @@ from utility_calibration.metrics.validation import InputError
 
 from ..harness.settings import Settings
 from ..scoring.points import find_logits, groups_at, indices_of, logits_at, weights_at
-from .assign import Choices, answers_of, without_ignored
-from .cells import Labels, naming, text_of
+from .assign import answers_of, without_ignored
+from .cells import Choices, Labels, arrays_of, naming, text_of
 from .read import read
 from .scale import with_logits
 
@@ -58,9 +58,10 @@ def read_points(
     """
     takes = str(getattr(calibrator, "takes_", calibrator.inputs))
     named = str(getattr(calibrator, "groups_from_", ""))
-    held = read(path, lambda name: name in ("class_names", named))
+    held = read(path, choices, lambda name: name in ("class_names", named))
     with naming(path):
         (held,) = without_ignored([held], choices.ignore)
+        held = arrays_of(held, choices, [])
         if named and named not in held:
             raise InputError(f"no `{named}`, which names each point's group; add it")
         groups: Any = held.pop(named) if named else None

@@ -47,6 +47,14 @@ class Options:
         default="auto",
         choices=("auto", "logits", "probabilities"),
     )
+    labels: str | None = _option("column or array with the labels", metavar="NAME")
+    logits: str | None = _option(
+        "array, column or column of lists with the logits, of any name", metavar="NAME"
+    )
+    probabilities: str | None = _option("the same with probabilities", metavar="NAME")
+    ignore_label: str | None = _option(
+        "labels whose points are left out, such as -100", metavar="LABEL"
+    )
     groups: str | None = _option(
         "column or array with the groups (default: `groups`)", metavar="COLUMN"
     )

@@ -19,7 +19,7 @@ from utility_calibration.metrics.archive import LARGEST_ARRAY, array_names, read
 from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
 
 from ..harness.artifacts import sha256_of, sha256_of_json
-from .cells import Held, cut_off, is_plain, kind_of, naming, normal, some_of
+from .cells import Choices, Held, cut_off, is_plain, naming, normal, some_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +85,7 @@ def check_is_given(path: Path) -> None:
         check_is_file(path, f"a file: {READ}, or a folder saved by datasets")
 
 
-def read(path: Path, is_used: Callable[[str], bool]) -> Held:
+def read(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Held:
     """The columns of the table in a file, or the arrays of an npz whose names `is_used`."""
     check_is_given(path)
     if is_table(path):
@@ -95,12 +95,12 @@ def read(path: Path, is_used: Callable[[str], bool]) -> Held:
             if file.read(2) != b"PK":
                 raise InputError(f"{path}: {ending_of(path)} is not read; give {READ}")
     names = array_names(path)
-    matrices = [name for name in names if kind_of(name) is not None]
+    matrices = [*choices.kinds_of(names)]
     if {"indptr", "format", "shape"} <= set(names):
         raise InputError(f"{path}: a sparse matrix; save matrix.toarray(): {SAVEZ}")
     if not matrices:
         held = f"it holds {some_of(names) or 'nothing'}"
-        fix = f"add one, [n, classes]: {SAVEZ}"
+        fix = f"name one (--logits NAME, --probabilities NAME) or add it: {SAVEZ}"
         raise InputError(f"{path}: no array `logits` or `probabilities` ({held}); {fix}")
     used = [*matrices, *filter(is_used, names)]
     return read_arrays(path, only=used, fix=SAVE, mapped=matrices)

@@ -28,7 +28,8 @@ from .assign import Given
 NOTED = 1e-5  # a larger difference of a row's sum from one is noted; float32 makes smaller ones
 DIGITS = (2, 3, 4, 5)  # probabilities may have been rounded to so many, significant or not
 BFLOAT16 = 2**-8  # the largest difference of a row's sum from one after bfloat16
-FARTHEST_SUM = 0.2  # from one, of a row of rounded probabilities; beyond, they are refused
+LIKE_COSINES = 0.75  # cosines of embeddings stay below; of sigmoid scores some are larger
+FARTHEST_SUM = 0.05  # from one, of a row of rounded probabilities; beyond, they are refused
 
 
 def with_logits(given: Given, values: str) -> Given:
@@ -45,8 +46,7 @@ def with_logits(given: Given, values: str) -> Given:
         if values == "auto":
             if (seen := lookalike(both_classes(numbers, kind))) is not None:
                 told = f"give logits, or {seen.step}save them as `probabilities`"
-                fix = "if they are logits, say so: --values logits"
-                raise InputError(f"{seen.what}, but would be read as logits; {told}; {fix}")
+                raise InputError(f"{seen.what}, but would be read as logits; {told}")
             _refuse_two_kinds(np.asarray(matrix), given.tested)
     else:
         logits, off = _logarithms(both_classes(numbers, kind))
@@ -90,7 +90,7 @@ def _are_probabilities(numbers: Tensor, kind: str | None) -> bool:
         if kind == "probabilities" and classes > 1 and (seen := lookalike(numbers)) is not None:
             raise InputError(f"{kind}: {seen.what}; divide each row by its sum")
         if classes == 1 and kind != "probabilities":
-            told = "percentages? give probabilities; if they are log-odds, say so: --values logits"
+            told = "percentages? give probabilities, or log-odds of either sign"
             raise InputError(f"a single column with values from {low:g} to {high:g}: {told}")
         return False
     sums = numbers.sum(dim=1, dtype=torch.float64)
@@ -100,8 +100,10 @@ def _are_probabilities(numbers: Tensor, kind: str | None) -> bool:
     row = int(off.argmax())
     fix = (
         "sigmoid scores? rounded to one decimal? cut to the top K? give all classes' "
-        "probabilities, or divide each row by its sum; if they are logits: --values logits"
+        "probabilities, or divide each row by its sum"
     )
+    if high < LIKE_COSINES:
+        fix += "; if they are logits, such as cosines: --values logits"
     if bool(((numbers.sum(dim=0) - 1).abs() <= ROW_SUM_TOLERANCE).all()):
         fix = "columns sum to one, so transpose it"
     raise InputError(
@@ -124,7 +126,7 @@ def _refuse_two_kinds(matrix: NDArray[Any], tested: NDArray[np.bool_] | None) ->
         halves = [] if tested is None else [matrix[~tested[0]], matrix[tested[0]]]
         is_mixed = any(len(half) > 9 and bool(((half >= 0) & (half <= 1)).all()) for half in halves)
     if is_mixed:
-        fix = "logits of all points, or probabilities of all; if all are logits: --values logits"
+        fix = "logits of all points, or probabilities of all"
         raise InputError(f"some rows look like probabilities, others do not; give {fix}")
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from utility_calibration.metrics.validation import InputError
 
-from ..own.assign import Choices, assigned, has_role
-from ..own.cells import naming
+from ..own.assign import assigned, has_role
+from ..own.cells import Choices, naming
 from ..own.check import checked
 from ..own.read import digest_of, read
 from .content import SourceResult
@@ -25,10 +25,14 @@ def file_logits(
     path: str | Path,
     test: str | Path | None = None,
     values: str = "auto",
+    labels: str | None = None,
+    logits: str | None = None,
+    probabilities: str | None = None,
     groups: str | None = None,
     clusters: str | None = None,
     classes: str | None = None,
     ignore: str | None = None,
+    ignore_label: str | None = None,
 ) -> SourceResult:
     """Read logits [n, C] and labels [n] from `path`; probabilities become their logarithms.
 
@@ -39,18 +43,17 @@ def file_logits(
         test: a second such file: its points test, those of `path` calibrate.
         values: the kind of the answers. `auto`: the name of the array; in a table, probabilities
             if all values are in [0, 1] and all rows sum to one.
-        groups, clusters: the column or array with each point's group, and with the cluster of
-            points that depend on each other; None means `groups` and `clusters`, if there are any.
-        classes: the columns of the classes, by a pattern (prob_*) or a list (cat,dog).
-        ignore: columns to leave out, by a list of names or patterns.
+        labels, logits, probabilities, groups, clusters, classes, ignore, ignore_label: those of
+            `Choices` (pipeline/own/cells.py).
     """
     if values not in VALUES:
-        fix = f"choose one of {', '.join(VALUES)}"
-        raise InputError(f"{values}, which is no kind", field="values", fixes=fix)
-    choices = Choices(values, groups, clusters, classes, ignore)
+        raise InputError(f"values={values}: choose one of {', '.join(VALUES)}")
+    choices = Choices(
+        values, labels, groups, clusters, logits, probabilities, classes, ignore, ignore_label
+    )
     files = [Path(file) for file in (path, test) if file is not None]
-    held = [read(file, lambda name: has_role(name, choices)) for file in files]
-    mistakes = list[InputError]()
+    held = [read(file, choices, lambda name: has_role(name, choices)) for file in files]
+    mistakes = list[str]()
     with naming(" and ".join(map(str, files))):
         given = checked(assigned(files, held, choices, mistakes), values, mistakes)
     origin = {"file": str(files[0].absolute()), "sha256": digest_of(files[0]), "values": given.kind}

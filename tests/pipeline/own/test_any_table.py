@@ -123,7 +123,8 @@ def test_a_further_column_changes_nothing_or_is_refused_until_it_is_ignored(
         try:
             own, _ = read(table, **options)
         except InputError as error:
-            assert name in str(error) and "--ignore" in str(error) and not options
+            assert name in str(error) and not options
+            assert "--ignore" in str(error) or "--classes" in str(error)
         else:
             np.testing.assert_allclose(own, p[np.arange(N), y], rtol=1e-5)
 
@@ -168,6 +169,7 @@ def test_a_folder_of_lists_is_one_array_and_an_option_may_be_impossible(tmp_path
     rows[y != 3, 3] = -np.inf  # an option that these questions lack
     table = pd.DataFrame({"choices": [["x", "y"]] * N, "answer": np.array([*"ABCD"])[y]})
     table["logits"] = rows.tolist()
+    table["class_names"] = [[*"ABCD"]] * N
     datasets.Dataset.from_pandas(table).save_to_disk(str(tmp_path / "a"))
     found = file_logits(path=tmp_path / "a")
     np.testing.assert_allclose(found.logits, rows, rtol=1e-6)
@@ -177,23 +179,27 @@ def test_a_folder_of_lists_is_one_array_and_an_option_may_be_impossible(tmp_path
 
 def test_everything_wrong_with_a_file_is_said_at_once():
     table, _, _ = table_of(0, 3, "words", "p_{}")
+    table = table.assign(**np.log(table[["p_New York", "p_bird", "p_cat"]]))
     table = table.assign(confidence=0.5, split="train", weight=-1.0)
     table.loc[5, "label"] = ""
     with pytest.raises(InputError) as caught:
         read(table)
-    for told in ("first in row 5", "confidence", "`train` in row 0", "weight: -1"):
+    for told in ("none in row 5", "confidence", "`train` in row 0", "weights are finite"):
         assert told in str(caught.value)
 
 
 @pytest.mark.parametrize("second", ["b_{}", "y_{}", "logit {}"])
-def test_two_sets_of_columns_are_told_and_one_can_be_chosen(second):
+@pytest.mark.parametrize("is_one_hot", [False, True])
+def test_two_sets_of_columns_are_told_and_one_that_can_be_answers_is_advised(second, is_one_hot):
     table, p, y = table_of(0, 3, "numbers", "p_{}")
-    other = pd.DataFrame(np.eye(3)[y], columns=[second.format(k) for k in range(3)])
+    values = np.eye(3)[y] if is_one_hot else p**2 / (p**2).sum(axis=1, keepdims=True)
+    other = pd.DataFrame(values, columns=[second.format(k) for k in range(3)])
     both = pd.concat([table, other], axis=1)
     pattern = second.format("*")
     with pytest.raises(InputError, match="2 sets of columns bear all classes: p_") as caught:
         read(both)
-    assert f"--classes 'p_*' or --classes {pattern!r}" in str(caught.value)
+    assert "--classes 'p_*'" in str(caught.value)
+    assert (f"--classes {pattern!r}" in str(caught.value)) == (not is_one_hot)
     np.testing.assert_allclose(read(both, classes="p_*")[0], p[np.arange(N), y], rtol=1e-5)
 
 
@@ -206,6 +212,6 @@ def test_values_in_the_unit_interval_that_do_not_sum_to_one_are_refused(tmp_path
     arrays = {"probabilities": rows, "labels": y}
     for content in (table, arrays):
         path = written(tmp_path / "x.csv", content)
-        with pytest.raises(InputError, match=r"but row \d+ sums to .*sigmoid.*--values logits"):
+        with pytest.raises(InputError, match=r"but row \d+ sums to .*sigmoid"):
             file_logits(path=path)
     assert file_logits(path=tmp_path / "x.csv", values="logits").logits.max() <= 1

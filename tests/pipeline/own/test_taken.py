@@ -22,6 +22,7 @@ SPACED = table().to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC).replace(",", 
 NAMED = pd.DataFrame(P, columns=["p(a,b,c)", "p(d,e,f)", "p(g)"])
 NAMED["label"] = np.array(["a,b,c", "d,e,f", "g"])[Y]
 LISTS = pd.DataFrame({"logits": list(LOGITS), "label": pd.Categorical.from_codes(Y, NAMES)})
+WRITTEN = LISTS.assign(logits=[[str(z) for z in row] for row in LOGITS])
 ORDERED = pd.DataFrame({"logits": list(LOGITS[:, ORDER]), "label": NAMES[Y]})
 ORDERED["class_names"] = [list(NAMES[ORDER])] * N
 IMPOSSIBLE = {"logits": LOGITS.copy(), "labels": Y, "split": np.repeat(["cal", "test"], [40, 20])}
@@ -37,8 +38,18 @@ TYPED = table(names=NAMES, y=NAMES[Y], site=pd.Categorical(NAMES[Y])).convert_dt
         ("npz", {"logits": LOGITS, "labels": Y.astype(np.uint8)}, {}),
         ("npz", {"logits": LOGITS, "labels": Y.astype(str)}, {}),
         ("npz", {"logits": LOGITS, "labels": Y + 1}, {}),
-        ("npz", {"logits": LOGITS, "labels": NAMES[Y]}, {}),
-        ("npz", {"logits": LOGITS, "labels": NAMES[Y].astype("S")}, {}),
+        ("npz", {"logits": LOGITS, "labels": NAMES[Y]}, {"classes": "ant,bee,cat"}),
+        ("npz", {"logits": LOGITS, "labels": NAMES[Y].astype("S"), "class_names": NAMES}, {}),
+        ("npz", {"logits": LOGITS.reshape(6, 10, 3), "labels": Y.reshape(6, 10)}, {}),
+        ("npz", {"x": LOGITS, "obs": P, "t": Y}, {"labels": "t", "logits": "x"}),
+        ("npz", {"predictions": LOGITS, "label_ids": Y}, {}),
+        ("csv", table().rename(columns={"label": "True Label"}), {}),
+        (
+            "csv",
+            table(label_=Y, target=0).drop(columns="label"),
+            {"labels": "label_", "ignore": "target"},
+        ),
+        ("csv", table(pred=Y, conf=0.5), {}),
         ("npz", {"logits": LOGITS[:, ORDER], "labels": NAMES[Y], "class_names": NAMES[ORDER]}, {}),
         ("npz", {"logits": LOGITS, "labels": NAMES[Y], "class_names": ["Ant", "BEE", "cat"]}, {}),
         ("npz", {"logits": LOGITS, "labels": Y + 1, "class_names": NAMES}, {}),
@@ -58,10 +69,14 @@ TYPED = table(names=NAMES, y=NAMES[Y], site=pd.Categorical(NAMES[Y])).convert_dt
         ("csv", SPACED, {}),
         ("csv", NAMED.to_csv(sep=";", index=False), {}),
         ("parquet", TYPED, {"groups": "site"}),
-        ("parquet", LISTS, {}),
+        ("parquet", LISTS, {"classes": "ant,bee,cat"}),
         ("parquet", ORDERED, {}),
         ("jsonl", ORDERED, {}),
-        ("parquet", LISTS.assign(logits=[[str(z) for z in row] for row in LOGITS]), {}),
+        (
+            "parquet",
+            LISTS.assign(logits=[[str(z) for z in row] for row in LOGITS]),
+            {"classes": "ant,bee,cat"},
+        ),
     ],
 )
 def test_the_own_class_has_its_probability(tmp_path, name, content, options):
@@ -74,8 +89,7 @@ def test_the_own_class_has_its_probability(tmp_path, name, content, options):
 @pytest.mark.parametrize(
     ("content", "names", "note"),
     [
-        ({"logits": LOGITS, "labels": NAMES[Y]}, list(NAMES), "alphabetical order, ant, bee, cat"),
-        ({"logits": LOGITS, "labels": Y + 1}, ["1", "2", "3"], "labels are not 0 to 2"),
+        ({"logits": LOGITS, "labels": Y + 1}, ["1", "2", "3"], "labels are counted from 1"),
         (table().rename(columns={"label": "target"}), None, "`target` is taken for the labels"),
         ({"probabilities": -np.sort(-P, axis=1), "labels": Y}, None, "K largest values"),
         ({"logits": 10 - 9 * np.eye(3)[Y], "labels": Y}, None, "of the points, guessing would"),
@@ -99,6 +113,9 @@ def test_what_was_decided_is_noted(tmp_path, content, names, note):
         (["well", "sick"], "P(well)", 1 - OWN, "probability of well"),
         (["No", "Yes"], "probability_of_yes", OWN, "probability of Yes"),
         ([0, 1], "p", OWN, "probability of 1"),
+        ([0, 1], "p_sick", OWN, "probability of 1"),
+        ([0, 1], "risk", OWN, "probability of 1"),
+        ([0, 1], "Probability_X", OWN, "probability of 1"),
         ([0, 1], "p_0", 1 - OWN, "probability of 0"),
         ([-1, 1], "p_-1", 1 - OWN, "probability of -1"),
         (["no", "yes"], "z", np.log(OWN / (1 - OWN)), "log-odds of yes"),
