@@ -7,9 +7,7 @@ A study of a benchmark and family of users is data/dynamics/<benchmark>/<family>
 results/dynamics/<benchmark>/<family>/{history.csv,snapshots.csv,dynamics.json}.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -18,16 +16,13 @@ from omegaconf import DictConfig
 
 from .harness.artifacts import json_text, read_npz, write_text
 from .harness.cache import record_of
-from .harness.code import code_digest
 from .harness.command import command
-from .harness.parallel import Task, run_tasks
+from .harness.parallel import run_tasks
 from .harness.progress import say, say_files
-from .harness.settings import Settings
 from .harness.units import Request
 from .logits import require_logits
-from .scoring.dynamics_study import studied
+from .plan import Plan, dynamics_step
 from .scoring.files import csv_text, rounded
-from .scoring.points import task_on_split
 
 
 @command
@@ -44,11 +39,13 @@ def run_dynamics(request: Request) -> None:
     if not request.benchmarks:
         say(f"dynamics: nothing to do, suite.dynamics of {request.suite} is empty")
         return
-    tasks = []
-    for settings in request.benchmark_settings():
-        require_logits([settings])
-        families = settings.dynamics.families
-        tasks += [dynamics_task(settings, family, request.splits[0]) for family in families]
+    plan = Plan.of(request)
+    require_logits(plan)
+    tasks = [
+        dynamics_step(settings, family, request.splits[0])
+        for settings in plan.settings.values()
+        for family in settings.dynamics.families
+    ]
     run_tasks("dynamics", tasks, one_by_one=True)
     for task in tasks:
         record, tables = record_of(task.path) or {}, dict[str, dict[str, Any]]()
@@ -60,19 +57,3 @@ def run_dynamics(request: Request) -> None:
         texts["dynamics.json"] = json_text(rounded(content))
         folder = task.settings.paths.results / "dynamics" / record["benchmark"] / record["family"]
         say_files([write_text(folder / name, text) for name, text in texts.items()])
-
-
-def dynamics_task(settings: Settings, family: str, split: int) -> Task:
-    """The study of one family of users; its key has the options, the points and the code."""
-    benchmark, options = settings.benchmark.name, asdict(settings.dynamics)
-    others = {name for name, value in options.items() if isinstance(value, Mapping)} - {family}
-    used = {key: options[key] for key in options if key not in {"name", "families", *others}}
-    code = code_digest("utility_calibration.pipeline.scoring.dynamics_study")
-    return task_on_split(
-        settings,
-        split,
-        f"{benchmark} {family}",
-        settings.paths.data / "dynamics" / benchmark / f"{family}.npz",
-        partial(studied, settings, family, split),
-        {"family": family, "options": used, "code": code},
-    )

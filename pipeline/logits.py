@@ -6,30 +6,31 @@ utility-calibration logits suite=cifar paths.precomputed=/folder/with/npz/files
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import numpy as np
 from hydra.utils import instantiate
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
-from utility_calibration.metrics.errors import MissingResource
+from utility_calibration.calibrators.files import atomic_path
 
-from .harness.artifacts import read_npz, save_npz, sha256_of, sha256_of_json
+from .harness.artifacts import read_npz, save_npz
 from .harness.cache import Record, Save, record_of
-from .harness.code import code_digest, targets_in
-from .harness.command import UnitsFailed, UsageError, command
+from .harness.command import CONF, UnitsFailed, UsageError, command
 from .harness.machine import versions
-from .harness.parallel import Progress, Task, run_tasks
+from .harness.parallel import Progress, run_tasks
 from .harness.progress import say
-from .harness.settings import Settings, Target
+from .harness.settings import Paths, Settings
 from .harness.units import Request
+from .plan import Plan, logits_step
 from .scoring.points import logits_path
-from .sources.content import SourceResult, class_count, inputs_of
+from .sources.content import SourceResult, class_count, ready_made
 
 ACCURACY_TOLERANCE = 0.3
 """Percentage points. A larger gap between our accuracy and the published one gives a warning."""
@@ -45,12 +46,12 @@ OF_POINTS: dict[str, Callable[[Any], Any]] = {
 @command
 def main(config: DictConfig) -> None:
     """Make the logits of the requested benchmarks."""
-    run_logits(Request.from_hydra(config).benchmark_settings())
+    run_logits(Plan.of(Request.from_hydra(config)))
 
 
-def run_logits(settings: Sequence[Settings]) -> None:
+def run_logits(plan: Plan) -> None:
     """Make the logits that are not up to date; UnitsFailed names those that failed, at the end."""
-    for each in settings:
+    for each in plan.settings.values():
         # A file of word vectors is checked at once, before images are counted and large files are
         # read. One that went away after the logits were made is not missed.
         if named := (each.benchmark.similarity or {}).get("vectors_path"):
@@ -59,41 +60,10 @@ def run_logits(settings: Sequence[Settings]) -> None:
                 from .sources.similarity import check_vectors  # with torch
 
                 check_vectors(path)
-    run_tasks("logits", [logits_task(each) for each in settings], one_by_one=True)
+    run_tasks("logits", list(plan.logits.values()), one_by_one=True)
 
 
-def logits_task(settings: Settings) -> Task:
-    """The task of making a benchmark's logits; its key has source, similarity and their code.
-
-    Logits that were taken from a folder stay current if a later command does not name the folder.
-    """
-    benchmark, path = settings.benchmark, logits_path(settings)
-    record = record_of(path) or {}
-    origin = record.get("details", {}).get("origin")
-    if ready := ready_made(settings):
-        named = {"precomputed": ready.name, "sha256": sha256_of(ready)}
-        inputs = {"made_from": sha256_of_json(named), "files": {}}
-    elif isinstance(origin, dict) and origin.get("precomputed"):
-        inputs = {"made_from": str(record["made_from"]), "files": {}}
-    else:
-        inputs = _inputs_of(benchmark.source, record.get("files", {}))
-    similarity = _inputs_of(benchmark.similarity, record.get("similarity_files", {}))
-    inputs["similarity_files"] = similarity["files"]
-    made_from = {"made_from": inputs["made_from"], "similarity": similarity["made_from"]}
-    make = partial(_made, settings, inputs)
-    return Task(benchmark.name, settings, path, sha256_of_json(made_from), make)
-
-
-def _inputs_of(entry: Target | None, held: Record) -> Record:
-    """What a `_target_` makes its answer from, with a digest; `held`: `files` of an old answer."""
-    if entry is None:
-        return {"made_from": "", "files": {}}
-    inputs = inputs_of(entry, held)
-    code = code_digest(*targets_in(entry))
-    return {"made_from": sha256_of_json({**inputs, "code": code}), **inputs}
-
-
-def _made(
+def made(
     settings: Settings, inputs: Record, device: str, progress: Progress
 ) -> tuple[Save, Record]:
     """Run the source; if only the similarity changed, keep the logits."""
@@ -187,17 +157,6 @@ def _from_source(settings: Settings, progress: Progress) -> SourceResult:
     return result
 
 
-def ready_made(settings: Settings) -> Path | None:
-    """The ready-made npz of the benchmark in paths.precomputed."""
-    folder, stem = settings.paths.precomputed, settings.benchmark.precomputed
-    if not folder or not stem:
-        return None
-    if not Path(folder).expanduser().is_dir():
-        raise MissingResource(f"paths.precomputed={folder}: no such folder; correct or unset it")
-    path = Path(folder).expanduser() / f"{stem}.npz"
-    return path if path.is_file() else None
-
-
 def _taken(path: Path) -> SourceResult:
     """Ready-made logits, with the first sentence of the README beside them as their origin."""
     from .sources.file import file_logits
@@ -211,20 +170,21 @@ def _taken(path: Path) -> SourceResult:
     return replace(taken, details={**taken.details, "origin": origin})
 
 
-def require_logits(settings: Iterable[Settings]) -> None:
+def require_logits(plan: Plan) -> None:
     """Check that each benchmark has logits, as they lie; take ready-made ones where it has none.
 
+    Those are of a folder paths.precomputed, or in the usual folder, if `paths.data` is another one.
     No later stage runs a source: it needs neither the images nor their settings. InputError: a
     benchmark's metric does not exist. UnitsFailed: which logits are absent, and how to make them.
     """
     absent = []
-    for name, each in {each.benchmark.name: each for each in settings}.items():
+    for name, each in plan.settings.items():
         if each.benchmark.metrics is not None:
             from .scoring.files import columns_of  # with torch and pandas
 
             columns_of(each)
-        record = record_of(logits_path(each))
-        if record is not None:
+        path = logits_path(each)
+        if (record := record_of(path)) is not None:
             entry, made_with = each.benchmark.source, record.get("options", {})
             if other := [key for key, value in made_with.items() if entry.get(key) != value]:
                 say(
@@ -232,9 +192,19 @@ def require_logits(settings: Iterable[Settings]) -> None:
                     f"({', '.join(other)}); utility-calibration logits makes them again"
                 )
         elif ready_made(each):
-            run_logits([replace(each, force=False)])  # `force` is for the later stage's units
+            # `force` is for the later stage's units.
+            run_tasks("logits", [logits_step(replace(each, force=False))], one_by_one=True)
+        elif (usual := logits_step(replace(each, paths=_usual(each)))).is_current():
+            say(f"{name}: logits copied from {usual.path}")
+            with atomic_path(path) as temporary:
+                copyfile(usual.path, temporary)
         else:
             absent.append(name)
     if absent:
         fix = "run utility-calibration logits with the same arguments first"
         raise UnitsFailed(f"no logits, or damaged ones, of {', '.join(absent)}; {fix}")
+
+
+def _usual(settings: Settings) -> Paths:
+    """The paths of a command line that names none."""
+    return replace(settings.paths, data=Path(OmegaConf.load(CONF / "paths/default.yaml").data))

@@ -20,6 +20,7 @@ from .harness.command import UsageError, command
 from .harness.progress import say, say_files
 from .harness.settings import Settings
 from .harness.units import Request
+from .plan import Plan
 from .reporting import comparison
 from .reporting.figures import drawings_of, study_drawings
 from .reporting.leaderboard import leaderboard_figure, leaderboard_of
@@ -45,9 +46,10 @@ def main(config: DictConfig) -> None:
 
 def run_report(request: Request) -> None:
     """Write tables, figures, comparison and page; print the tables and what was written."""
-    settings = request.benchmark_settings()
+    plan = Plan.of(request)
+    settings = list(plan.settings.values())
     results, evaluation = settings[0].paths.results, settings[0].evaluation.name
-    scores = wanted_scores(request.units(), _command(request))
+    scores = wanted_scores(plan.units, _command(request))
     methods, sections = ordered(request.calibrators), []
     written: list[Path] = []
     drawings: dict[str, Any] = {}

@@ -67,6 +67,7 @@ from utility_calibration.pipeline.own.read import check_is_file, check_is_given
 from utility_calibration.pipeline.own.results import write_results
 from utility_calibration.pipeline.own.size import affordable_draws, check_fits
 from utility_calibration.pipeline.own.utilities import own_utilities, takes
+from utility_calibration.pipeline.plan import Plan
 from utility_calibration.pipeline.reporting.write import print_sections
 from utility_calibration.pipeline.scoring.choice import REPAIRS
 from utility_calibration.pipeline.scoring.files import score_files
@@ -150,8 +151,9 @@ def _score(options: Options, points: int) -> None:
     files = score_files(settings_of(options))
     for path in (files.rows, files.curves, files.facts):
         path.unlink(missing_ok=True)
-    run_fit(units)
-    run_evaluate(units)
+    plan = Plan(units)
+    run_fit(plan)
+    run_evaluate(plan)
     section = write_results(settings_of(options), units, options.output, not options.quick)
     saved = _saved(options)
     print_sections([section], options.wide)
@@ -199,7 +201,7 @@ def prepared(options: Options) -> tuple[Options, int]:
     general = any(getattr(options, kind) for kind in ("similarity", "losses", "gain", "utility"))
     check_fits(options.file, {name: settings_of(options, name) for name in options.used}, general)
     try:
-        run_logits([settings])
+        run_logits(Plan(units_of(settings, "uncalibrated", [0])))
     except UnitsFailed as error:  # the benchmark has the name of the file, which is told
         told = str(error).removeprefix(f"{settings.benchmark.name}: ")
         raise UnitsFailed(told) from error

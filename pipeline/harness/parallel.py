@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from pkgutil import resolve_name
+from typing import Any, Literal
 
 from .cache import Record, Save, is_current, publish
 from .command import UnitsFailed, is_user_error, one_line
@@ -98,6 +99,11 @@ def run_tasks(title: str, tasks: Sequence[Task], one_by_one: bool = False) -> No
                 say(text)
         count = f"{title}: {len(failed)} of {len(tasks)} failed: " if len(tasks) > 1 else ""
         raise UnitsFailed(count + "; ".join(_each_once((o.task.name, o.error) for o in failed)))
+
+
+def late(name: str, *arguments: Any) -> Any:
+    """Call the function of a dotted name. Importing it takes seconds, so it is imported here."""
+    return resolve_name(name)(*arguments)
 
 
 def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
@@ -193,6 +199,16 @@ def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome
         with os.fdopen(descriptor, "a", encoding="utf-8") as file:
             file.write(json.dumps(notes) + "\n")
     return Outcome(task, "failed" if error else "made", error, details, messages)
+
+
+def last_errors(data: Path) -> dict[str, str]:
+    """By unit the error of its last run, which is "" where it succeeded, from the log of runs."""
+    runs = []
+    for path in (data / "log").glob("*.jsonl"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            with suppress(ValueError):  # cut by a kill
+                runs.append(json.loads(line))
+    return {run["unit"]: run["error"] for run in sorted(runs, key=lambda run: run["finished"])}
 
 
 def _each_once(messages: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -104,11 +104,6 @@ class Request:
         splits = splits if config.split is None else (config.split,)
         return cls(config.suite.name, names[0], names[1], splits, others)
 
-    def benchmark_settings(self) -> list[Settings]:
-        """One configuration per benchmark, with the first calibrator."""
-        first = self.calibrators[0]
-        return [resolved(self._composed(benchmark, first)) for benchmark in self.benchmarks]
-
     def units(self) -> list[Unit]:
         """All requested units, in the order of benchmarks, then calibrators, then splits.
 

@@ -19,10 +19,9 @@ from utility_calibration.metrics.measurement import Options
 from utility_calibration.metrics.registry import metrics_of
 from utility_calibration.metrics.validation import InputError
 
-from ..harness.artifacts import save_npz, sha256_of_json
-from ..harness.cache import Record, Save, record_of
-from ..harness.code import code_digest
-from ..harness.parallel import Progress, Task, run_tasks
+from ..harness.artifacts import save_npz
+from ..harness.cache import Record, Save
+from ..harness.parallel import Progress
 from ..harness.settings import Settings
 from ..harness.units import Unit
 from ..own.utilities import name_of
@@ -36,32 +35,6 @@ REPETITIONS = 100  # redrawn label vectors behind a diagram's noise band
 LARGEST = 60_000_000  # probabilities held at a time; larger benchmarks use their first splits
 SMALLEST_GROUP = 20  # A group is scored if it has this many test points in every split
 DIGITS = 4  # significant digits of a diagram's numbers
-
-
-def kept_across_splits(calibrators: Sequence[Sequence[Unit]]) -> dict[str, Record]:
-    """The records of each calibrator's units, computed where they are not up to date."""
-    tasks = {units[0].calibrator: across_splits_task(units) for units in calibrators}
-    run_tasks(f"worst intervals {calibrators[0][0].benchmark}", list(tasks.values()))
-    return {name: record_of(task.path) or {} for name, task in tasks.items()}
-
-
-def across_splits_task(units: Sequence[Unit]) -> Task:
-    """The task of one calibrator: its key has the keys of the splits' scores, groups and names."""
-    first, logits = units[0], find_logits(units[0].settings)
-    content = {
-        "scores": [str((record_of(unit.scores_path) or {}).get("key")) for unit in units],
-        "arrays": logits.arrays_sha256,
-        "class_names": logits.details.get("class_names"),
-        "code": code_digest(__name__),
-    }
-    return Task(
-        name=f"{first.benchmark} {first.calibrator}, all splits",
-        settings=first.settings,
-        path=first.scores_path.with_name("worst.npz"),
-        key=sha256_of_json(content),
-        size=logits.size,
-        make=partial(across_splits, units),
-    )
 
 
 def across_splits(units: Sequence[Unit], device: str, progress: Progress) -> tuple[Save, Record]:

@@ -4,8 +4,8 @@ Points of one cluster, such as a patient's, stay on one side: else the test poin
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from utility_calibration.metrics.errors import InputError
 
-from ..harness.artifacts import CorruptFile, read_npz, sha256_of_json
-from ..harness.cache import Record, Save, arrays_digest, record_of
-from ..harness.parallel import Progress, Task
+from ..harness.artifacts import CorruptFile, read_npz
+from ..harness.cache import arrays_digest, record_of
 from ..harness.settings import Settings
 
 READ_TOGETHER = 4096  # rows copied at a time
@@ -170,21 +169,3 @@ def absent_in_calibration(settings: Settings, cached: CachedLogits) -> dict[int,
     learned = [np.unique(labels[indices_of(settings, cached, split)[0]]) for split in splits]
     absent = np.concatenate([np.setdiff1d(labels, own) for own in learned]).tolist()
     return dict(sorted(Counter(absent).items()))
-
-
-def task_on_split(
-    settings: Settings,
-    split: int,
-    name: str,
-    path: Path,
-    make: Callable[[str, Progress], tuple[Save, Record]],
-    content: Mapping[str, Any],
-) -> Task:
-    """A task whose key has the points of one split, and `content`: settings and code."""
-    cached, splits = find_logits(settings), asdict(settings.splits)
-    del splits["count"]
-    points = {"split": split, **splits, "logits": cached.sha256}
-    if settings.calibrator.get("needs_groups"):
-        points["arrays"] = cached.arrays_sha256  # those of the groups, too
-    key = sha256_of_json({**points, **content})
-    return Task(name, settings, path, key, make, cached.size)

@@ -12,31 +12,30 @@ from typing import Any
 from filelock import FileLock
 
 from ..harness.artifacts import read_npz
-from ..harness.cache import record_of
+from ..harness.cache import Record, record_of
 from ..harness.command import CONF, UnitsFailed, UsageError
 from ..harness.progress import say
 from ..harness.settings import Settings
 from ..harness.units import Unit
-from .across_splits import kept_across_splits
 from .files import ScoreFiles, Scores, score_files, without_folders, write_files
 from .points import find_logits
 from .tidy import Scored, curves_of, draws_of, rows_of
 
 
-def write_scores(units: Sequence[Unit]) -> list[Path]:
+def write_scores(
+    complete: Mapping[str, Sequence[Unit]], across: Mapping[str, Record]
+) -> list[Path]:
     """Write the files of one benchmark from its evaluated units; return their paths.
 
-    A calibrator gets rows once all of its splits are among `units`, which are up to date.
-    UsageError: rows that would stay in the files were made with other settings.
+    `complete`: the units of all splits, which are up to date, by calibrator; `across`: the records
+    of scoring/across_splits.py. UsageError: rows that would stay in the files were made with other
+    settings.
     """
-    settings, complete = units[0].settings, _complete(units)
-    if not complete:
-        return []
+    settings = next(iter(complete.values()))[0].settings
     cached, files = find_logits(settings), score_files(settings)
     logits = without_folders({**cached.details, "sha256": cached.sha256})
     logits.pop("versions", None)
     header = {"benchmark": settings.benchmark.name, **_behind(settings), "logits": logits}
-    across = kept_across_splits(list(complete.values()))
     files.rows.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(settings.paths.data / "locks" / f"scores-{files.stem}.lock"):
         rows, curves, calibrators = _of_others(files, header, complete)
@@ -59,21 +58,6 @@ def write_scores(units: Sequence[Unit]) -> list[Path]:
                 **({"draws": draws} if any(draws.values()) else {}),
             }
         return write_files(files, {**header, "calibrators": calibrators}, rows, curves)
-
-
-def _complete(units: Sequence[Unit]) -> dict[str, list[Unit]]:
-    """The units of each calibrator that has all splits, in the order of the splits."""
-    count = units[0].settings.splits.count
-    by_calibrator: dict[str, list[Unit]] = {}
-    for unit in sorted(units, key=lambda unit: unit.split):
-        by_calibrator.setdefault(unit.calibrator, []).append(unit)
-    incomplete = {name: len(s) for name, s in by_calibrator.items() if len(s) < count}
-    if incomplete:
-        say(
-            f"{units[0].benchmark}: evaluated on fewer than {count} splits, so not yet in "
-            f"results: {', '.join(f'{name} ({splits})' for name, splits in incomplete.items())}"
-        )
-    return {name: s for name, s in by_calibrator.items() if name not in incomplete}
 
 
 def _behind(settings: Settings) -> dict[str, Any]:

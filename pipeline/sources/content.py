@@ -12,8 +12,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from utility_calibration.metrics.errors import MissingResource
+
 from ..harness.artifacts import sha256_of, sha256_of_json
 from ..harness.code import UnknownTarget, refuse_short
+from ..harness.settings import Settings
 
 Source = TypeVar("Source", bound=Callable[..., Any])
 Options = Mapping[str, Any]
@@ -92,6 +95,17 @@ def _reads(entry: Options) -> Any:
     if source is None:
         raise UnknownTarget(f"{entry['_target_']}: no such module or name; check `_target_`")
     return getattr(source, "reads", None)
+
+
+def ready_made(settings: Settings) -> Path | None:
+    """The ready-made npz of the benchmark in paths.precomputed."""
+    folder, stem = settings.paths.precomputed, settings.benchmark.precomputed
+    if not folder or not stem:
+        return None
+    if not Path(folder).expanduser().is_dir():
+        raise MissingResource(f"paths.precomputed={folder}: no such folder; correct or unset it")
+    path = Path(folder).expanduser() / f"{stem}.npz"
+    return path if path.is_file() else None
 
 
 def is_hub_name(value: str) -> bool:

@@ -15,8 +15,10 @@ from utility_calibration.pipeline.evaluate import run_evaluate
 from utility_calibration.pipeline.fit import run_fit
 from utility_calibration.pipeline.harness.artifacts import write_npz
 from utility_calibration.pipeline.harness.command import CONF
-from utility_calibration.pipeline.harness.units import Request
+from utility_calibration.pipeline.harness.settings import Settings
+from utility_calibration.pipeline.harness.units import Request, units_of
 from utility_calibration.pipeline.logits import run_logits
+from utility_calibration.pipeline.plan import Plan
 
 MakeRequest = Callable[..., Request]
 
@@ -40,11 +42,16 @@ def request_of(*overrides: str) -> Request:
     return Request.from_hydra(config)
 
 
+def plan_of(settings: Settings) -> Plan:
+    """The plan of one benchmark's logits."""
+    return Plan(units_of(settings, "uncalibrated", [0]))
+
+
 def run_all(request: Request) -> None:
     """Logits, fits and scores."""
-    run_logits(request.benchmark_settings())
-    run_fit(request.units())
-    run_evaluate(request.units())
+    run_logits(Plan.of(request))
+    run_fit(Plan.of(request))
+    run_evaluate(Plan.of(request))
 
 
 def times(folder: Path) -> dict[Path, int]:

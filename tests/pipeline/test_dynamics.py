@@ -9,6 +9,7 @@ from tests.pipeline.conftest import files_below, times
 from utility_calibration.pipeline.dynamics import run_dynamics
 from utility_calibration.pipeline.harness.artifacts import read_json
 from utility_calibration.pipeline.logits import run_logits
+from utility_calibration.pipeline.plan import Plan
 
 SMALL = ("dynamics.iterations=6", "dynamics.utilities=20", "dynamics.snapshots=[0,2]",
          "dynamics.floor_draws=3", "dynamics.misaligned.subsets=2")  # fmt: skip
@@ -17,7 +18,7 @@ FAMILIES = ("aligned", "misaligned")
 
 @pytest.fixture
 def request_study(request_tiny):
-    run_logits(request_tiny().benchmark_settings())
+    run_logits(Plan.of(request_tiny()))
     return lambda *overrides: request_tiny(*SMALL, *overrides)
 
 

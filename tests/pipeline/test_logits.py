@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.metrics.test_paper_values import KNOWN, SCALES
-from tests.pipeline.conftest import request_of, run_all, times, write_example
+from tests.pipeline.conftest import plan_of, request_of, run_all, times, write_example
 from utility_calibration.metrics.errors import InputError, MissingResource
 from utility_calibration.pipeline.harness.artifacts import sha256_of
 from utility_calibration.pipeline.harness.cache import record_of
@@ -30,32 +30,32 @@ def folder(tmp_path):
 
 def requested(request_tiny, **paths):
     """Digits, whose own source needs seconds, in the temporary folders of `tiny`."""
-    (settings,) = request_tiny("split=0").benchmark_settings()
+    settings = request_tiny("split=0").units()[0].settings
     benchmark = replace(settings.benchmark, precomputed="digits")
-    return [replace(settings, benchmark=benchmark, paths=replace(settings.paths, **paths))]
+    return replace(settings, benchmark=benchmark, paths=replace(settings.paths, **paths))
 
 
 def test_they_are_taken_with_their_origin_and_stay_without_the_folder(
     request_tiny, tmp_path, folder
 ):
     settings = requested(request_tiny, precomputed=folder)
-    run_logits(settings)
-    record = find_logits(settings[0]).details
+    run_logits(plan_of(settings))
+    record = find_logits(settings).details
     assert record["n"] == 90
     assert record["origin"]["file"] == str(folder / "digits.npz")
     assert record["origin"]["sha256"] == sha256_of(folder / "digits.npz")
     assert record["origin"]["readme_says"] == "Outputs of a model."
     cached = tmp_path / "data/logits/tiny.npz"
     before = times(tmp_path / "data")[cached]
-    run_logits(requested(request_tiny))
+    run_logits(plan_of(requested(request_tiny)))
     assert times(tmp_path / "data")[cached] == before
 
 
 def test_a_folder_without_the_file_computes(request_tiny, tmp_path):
     (tmp_path / "empty").mkdir()
     settings = requested(request_tiny, precomputed=tmp_path / "empty")
-    run_logits(settings)
-    assert find_logits(settings[0]).n == 200
+    run_logits(plan_of(settings))
+    assert find_logits(settings).n == 200
 
 
 @pytest.mark.parametrize(
@@ -75,15 +75,14 @@ def test_a_similarity_that_does_not_fit_is_refused_before_the_images_are_counted
 
     (tmp_path / "vectors.txt").write_text("<html>not found</html>")
     (tmp_path / "two.txt").write_text("2 1\na 1\nb 2\n")
-    (settings,) = request_of(
-        "benchmark=imagenet_vit", f"paths.data={tmp_path}"
-    ).benchmark_settings()
+    settings = request_of("benchmark=imagenet_vit", f"paths.data={tmp_path}").units()[0].settings
     entry = dict(settings.benchmark.similarity) | similarity
     entry["vectors_path"] = str(tmp_path / entry["vectors_path"])
     if error is not UnitsFailed:
         monkeypatch.setattr("pathlib.Path.glob", count)
     with pytest.raises(error, match=words) as caught:
-        run_logits([replace(settings, benchmark=replace(settings.benchmark, similarity=entry))])
+        changed = replace(settings.benchmark, similarity=entry)
+        run_logits(plan_of(replace(settings, benchmark=changed)))
     assert "\n" not in str(caught.value)
 
 
@@ -128,7 +127,7 @@ def test_accuracy_is_the_published_one_and_the_rows_agree_with_the_reference(mea
     assert details["accuracy"] == pytest.approx(details["published_accuracy"], abs=away)
     assert "chenyaofo" in details["origin"]["readme_says"]
     decisions = measured[1][benchmark]
-    (settings,) = request_of(f"benchmark={benchmark}").benchmark_settings()
+    settings = request_of(f"benchmark={benchmark}").units()[0].settings
     known = KNOWN[settings.benchmark.precomputed]
     for (metric, scale), expected in zip(SCALES.items(), known, strict=True):
         row = decisions.rows["uncalibrated", metric]

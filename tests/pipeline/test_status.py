@@ -8,17 +8,17 @@ import pytest
 from omegaconf import OmegaConf
 
 from utility_calibration.pipeline.evaluate import run_evaluate
-from utility_calibration.pipeline.fit import fit_task, run_fit
+from utility_calibration.pipeline.fit import run_fit
 from utility_calibration.pipeline.harness import code
 from utility_calibration.pipeline.harness.code import code_digest
 from utility_calibration.pipeline.harness.command import CONF, UnitsFailed
-from utility_calibration.pipeline.scoring.across_splits import across_splits_task
-from utility_calibration.pipeline.status import main, states
+from utility_calibration.pipeline.plan import Plan, all_splits_step
+from utility_calibration.pipeline.status import main
 
 
 def found(request):
     """How many units are in which state, for which reason."""
-    return Counter(state[1:] for state in states(request.units()))
+    return Counter(state for _, state in Plan.of(request).states())
 
 
 def test_done_and_missing_units_are_told_apart(request_made, tmp_path):
@@ -51,10 +51,10 @@ def test_a_failed_unit_says_why_until_it_succeeds(request_made, monkeypatch):
             "utility_calibration.pipeline.scoring.fitted.instantiate", lambda *_, **__: 1 / 0
         )
         with pytest.raises(UnitsFailed):
-            run_fit(request.units())
+            run_fit(Plan.of(request))
     assert found(request) == {("failed", "ZeroDivisionError: division by zero"): 1}
-    run_fit(request.units())
-    run_evaluate(request.units())
+    run_fit(Plan.of(request))
+    run_evaluate(Plan.of(request))
     assert found(request) == {("done", ""): 1}
 
 
@@ -72,15 +72,17 @@ def test_an_edit_of_the_code_that_computes_a_unit_makes_it_stale(file, stage, re
     stale = {("stale", "other input or other code"): 3}
     request = request_made("calibrator=vector")
     assert found(request) == ({("done", ""): 3} if stage is None else stale)
-    for unit in request.units():
-        assert fit_task(unit).is_current() is (stage != "fit")
+    plan = Plan.of(request)
+    for unit in plan.units:
+        assert plan.fit(unit).is_current() is (stage != "fit")
 
 
 def test_worst_intervals_depend_on_the_code_that_makes_them(request_made, edited):
-    units = request_made("calibrator=vector").units()
-    assert across_splits_task(units).is_current()
+    plan = Plan.of(request_made("calibrator=vector"))
+    given = plan.units, plan.found("tiny")
+    assert all_splits_step(*given).is_current()
     edited("pipeline/scoring/across_splits.py")
-    assert not across_splits_task(units).is_current()
+    assert not all_splits_step(*given).is_current()
 
 
 @pytest.fixture

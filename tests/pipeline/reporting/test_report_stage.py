@@ -65,7 +65,7 @@ def test_report_of_the_default_suite(write_scores, tmp_path: Path, capsys, monke
 
 
 def test_the_vit_gets_table_one(tmp_path) -> None:
-    (settings,) = request_of(tmp_path, "imagenet_vit", suite="imagenet").benchmark_settings()
+    settings = request_of(tmp_path, "imagenet_vit", suite="imagenet").units()[0].settings
     main, short = table_specs(settings, "imagenet_vit")
     assert main.name == "imagenet_vit" and "u_w2v" in main.metrics
     assert short.name == "imagenet_vit_table1"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.pipeline.reporting.conftest import UTILITIES, arrays_of, request_of, scored
+from utility_calibration.pipeline.evaluate import with_all_splits
 from utility_calibration.pipeline.harness.artifacts import read_npz, save_npz
 from utility_calibration.pipeline.harness.cache import publish
 from utility_calibration.pipeline.harness.command import UsageError
@@ -23,9 +24,8 @@ WORST = {"u_cwe": {"name": "class 1", "utility": 1, "low": 0.1, "high": 1 / 3, "
 def evaluated(tmp_path, monkeypatch):
     """`evaluated(*calibrators, extra=…)`: units of two splits whose npz are there."""
     details = {"n": 100, "classes": 10, "versions": {"numpy": "2"}, "file": "/a/b"}
-    cached, worst = CachedLogits(tmp_path / "digits.npz", "ab", details), {"worst": WORST}
+    cached = CachedLogits(tmp_path / "digits.npz", "ab", details)
     for name, replacement in {
-        "kept_across_splits": lambda of: {own[0].calibrator: worst | {"groups": {}} for own in of},
         "find_logits": lambda settings: cached,
         "read_npz": lambda path: read_npz(path) if path.exists() else {},  # no fits are there
     }.items():
@@ -45,6 +45,13 @@ def evaluated(tmp_path, monkeypatch):
     return made
 
 
+def written(units):
+    """The files that are written, or none."""
+    complete = with_all_splits(units)
+    across = {name: {"worst": WORST, "groups": {}} for name in complete}
+    return write_scores(complete, across) if complete else []
+
+
 def texts(units):
     files = score_files(units[0].settings)
     return {path.name: path.read_text() for path in (files.rows, files.curves, files.facts)}
@@ -52,10 +59,10 @@ def texts(units):
 
 def test_the_files_say_what_was_measured_and_are_the_same_bytes_again(evaluated):
     units = evaluated("vector", "temperature")
-    paths = write_scores(units)
+    paths = written(units)
     assert [path.name for path in paths] == ["digits.csv", "digits.ecdf.csv", "digits.json"]
     first = texts(units)
-    write_scores(units[::-1])
+    written(units[::-1])
     assert texts(units) == first
     read = Scores.read(score_files(units[0].settings))
     assert read.methods == ["temperature", "vector"]
@@ -69,9 +76,9 @@ def test_the_files_say_what_was_measured_and_are_the_same_bytes_again(evaluated)
 
 def test_rows_of_other_calibrators_stay_but_other_settings_are_not_mixed(evaluated, capsys):
     units = evaluated("vector", "temperature")
-    write_scores(units)
+    written(units)
     before = texts(units)["digits.csv"].splitlines()
-    write_scores(evaluated("vector", scale=2.0))
+    written(evaluated("vector", scale=2.0))
     after = texts(units)["digits.csv"].splitlines()
     for name, stays in (("temperature", True), ("vector", False)):
         rows = [[line for line in lines if name in line] for lines in (before, after)]
@@ -79,14 +86,14 @@ def test_rows_of_other_calibrators_stay_but_other_settings_are_not_mixed(evaluat
     other = evaluated("vector", extra=("splits.seed=1",))
     said = r"digits\.csv: its rows of temperature were made with splits\.seed=0, not 1; give"
     with pytest.raises(UsageError, match=said):
-        write_scores(other)
-    write_scores(evaluated("vector", "temperature", extra=("splits.seed=1",)))
+        written(other)
+    written(evaluated("vector", "temperature", extra=("splits.seed=1",)))
     assert "replaces results made with splits.seed=0, not 1" in capsys.readouterr().out
 
 
 def test_a_calibrator_gets_rows_once_all_splits_are_there(evaluated, capsys):
     units = evaluated("vector", "temperature")
-    write_scores(units[:3])
+    written(units[:3])
     assert "fewer than 2 splits, so not yet in results: temperature (1)" in capsys.readouterr().out
     assert Scores.read(score_files(units[0].settings)).methods == ["vector"]
-    assert write_scores(units[3:]) == []
+    assert written(units[3:]) == []

@@ -12,18 +12,18 @@ from tests.pipeline.conftest import request_of
 from utility_calibration.pipeline.harness.command import CONF
 from utility_calibration.pipeline.harness.parameters import UsageError
 from utility_calibration.pipeline.harness.units import composed
-from utility_calibration.pipeline.logits import logits_task
+from utility_calibration.pipeline.plan import logits_step
 from utility_calibration.pipeline.sources.content import inputs_of
 
 
 def settings_of(*overrides):
-    return request_of("benchmark=imagenet_vit", *overrides).benchmark_settings()[0]
+    return request_of("benchmark=imagenet_vit", *overrides).units()[0].settings
 
 
 def test_a_moved_folder_and_another_spelling_keep_the_key(tmp_path):
     def key_of(images, *overrides):
         places = (f"paths.data={tmp_path}", f"sources.imagenet={images}")
-        return logits_task(settings_of(*places, *overrides)).key
+        return logits_step(settings_of(*places, *overrides)).key
 
     images = tmp_path / "images"
     (images / "n01440764").mkdir(parents=True)

@@ -1,0 +1,220 @@
+"""The plan of a request: what makes its logits, fits and scores, each step asked for once.
+
+A step is a `Task`: its file, the key that the file holds if it is up to date, and the function that
+makes it. The key is a digest of settings, input and code; `key_of` makes every one. A plan is of
+the files as they lie: what a stage makes, its own plan sees only where it asks for it later.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+from .harness.artifacts import sha256_of, sha256_of_json
+from .harness.cache import Record, record_of
+from .harness.code import code_digest, targets_in
+from .harness.parallel import Task, last_errors, late
+from .harness.settings import Settings, Target
+from .harness.units import Request, Unit
+from .scoring.points import CachedLogits, find_logits, logits_path
+from .sources.content import inputs_of, ready_made
+
+DONE, MISSING, STALE, FAILED = STATES = ("done", "missing", "stale", "failed")
+
+
+class State(NamedTuple):
+    """The state of a unit, one of STATES, and for all but the first the reason."""
+
+    name: str
+    reason: str = ""
+
+
+def key_of(content: Mapping[str, Any], *code: str) -> str:
+    """The key of a step from its settings and input, and the modules or names of its `code`."""
+    behind = {"code": code_digest(*code, *targets_in(dict(content)))} if code else {}
+    return sha256_of_json({**content, **behind})
+
+
+def logits_step(settings: Settings) -> Task:
+    """Make a benchmark's logits; the key has source, similarity and their code.
+
+    Logits that were taken from a folder stay current if a later command does not name the folder.
+    """
+    path = logits_path(settings)
+    record = record_of(path) or {}
+    origin = record.get("details", {}).get("origin")
+    if ready := ready_made(settings):
+        named = {"precomputed": ready.name, "sha256": sha256_of(ready)}
+        inputs: Record = {"made_from": key_of(named), "files": {}}
+    elif isinstance(origin, dict) and origin.get("precomputed"):
+        inputs = {"made_from": str(record["made_from"]), "files": {}}
+    else:
+        inputs = _inputs_of(settings.benchmark.source, record.get("files", {}))
+    similarity = _inputs_of(settings.benchmark.similarity, record.get("similarity_files", {}))
+    inputs["similarity_files"] = similarity["files"]
+    key = key_of({"made_from": inputs["made_from"], "similarity": similarity["made_from"]})
+    make = partial(late, f"{__package__}.logits.made", settings, inputs)
+    return Task(settings.benchmark.name, settings, path, key, make)
+
+
+def _inputs_of(entry: Target | None, held: Record) -> Record:
+    """What a `_target_` makes its answer from, with a digest; `held`: `files` of an old answer."""
+    if entry is None:
+        return {"made_from": "", "files": {}}
+    inputs = inputs_of(entry, held)
+    return {"made_from": key_of(inputs, str(entry["_target_"])), **inputs}
+
+
+def fit_step(unit: Unit, logits: CachedLogits) -> Task:
+    """Fit a unit; the key has calibrator, split, logits and code."""
+    content = {**_points(unit.settings, unit.split, logits), "calibrator": unit.settings.calibrator}
+    return _of_unit(unit, logits, "fits", "scoring.fitted.fitted", content)
+
+
+def score_step(unit: Unit, logits: CachedLogits) -> Task:
+    """Score a fitted unit; the key has the fitted arrays, their predictions, points and options.
+
+    It does not have the fit's own key, so a new fit with the same arrays keeps its scores.
+    """
+    fit = record_of(unit.fit_path) or {}
+    content = {
+        **_points(unit.settings, unit.split, logits),
+        "fitted": [fit.get("arrays"), fit.get("predictions")],
+        "similarity": logits.similarity_sha256,
+        "evaluation": asdict(unit.settings.evaluation),
+    }
+    return _of_unit(unit, logits, "scores", "scoring.held_out.evaluated", content)
+
+
+def all_splits_step(units: Sequence[Unit], logits: CachedLogits) -> Task:
+    """Find one calibrator's worst intervals over its scored `units`, and score groups."""
+    first, maker = units[0], f"{__package__}.scoring.across_splits.across_splits"
+    content = {
+        "scores": [str((record_of(unit.scores_path) or {}).get("key")) for unit in units],
+        "arrays": logits.arrays_sha256,
+        "class_names": logits.details.get("class_names"),
+    }
+    return Task(
+        f"{first.benchmark} {first.calibrator}, all splits",
+        first.settings,
+        first.scores_path.with_name("worst.npz"),
+        key_of(content, maker),
+        partial(late, maker, units),
+        logits.size,
+    )
+
+
+def dynamics_step(settings: Settings, family: str, split: int) -> Task:
+    """Study one family of users; the key has the options, the points and the code."""
+    benchmark, options = settings.benchmark.name, asdict(settings.dynamics)
+    others = {name for name, value in options.items() if isinstance(value, Mapping)} - {family}
+    used = {key: options[key] for key in options if key not in {"name", "families", *others}}
+    logits, maker = find_logits(settings), f"{__package__}.scoring.dynamics_study.studied"
+    content = {**_points(settings, split, logits), "family": family, "options": used}
+    return Task(
+        f"{benchmark} {family}",
+        settings,
+        settings.paths.data / "dynamics" / benchmark / f"{family}.npz",
+        key_of(content, maker),
+        partial(late, maker, settings, family, split),
+        logits.size,
+    )
+
+
+def _of_unit(
+    unit: Unit, logits: CachedLogits, stage: str, maker: str, content: Mapping[str, Any]
+) -> Task:
+    path = unit.fit_path if stage == "fits" else unit.scores_path
+    maker = f"{__package__}.{maker}"
+    make = partial(late, maker, unit)
+    return Task(str(unit), unit.settings, path, key_of(content, maker), make, logits.size)
+
+
+def _points(settings: Settings, split: int, logits: CachedLogits) -> dict[str, Any]:
+    """The part of a key that tells the points of one split."""
+    splits = asdict(settings.splits)
+    del splits["count"]
+    points = {"split": split, **splits, "logits": logits.sha256}
+    if settings.calibrator.get("needs_groups"):
+        points["arrays"] = logits.arrays_sha256  # those of the groups, too
+    return points
+
+
+class Plan:
+    """Units, and the steps that make them.
+
+    settings: of each benchmark by name, with the first calibrator.
+    """
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self.units = list(units)
+        self.settings = {unit.benchmark: unit.settings for unit in self.units[::-1]}
+        self._found: dict[str, CachedLogits] = {}
+        self._fits: dict[str, Task] = {}
+        self._scores: dict[str, Task] = {}
+
+    @classmethod
+    def of(cls, request: Request) -> "Plan":
+        """The plan of a command line."""
+        return cls(request.units())
+
+    @cached_property
+    def all_splits(self) -> list[Unit]:
+        """The units of all splits of each benchmark and calibrator."""
+        pairs = {(unit.benchmark, unit.calibrator): unit for unit in self.units[::-1]}
+        counts = [(unit, unit.settings.splits.count) for unit in reversed(pairs.values())]
+        return [replace(unit, split=k) for unit, count in counts for k in range(count)]
+
+    @cached_property
+    def logits(self) -> dict[str, Task]:
+        """The step of each benchmark's logits."""
+        return {name: logits_step(settings) for name, settings in self.settings.items()}
+
+    def found(self, benchmark: str) -> CachedLogits:
+        """The logits that are there; CorruptFile where there are none."""
+        if benchmark not in self._found:
+            self._found[benchmark] = find_logits(self.settings[benchmark])
+        return self._found[benchmark]
+
+    def fit(self, unit: Unit) -> Task:
+        """The step that fits a unit, whose logits are there."""
+        if str(unit) not in self._fits:
+            self._fits[str(unit)] = fit_step(unit, self.found(unit.benchmark))
+        return self._fits[str(unit)]
+
+    def score(self, unit: Unit) -> Task:
+        """The step that scores a unit, whose fit is there."""
+        if str(unit) not in self._scores:
+            self._scores[str(unit)] = score_step(unit, self.found(unit.benchmark))
+        return self._scores[str(unit)]
+
+    def states(self) -> Iterator[tuple[Unit, State]]:
+        """Each unit with its state, which is that of the first step that is not done."""
+        errors = last_errors(next(iter(self.settings.values())).paths.data)
+        of_logits = {n: _state(t, "no logits", errors) for n, t in self.logits.items()}
+        for unit in self.units:
+            state = of_logits[unit.benchmark]
+            if state.name == DONE:
+                state = _state(self.fit(unit), "not fitted", errors)
+            if state.name == DONE:
+                state = _state(self.score(unit), "not evaluated", errors)
+            yield unit, state
+
+
+def _state(task: Task, absent: str, errors: Mapping[str, str]) -> State:
+    """The state of one step; `absent` is the reason where its file is not there."""
+    if task.is_current():
+        return State(DONE)
+    if error := errors.get(task.place.as_posix()):
+        return State(FAILED, error)
+    if (record := record_of(task.path)) is None:
+        return State(MISSING, absent)
+    settings = task.settings
+    for name, key, wanted in (
+        ("calibrator", "config", settings.calibrator),
+        ("splits", "splits", asdict(settings.splits)),
+        ("evaluation", "evaluation", asdict(settings.evaluation)),
+    ):
+        if key in record and record[key] != wanted:
+            return State(STALE, f"other settings of {name}")
+    return State(STALE, "other input or other code")
