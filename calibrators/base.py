@@ -47,6 +47,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
         feature_names_in_: [C], the columns' names, if `fit` was given a data frame.
         present_: int64 [P], the columns of the classes that have calibration points.
         conditioning_: float64 [4], the numbers of `Conditioning`.
+        kept_: float64 [C], what it multiplies the probabilities of other classes by.
         tuning_log_: a dict per setting scored (`parameters`, `score`, `seconds`); empty if nothing
             was tuned. `save` does not store it.
     """
@@ -218,6 +219,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
         known = condition(z, labels, *weights, whole=self._is_whole(), zeros=not self.takes_zeros)
         self.present_ = known.present.cpu().numpy()
         self.conditioning_ = np.array([known.zero, known.gap, known.beta, known.log_weight])
+        self.kept_ = known.kept.cpu().numpy()
         if not known.whole:
             labels = torch.searchsorted(known.present, labels)
         if len(known.present) > 1:
@@ -233,7 +235,8 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
             return None
         zero, gap, beta, log_weight = self.conditioning_.tolist()
         present = torch.as_tensor(self.present_, device=device)
-        return Conditioning(zero, gap, beta, log_weight, present, self._is_whole())
+        kept = torch.as_tensor(getattr(self, "kept_", np.ones(self.n_features_in_)), device=device)
+        return Conditioning(zero, gap, beta, log_weight, present, kept, self._is_whole())
 
     def _is_whole(self) -> bool:  # utilities are defined on all classes, also on absent ones
         return getattr(self, "utilities", None) is not None

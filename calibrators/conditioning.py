@@ -6,7 +6,9 @@ Three kinds of data ruin fits that are good otherwise. They are handled here, fo
   number of a type, or with -inf. No point has such a class, and its value means nothing.
 - *Zeros of few votes.* A class that none of ten neighbours votes for has the probability 0, which
   is raised to 1e-12. Some points do have such a class, and the likelihood then sees little else.
-- *Classes without a calibration point.* The likelihood alone would send them to 0.
+- *Classes without a calibration point.* The likelihood alone would send them to 0. Temperature
+  scaling expects μ points of such a class. Its probabilities are multiplied by ½ / (μ + ½), as if
+  half a point of μ + ½ had been seen, which changes little where few were to be expected.
 
 The model: let q = softmax(β z) over the possible classes of a row. Each of its m other classes has
 the weight w beside their sum of 1, so the probability w / (1 + m w). β and w maximise the
@@ -62,7 +64,7 @@ class Conditioning:
     largest of their row are paddings. `beta` is the inverse temperature of the possible classes,
     and `log_weight` is ln w, -inf if no calibration point has a class that is marked. `present`,
     int64 [P], are the classes that have calibration points; with `whole` the calibrator gets the
-    others, too.
+    others, too. `kept`, float64 [C], multiplies their probabilities.
     """
 
     zero: float
@@ -70,6 +72,7 @@ class Conditioning:
     beta: float
     log_weight: float
     present: Tensor
+    kept: Tensor
     whole: bool = False
 
     def filled(self, logits: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -95,22 +98,28 @@ class Conditioning:
         return finite if is_all else finite[:, self.present].contiguous()
 
     def predicted(
-        self, logits: Tensor, calibrator: Callable[[Tensor], Tensor], present: Tensor | None = None
+        self,
+        logits: Tensor,
+        calibrator: Callable[[Tensor], Tensor],
+        buffers: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
         """Return the calibrator's probabilities of all classes [n, C].
 
-        An absent class has the probability of temperature scaling, and the others share the rest as
-        the calibrator says. If only one class is present, nothing was learned. A module gives its
-        own `present`, and gets operations that exporters accept; else the result is float64.
+        An absent class has `kept` times the probability of temperature scaling, and the others
+        share the rest as the calibrator says. If only one class is present, nothing was learned. A
+        module gives its own `present` and `kept`, and gets operations that exporters accept; else
+        the result is float64.
         """
-        is_module = present is not None
+        is_module = buffers is not None
         z, marked = self._filled(logits) if is_module else self.filled(logits)
-        present = self.present if present is None else present
+        present, kept = buffers or (self.present, self.kept)
         if len(present) == z.shape[1]:
             p = calibrator(z)
         else:
             p = torch.softmax(self.beta * z, dim=1) if is_module else softmax(z, self.beta)
             if len(present) > 1:
+                p = p * kept
+                p = p / p.sum(dim=1, keepdim=True)
                 own = calibrator(z)[:, present] if self.whole else calibrator(z[:, present])
                 if self.whole:
                     own = own / own.sum(dim=1, keepdim=True).clamp(min=LIKELIHOOD_FLOOR)
@@ -119,24 +128,27 @@ class Conditioning:
         if marked is None:
             return p
         never = marked if self.log_weight == -math.inf else torch.isneginf(logits)
-        kept = torch.where(never, 0.0, p)  # and a row's other classes share its sum
-        kept = torch.where(kept.sum(dim=1, keepdim=True) > 0, kept, (~never).to(p.dtype))
-        return (kept * (p.sum(dim=1, keepdim=True) / kept.sum(dim=1, keepdim=True))).clamp(max=1.0)
+        rest = torch.where(never, 0.0, p)  # and a row's other classes share its sum
+        rest = torch.where(rest.sum(dim=1, keepdim=True) > 0, rest, (~never).to(p.dtype))
+        return (rest * (p.sum(dim=1, keepdim=True) / rest.sum(dim=1, keepdim=True))).clamp(max=1.0)
 
 
 class ConditionedModule(nn.Module):
     """`Conditioning.predicted` for a calibrator's module."""
 
     present: Tensor
+    kept: Tensor
 
     def __init__(self, known: Conditioning, module: nn.Module, dtype: torch.dtype) -> None:
         super().__init__()
         self.known, self.module, self.dtype = known, module, dtype
         self.register_buffer("present", known.present)
+        self.register_buffer("kept", known.kept.to(dtype))
 
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""
-        return self.known.predicted(logits.to(self.dtype), self.module, self.present)
+        buffers = self.present, self.kept
+        return self.known.predicted(logits.to(self.dtype), self.module, buffers)
 
 
 def _largest_zero(logits: Tensor) -> float:
@@ -208,10 +220,19 @@ def condition(
     scale = _median_gap(logits)
     zero = _largest_zero(logits) if zeros else -math.inf
     gap, beta = _padding_gap(logits, scale), 1 / (scale or 1.0)
-    marks = Conditioning(zero, gap, beta, -math.inf, present, whole)
+    kept = torch.ones(logits.shape[1], dtype=torch.float64, device=logits.device)
+    marks = Conditioning(zero, gap, beta, -math.inf, present, kept, whole)
     unmarked = replace(marks, zero=-math.inf, gap=math.inf)
     data = logits, labels, weights
-    return _learned(marks, *data) or _learned(unmarked, *data) or unmarked
+    known = _learned(marks, *data) or _learned(unmarked, *data) or unmarked
+    if len(present) < len(kept):
+        shares = row_weights(weights, logits)
+        for start, stop in row_blocks(*logits.shape):  # the expected counts, then the factors
+            p = softmax(known.filled(logits[start:stop])[0], known.beta)
+            kept = kept + 2 * shares[start:stop] @ p
+        kept = 1 / kept
+        kept[present] = 1
+    return replace(known, kept=kept)
 
 
 def _learned(
@@ -278,6 +299,6 @@ def warn_of_absent(labels: Tensor, classes: NDArray[Any], is_learned: bool) -> N
         shown += f" and {len(absent) - 5} more" * (len(absent) > 5)
         warnings.warn(
             f"labels: class {shown} of {len(classes)} has no calibration point; its probability "
-            "stays about as it was, and nothing can be learned about it",
+            "is multiplied by ½ / (μ + ½), where μ points of it were expected",
             stacklevel=3,
         )

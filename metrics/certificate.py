@@ -39,8 +39,9 @@ M = E (u* - v*)², which V = E_n (u - v)² estimates.
   ignore misses that are too rare to have occurred on these points. The floor contains them, as far
   as the forecast gives them a probability.
 
-*Estimate.* Û is biased upwards, because it is a maximum. √max(0, Û² - f²), with f the mean of the
-noise floor, removes most of this bias. If it is outside the two bounds, the nearer bound is taken.
+*Estimate.* Û is biased upwards, because it is a maximum. √max(0, Û² - f²), with f the larger mean
+of these two, removes most of this bias. With few points or clusters it is still too large for small
+errors, because it is never negative. If it is outside the bounds, the nearer bound is taken.
 
 *Weights.* Weights w_i are scaled to a mean of one. The asymptotic bounds then hold for w g instead
 of g, with the range ρ max w. So a weight of 3 moves the error like three points, and narrows the
@@ -94,7 +95,8 @@ class CalibrationInterval(NamedTuple):
 
     estimate: float
     """√max(0, Û² - f²), clipped to [`lower`, `upper`]: the largest error Û on these points,
-    corrected for the upward bias of a maximum by f, the mean of the noise floor."""
+    corrected for the upward bias of a maximum by f, the mean of the noise. With few points or
+    clusters it is still too large for errors that are small beside the noise."""
     lower: float
     upper: float
     upper_finite: float
@@ -156,7 +158,8 @@ class Evidence:
         """Return the certificate."""
         noise = [float(torch.quantile(law, confidence)) for law in (self.multiplied, self.redrawn)]
         lower = max(0.0, self.largest - max(noise))
-        estimate = math.sqrt(max(0.0, self.largest**2 - float(self.redrawn.mean()) ** 2))
+        f = max(float(law.mean()) for law in (self.multiplied, self.redrawn))
+        estimate = math.sqrt(max(0.0, self.largest**2 - f**2))
         clipped = min(max(estimate, lower), self.upper)
         return CalibrationInterval(clipped, lower, self.upper, self.upper_finite)
 

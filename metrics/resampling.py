@@ -15,7 +15,12 @@ w_c. Other weights stay at their points, as if they did not depend on the label 
 *Clusters* are points that are not independent, such as the rows of one patient. Nothing is known of
 the dependence, so the residuals u - v of the observed labels are multiplied by a normal number per
 cluster. Of this law, which ignores misses too rare to have occurred, and of labels that are drawn
-independently, the one with the larger 95 % quantile is the floor. The bootstrap draws clusters.
+independently, the one with the larger 95 % quantile is the floor. If the label has a weight, too,
+all points of a cluster draw it from one uniform number, because a heavy class may have occurred in
+few clusters or none. The bootstrap draws clusters.
+
+If weights depend on the label without being a function of it, as priors times other weights, their
+law is not known either. The floor is then the larger of the same two, with a number per point.
 
 The bootstrap estimates how much a metric, or a mean over splits, would change on other points. Each
 repetition draws n of the n points, with replacement; how often a point was drawn is its weight in
@@ -150,13 +155,14 @@ def floor_draws(
     """Return what is measured under the draws of the noise floor, as a mean over the samples."""
 
     def redrawn(s: Sample) -> Draws:
-        return redrawn_outcomes(s.forecast, s.points, repetitions, seed, s.weights, s.by_label)
+        numbers = s.points if s.clusters is None or s.by_label is None else s.clusters
+        return redrawn_outcomes(s.forecast, numbers, repetitions, seed, s.weights, s.by_label)
 
     def upper(draws: Floats) -> float:
         return float(np.quantile(draws.reshape(len(draws), -1).mean(axis=1), 0.95))
 
     drawn = _under(redrawn, samples, measure)
-    if not drawn or samples[0].clusters is None:
+    if not drawn or (samples[0].clusters is None and not samples[0].weights_go_with_labels):
         return drawn
     others = _under(lambda s: multiplied_outcomes(s, repetitions, seed), samples, measure)
     return {key: max(drawn[key], others[key], key=upper) for key in drawn}
@@ -252,11 +258,11 @@ def redrawn_outcomes(
 
 
 def multiplied_outcomes(sample: Sample, repetitions: int, seed: int) -> Draws:
-    """Yield the observed outcomes with `repetitions` sets of a normal number per cluster."""
-    assert sample.clusters is not None
+    """Yield the observed outcomes with `repetitions` sets of a normal number per unit."""
+    numbers = sample.points if sample.clusters is None else sample.clusters
     together = max(1, DRAWN_TOGETHER // sample.forecast.n)
-    for keys in stream_keys(seed, repetitions).to(sample.clusters.device).split(together):
-        uniforms = _uniforms(keys, sample.clusters).clamp(min=TINY)
+    for keys in stream_keys(seed, repetitions).to(numbers.device).split(together):
+        uniforms = _uniforms(keys, numbers).clamp(min=TINY)
         normals = torch.special.ndtri(uniforms).to(torch.float32)
         yield sample.forecast, replace(sample.outcomes, multipliers=normals)
 

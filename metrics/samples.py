@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +23,8 @@ ABSENT = ("", "nan", "None", "<NA>", "NaT")
 DRAWN_TOGETHER = 1 << 23
 """Number of labels drawn at a time: 64 MB for each of labels, ranks and uniforms."""
 MULTIPLIERS = 200
+DEPENDENT = 1e-3
+"""The p-value from which on weights are taken to depend on the label."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ class Sample(NamedTuple):
         points: [n], the number of each point in the whole data set.
         by_label: [C], the weight of each class, if the weights are a function of the label.
         clusters: [n], the number of each point's cluster, if points come in clusters.
+        weights_go_with_labels: whether weights depend on the label but are no function of it.
         metrics: the metrics to compute.
         families: families of the sampled users, "linear" and "rank", or none.
     """
@@ -78,6 +83,7 @@ class Sample(NamedTuple):
     points: Tensor
     by_label: Tensor | None
     clusters: Tensor | None
+    weights_go_with_labels: bool = False
     metrics: Sequence[Metric] = ()
     families: Sequence[str] = ()
 
@@ -146,7 +152,19 @@ def sample_of(
     elif clusters is not None:
         clusters = cluster_numbers(clusters, n).to(device)
     by_label = weights_by_label(outcomes, forecast.classes)
-    return Sample(forecast, outcomes, numbers, by_label, clusters)
+    goes = by_label is None and weights_go_with_labels(forecast, outcomes)
+    told = ""
+    if goes:
+        told = (
+            "weights differ by label more than the forecast explains, and are no function of the "
+        )
+        told += "label; noise floors and p-values are approximate (alarms of 5 % may be 8 %)"
+    elif by_label is not None and len(seen := outcomes.labels[0].unique()) < forecast.classes:
+        told = f"{forecast.classes - len(seen)} classes have no point here, so their weights are "
+        told += "not known; noise floors take the mean weight, and are too small if they are heavy"
+    if told:
+        warnings.warn(f"sample_weight: {told}", stacklevel=3)
+    return Sample(forecast, outcomes, numbers, by_label, clusters, goes)
 
 
 def weights_by_label(outcomes: Outcomes, classes: int) -> Tensor | None:
@@ -165,6 +183,22 @@ def weights_by_label(outcomes: Outcomes, classes: int) -> Tensor | None:
     if not varies or bool((high_ > equal * low_).any()) or len(low_) == len(labels):
         return None
     return torch.where(known, low, weights.mean())
+
+
+def weights_go_with_labels(forecast: Forecast, outcomes: Outcomes) -> bool:
+    """Return whether weights and residuals 1{y = c} - p_c are correlated for some class c.
+
+    That is Bonferroni's test over the classes at one per mille. Weights that are given by the
+    forecast, and forecasts that are wrong by the same everywhere, have no such correlation.
+    """
+    if outcomes.weights is None:
+        return False
+    excess = outcomes.weights[0] - outcomes.weights[0].mean()
+    residuals = -forecast.probabilities
+    residuals[torch.arange(forecast.n), outcomes.labels[0]] += 1
+    products = (residuals - residuals.mean(dim=0)).mul_(excess[:, None])
+    limit = NormalDist().inv_cdf(1 - DEPENDENT / (2 * forecast.classes))
+    return bool((products.sum(dim=0).abs() > limit * products.square().sum(dim=0).sqrt()).any())
 
 
 def in_batches(whole: Sample, utility_batch: int | None, seed: int) -> list[Sample]:

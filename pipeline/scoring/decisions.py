@@ -157,7 +157,9 @@ def decide(
     for key in keys:
         values = {method: of_splits[method, key] for method in methods}
         draws = {method: scores.draws(method).get(key, ()) for method in methods}
-        compared = inference.against_best(values, share, draws, metric(key).larger_is_better)
+        floors = {m: whole[m, key]["p_value"] for m in methods} if metric(key).has_floor else None
+        larger = metric(key).larger_is_better
+        compared = inference.against_best(values, share, draws, larger, floors)
         for m in methods:
             alone = _decision(whole[m, key], values[m], share, rarest)
             decided[m, key] = Decision(**alone, **compared[m]._asdict())

@@ -50,7 +50,8 @@ def test_what_is_said_of_several_classes_is_the_largest_of_each():
         ([0.24, 0.24], [0.1, 0.2], 0.95, 0.5, 0.06, 0.18),
         ([0.4, 0.4], [0.1, 0.2], 0.95, 0.5, 0.0, 0.0),  # nothing is left of an error below both
         ([0.1, 0.1, 0.1, 0.9], [0.0], 0.1, 0.5, 0.2, 0.2),  # 0.3 is the mean noise
-        ([0.0], [0.1, 0.1, 0.1, 0.9], 0.1, 0.28, 0.2, 0.28),  # 0.3 without any noise
+        ([0.0], [0.1, 0.1], 0.1, 0.28, 0.2, 0.28),  # 0.2828 is above the upper bound
+        ([0.0], [0.18, 0.18], 0.95, 0.5, 0.12, 0.24),  # the larger of two means
     ],
 )
 def test_the_estimate_is_the_error_less_its_noise_by_pythagoras_between_the_bounds(

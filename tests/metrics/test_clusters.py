@@ -57,6 +57,25 @@ def test_calibrated_patients_raise_few_alarms_and_an_error_is_still_found():
     assert found > 0.9 * trials
 
 
+def test_clusters_with_weights_by_class_raise_few_alarms_where_each_class_occurs():
+    """One class has ten times the weight, and few clusters; where it has none, that is told."""
+    w, clusters, alarms, trials = np.array([0.1, 1, 10]), np.repeat(np.arange(60), 5), 0, 0
+    for seed in range(40):
+        random = np.random.default_rng([9, seed])
+        p = random.dirichlet([0.7] * 3, 60)
+        q = (p / w).cumsum(axis=1) / (p / w).sum(axis=1, keepdims=True)
+        y = (q < random.random((60, 1))).sum(axis=1).clip(max=2)
+        given = p[clusters], y[clusters], 60, seed, None, w[y][clusters], clusters
+        if not (y == 2).any():
+            with pytest.warns(UserWarning, match="sample_weight: 1 classes have no point here"):
+                noise_floor(ClassWise(), *given)
+            continue
+        trials += 1
+        alarms += noise_floor(ClassWise(), *given).p_value < 0.05
+    assert trials > 25
+    assert binom.sf(alarms - 1, trials, 0.06) > 0.01
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["same", "different", "sharp", "independent"])
 @pytest.mark.parametrize(("count", "classes"), [(20, 3), (80, 10)])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy.stats import binom
 
 from utility_calibration import metrics as m
 from utility_calibration.metrics.resampling import resampled_weights
@@ -119,3 +120,26 @@ def test_equal_weights_change_no_certificate_and_unequal_ones_widen_it(utilities
     assert weighted.upper > repeated.upper
     unknown = m.calibration_interval(utilities, p, y, sample_weight=times)
     assert unknown[:3] == weighted[:3] and unknown.upper_finite == pytest.approx(1, abs=0.3)
+
+
+@pytest.mark.parametrize("ratios", [(0.2, 5, 1, 1, 1), (0.25, 4, 4, 4)])
+def test_weights_that_go_with_labels_are_told_and_raise_few_alarms(ratios):
+    """Priors times weights of a survey: with labels drawn alone 14 to 47 % of alarms."""
+    w, alarms, trials = np.array(ratios), 0, 60
+    for seed in range(trials):
+        random = np.random.default_rng([seed, 3])
+        p = random.dirichlet(np.full(len(w), 0.7), 300)
+        q = (p / w).cumsum(axis=1) / (p / w).sum(axis=1, keepdims=True)
+        y = (q < random.random((300, 1))).sum(axis=1).clip(max=len(w) - 1)
+        weights = w[y] * np.exp(0.3 * random.normal(size=300))
+        with pytest.warns(UserWarning, match="sample_weight: weights differ by label"):
+            alarms += m.noise_floor(m.ClassWise(), p, y, 60, seed, None, weights).p_value < 0.05
+    assert binom.sf(alarms - 1, trials, 0.08) > 0.01
+
+
+def test_weights_that_do_not_go_with_labels_are_not_told():
+    random = np.random.default_rng(0)
+    p = random.dirichlet(np.ones(4), 300)
+    y = (p.cumsum(axis=1) < random.random((300, 1))).sum(axis=1).clip(max=3)
+    for weights in (random.gamma(0.5, size=300), 10 ** p[:, 0], np.where(p[:, 1] > 0.4, 9.0, 1.0)):
+        m.noise_floor(m.ClassWise(), p, y, 2, sample_weight=weights)

@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
+from scipy.stats import binom
 
 from tests.pipeline.reporting.conftest import decided
 from utility_calibration.metrics import TopK
-from utility_calibration.metrics.resampling import resampled_weights
+from utility_calibration.metrics.resampling import (
+    NoiseFloor,
+    bootstrap_draws,
+    floor_draws,
+    resampled_weights,
+)
+from utility_calibration.metrics.samples import sample_of
 from utility_calibration.metrics.scores import checked
 from utility_calibration.pipeline.scoring.choice import PLAIN, REPAIRS, largest_gap, repairs_of
 from utility_calibration.pipeline.scoring.inference import (
@@ -66,6 +73,20 @@ def test_larger_is_better_and_few_splits_need_draws() -> None:
     )
 
 
+def test_a_small_error_is_worse_only_beyond_its_floor_or_with_one_sign():
+    """Near zero resampled points rarely flip the noise, which all methods share."""
+    noise = np.random.default_rng(0).normal(0.1, 0.005, size=200)
+    one, draws = {"a": [0.1], "b": [0.12]}, {"a": noise, "b": noise + 0.02}
+    draws["b"][:20] -= 0.03  # ten percent
+    for p_value, expected in ((0.5, {"a", "b"}), (math.nan, {"a", "b"}), (0.01, {"a"})):
+        assert not_worse(one, draws, floors={"a": 0.5, "b": p_value}) == expected
+    assert not_worse(one, draws) == {"a"}
+    draws["b"][:12] += 0.03
+    assert not_worse(one, draws, floors={"a": 0.5, "b": 0.5}) == {"a"}
+    five = {"a": [0.1, 0.11, 0.1, 0.09, 0.1], "b": [0.2, 0.21, 0.2, 0.2, 0.19]}
+    assert not_worse(five, floors={"a": 0.5, "b": 0.5}) == {"a"}
+
+
 def softmax(logits):
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
     return p / p.sum(axis=1, keepdims=True)
@@ -94,6 +115,59 @@ def test_the_test_over_points_has_its_size_and_finds_an_overconfident_forecast()
         found.append(p_value(1.5 * logits, logits, labels))
     assert np.mean(np.less(by_chance, 0.05)) < 0.1
     assert np.mean(np.less(found, 0.05)) > 0.8
+
+
+def errors_of(p, labels, tests, clusters, seed):
+    """U_topK of each test part, its mean under resampled clusters, and the floor's p-value."""
+    samples, values = [], []
+    for test in tests:
+        own = None if clusters is None else clusters[test]
+        samples.append(sample_of(p[test], labels[test], None, None, own, test, len(p)))
+        errors = TopK().errors(samples[-1].forecast, samples[-1].outcomes)
+        values.append(float(errors.max()))
+
+    def measure(_, forecast, outcomes):
+        return {"UC": TopK().errors(forecast, outcomes).max(dim=1).values}
+
+    population = len(p) if clusters is None else int(clusters.max()) + 1
+    draws = bootstrap_draws(samples, measure, 150, seed, population)["UC"]
+    floor = NoiseFloor.of(floor_draws(samples, measure, 150, seed)["UC"], float(np.mean(values)))
+    return values, draws, floor.p_value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "rows", "splits", "temperatures", "found"),
+    [
+        (200, 1, 1, (1, 1.1, 0.9), 0),
+        (500, 1, 1, (1, 1.1, 0.9), 0),
+        (200, 1, 1, (1, 1.02, 0.98, 1.04, 0.96, 1.06, 0.94, 1.08), 0),
+        (300, 10, 1, (1, 1.1, 0.9), 0),
+        (600, 1, 3, (1, 1.1, 0.9), 0),
+        (500, 1, 1, (1, 1.15, 1.4), 0.75),
+    ],
+)
+def test_the_truth_is_rarely_found_worse_in_few_splits(n, rows, splits, temperatures, found):
+    """Without the floors 6 to 16 % of cases; `found`: power for the last temperature, at least."""
+    trials, worse = 150, np.zeros(len(temperatures))
+    tests = (
+        [split_indices(n, split)[1] for split in range(splits)] if splits > 1 else [np.arange(n)]
+    )
+    of_rows = np.repeat(np.arange(n // rows), rows)
+    for seed in range(trials):
+        random = np.random.default_rng([seed, n, rows])
+        logits = 2 * random.normal(size=(n // rows, 4))[of_rows]
+        uniforms = random.random((n // rows, 1))[of_rows]
+        labels = (softmax(logits).cumsum(axis=1) < uniforms).sum(axis=1).clip(max=3)
+        given = labels, tests, of_rows if rows > 1 else None, seed
+        scored = [errors_of(softmax(logits / t), *given) for t in temperatures]
+        values, draws, floors = (
+            dict(zip(temperatures, column, strict=True)) for column in zip(*scored, strict=True)
+        )
+        best = not_worse(values, draws, floors=floors)
+        worse += [t not in best for t in temperatures]
+    assert binom.sf(worse[0] - 1, trials, 0.06) > 0.01, worse
+    assert worse[-1] >= found * trials
 
 
 def test_intervals_and_differences_by_hand() -> None:
