@@ -91,8 +91,9 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
         if sample_weight is not None:
             if not self.takes_weights:
                 raise InputError(
-                    f"sample_weight: {type(self).__name__} has no weighted form; draw points in "
-                    "proportion to their weights instead"
+                    f"{type(self).__name__} has no weighted form",
+                    field="sample_weight",
+                    fixes="draw points in proportion to their weights instead",
                 )
             data.append(check_weights(sample_weight, z.shape[0]).to(z.device))
             data = [part[data[2] > 0] for part in data]
@@ -179,12 +180,12 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
             told = f"expected {' or '.join(sorted(kinds))}"
             if kind not in dir(calibrators):
                 told = "no class of this package; import the module that defines it first"
-            raise InputError(f"{path}: holds a fitted {kind}, {told}")
+            raise InputError(f"holds a fitted {kind}, {told}", file=path)
         try:
             calibrator = kinds[kind](**parameters)
         except TypeError as error:
             raise InputError(
-                f"{path}: parameters of another version ({error}); fit again"
+                f"parameters of another version ({error})", file=path, fixes="fit again"
             ) from error
         vars(calibrator).update(fitted, tuning_log_=[])
         return calibrator
@@ -198,15 +199,18 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
             for place in range(min(len(before), len(now))):
                 if before[place] != now[place]:
                     raise InputError(
-                        f"logits: column {place} is {now[place]!r}, at the fit it was "
-                        f"{str(before[place])!r}; give the columns of the fit in their order"
+                        f"column {place} is {now[place]!r}, at the fit {str(before[place])!r}",
+                        field="logits",
+                        fixes="give the columns of the fit in their order",
                     )
         z = logits_of(X, self.inputs)
         if z.shape[1] != self.n_features_in_:
-            fix = "; give one point as X.reshape(1, -1)" if np.ndim(X) == 1 else ""
+            fix = "give one point as X.reshape(1, -1)" if np.ndim(X) == 1 else ""
             raise InputError(
-                f"logits: {z.shape[1]} columns, but the {type(self).__name__} was fitted on "
-                f"{self.n_features_in_} classes{fix}"
+                f"{z.shape[1]} columns, but the {type(self).__name__} was fitted on "
+                f"{self.n_features_in_} classes",
+                field="logits",
+                fixes=fix,
             )
         with torch.no_grad():
             return self._predicted(z)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import check_cv, cross_val_predict
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
@@ -16,6 +16,7 @@ from utility_calibration.metrics.validation import (
     check_weights,
 )
 
+from .base import Calibrator
 from .inputs import from_probabilities
 from .temperature import TemperatureScaling
 
@@ -27,32 +28,50 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Fit a classifier, and a calibrator on its scores of points that it was not trained on.
 
     Every point is scored by a classifier that was trained on the other folds (stacking, Wolpert
-    1992; as `ensemble=False` of scikit-learn's CalibratedClassifierCV). The classifier that
-    predicts is trained on all points.
+    1992). One calibrator is fitted to these scores, and the classifier that predicts is trained on
+    all points. With `ensemble` every fold's classifier keeps a calibrator of its own, and
+    probabilities are means over the folds. Both are as in scikit-learn's CalibratedClassifierCV.
+
+    The default is one classifier, because a mean of calibrated forecasts is under-confident. On
+    three data sets with six classifiers each (means of five halvings) the ensemble had the smaller
+    NLL in 14 of 18 cases, by .023 on average, but the larger UC of U_topK in 16, by .019. Take it
+    where the proper scores count, above all for trees.
 
     Args:
         classifier: any scikit-learn classifier with `decision_function` or `predict_proba`; the
             first is used if there are both, because probabilities are rounded near 0 and 1.
         calibrator: a calibrator of this package; None means TemperatureScaling().
         cv: a number of folds, or a splitter, as scikit-learn takes them.
+        ensemble: whether to keep the classifier of each fold. It predicts `cv` times as long; for
+            a classifier that is fitted already, wrap it in scikit-learn's `FrozenEstimator`.
 
     Attributes:
         classes_: [C], labels of any kind, sorted; the columns of `predict_proba`.
-        classifier_, calibrator_: the fitted classifier and the fitted calibrator.
+        members_: the fitted pairs of classifier and calibrator, one per fold with `ensemble`.
+        classifier_, calibrator_: the only pair, without `ensemble`.
         n_features_in_, feature_names_in_: those of the classifier, if it has them.
 
     Raises:
-        InputError: there is only one class, or a class has fewer points than folds.
+        InputError: there is only one class, a class has fewer points than folds, or the arguments
+            are no classifier, no calibrator or no splitter.
     """
 
     classes_: NDArray[Any]
+    members_: list[tuple[Any, Calibrator]]
     classifier_: Any
-    calibrator_: Any
+    calibrator_: Calibrator
 
-    def __init__(self, classifier: Any, calibrator: Any = None, cv: Any = 5) -> None:
+    def __init__(
+        self,
+        classifier: Any,
+        calibrator: Calibrator | None = None,
+        cv: Any = 5,
+        ensemble: bool = False,
+    ) -> None:
         self.classifier = classifier
         self.calibrator = calibrator
         self.cv = cv
+        self.ensemble = ensemble
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit both on features `X` and labels `y` [n], with `sample_weight` [n] if given.
@@ -60,37 +79,61 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         `InputError` if there are weights, but the classifier's `fit` takes none or the calibrator
         has no weighted form (`Calibrator.fit` says which calibrators have one).
         """
+        self._check_arguments()
         for values, name in ((X, "X"), (y, "y")):
             check_nothing_is_masked(values, name)
         check_classification_targets(y)
         self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         self._check_classes(codes)
-        weights = {}
+        weights: NDArray[np.float64] | None = None
         if sample_weight is not None:
             if not has_fit_parameter(self.classifier, "sample_weight"):
                 raise InputError(
                     f"sample_weight: {type(self.classifier).__name__}.fit takes none; take a "
                     "classifier that does, or draw points in proportion to their weights"
                 )
-            weights["sample_weight"] = check_weights(sample_weight, len(codes)).cpu().numpy()
-        folds = check_cv(self.cv, codes, classifier=True)
-        options: Any = {"cv": folds, "method": self._method(), "params": weights}
-        scores = cross_val_predict(self.classifier, X, codes, **options)
-        calibrator = clone(self.calibrator or TemperatureScaling())
-        calibrator.inputs = "logits"  # `_logits` turns the classifier's scores into logits
-        self.calibrator_ = calibrator.fit(self._logits(scores), codes, **weights)
-        self.classifier_ = clone(self.classifier).fit(X, codes, **weights)
-        self._check_one_score_per_class(X)
+            weights = check_weights(sample_weight, len(codes)).cpu().numpy()
+        (X,) = indexable(X)
+        folds = list(check_cv(self.cv, codes, classifier=True).split(X, codes))
+        if self.ensemble:
+            self.members_ = [self._member(X, codes, weights, fold) for fold in folds]
+        else:
+            self.classifier_, self.calibrator_ = self._stacked(X, codes, weights, folds)
+            self.members_ = [(self.classifier_, self.calibrator_)]
+        classifier = self.members_[0][0]
+        self._check_one_score_per_class(classifier, X)
         for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.classifier_, name):
-                setattr(self, name, getattr(self.classifier_, name))
+            if hasattr(classifier, name):
+                setattr(self, name, getattr(classifier, name))
         return self
+
+    def _stacked(self, X: Any, codes: Any, weights: Any, folds: Any) -> tuple[Any, Calibrator]:
+        """Return the classifier of all points, and the calibrator of all held-out scores."""
+        given = {} if weights is None else {"sample_weight": weights}
+        options: Any = {"cv": folds, "method": self._method(), "params": given}
+        scores = cross_val_predict(self.classifier, X, codes, **options)
+        calibrator = self._calibrator().fit(self._logits(scores), codes, **given)
+        return clone(self.classifier).fit(X, codes, **given), calibrator
+
+    def _member(self, X: Any, codes: Any, weights: Any, fold: Any) -> tuple[Any, Calibrator]:
+        """Return the classifier of a fold's training points, and the calibrator of the others."""
+        train, held = fold
+        parts = [{} if weights is None else {"sample_weight": weights[k]} for k in fold]
+        if len(np.unique(codes[train])) < len(self.classes_):
+            raise InputError("cv: the training points of a fold lack a class; take other folds")
+        classifier = clone(self.classifier).fit(_safe_indexing(X, train), codes[train], **parts[0])
+        scores = getattr(classifier, self._method())(_safe_indexing(X, held))
+        return classifier, self._calibrator().fit(self._logits(scores), codes[held], **parts[1])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return calibrated probabilities [n, C], columns in the order of `classes_`."""
         check_is_fitted(self)
-        scores = getattr(self.classifier_, self._method())(X)
-        return np.asarray(self.calibrator_.predict_proba(self._logits(scores)))
+        answers = [
+            calibrator.predict_proba(self._logits(getattr(classifier, self._method())(X)))
+            for classifier, calibrator in self.members_
+        ]
+        mean: NDArray[np.float64] = np.mean(answers, axis=0)
+        return mean
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row."""
@@ -101,6 +144,24 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.classifier).input_tags
         return tags
+
+    def _check_arguments(self) -> None:
+        if isinstance(self.classifier, Calibrator):
+            name = type(self.classifier).__name__
+            raise InputError(f"classifier: {name} is a calibrator, which comes second")
+        if not isinstance(self.calibrator, Calibrator | None):
+            name = type(self.calibrator).__name__
+            raise InputError(f"calibrator: {name} is none; give one such as TemperatureScaling()")
+        if isinstance(self.cv, str):
+            raise InputError(
+                f"cv: {self.cv!r}, expected a number of folds or a splitter; a classifier that is "
+                "fitted already goes in as sklearn.frozen.FrozenEstimator(classifier)"
+            )
+
+    def _calibrator(self) -> Calibrator:
+        calibrator: Calibrator = clone(self.calibrator or TemperatureScaling())
+        calibrator.inputs = "logits"  # `_logits` turns the classifier's scores into logits
+        return calibrator
 
     def _method(self) -> str:
         for name in METHODS:
@@ -114,6 +175,11 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _logits(self, scores: Any) -> NDArray[np.float64]:
         values = np.asarray(scores, dtype=np.float64)
         if self._method() == "predict_proba":
+            if values.shape[1] != len(self.classes_):
+                raise InputError(
+                    f"classifier: {values.shape[1]} probabilities for the {len(self.classes_)} "
+                    "classes of y; give points of every class that it knows"
+                )
             return from_probabilities(values)
         if values.ndim == 1:  # for two classes scikit-learn gives only the second class's margin
             return np.stack([-values / 2, values / 2], axis=1)
@@ -124,13 +190,13 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         return values
 
-    def _check_one_score_per_class(self, X: Any) -> None:
+    def _check_one_score_per_class(self, classifier: Any, X: Any) -> None:
         """Raise `InputError` for scores of pairs of classes; three classes have three pairs."""
         if len(self.classes_) != 3 or self._method() == "predict_proba":
             return
-        named = self.classifier_.decision_function(X).argmax(axis=1)
-        predicted = self.classifier_.predict(X)
-        agree = [np.mean(named[predicted == code] == code) for code in np.unique(predicted)]
+        named = classifier.classes_[classifier.decision_function(X).argmax(axis=1)]
+        predicted = classifier.predict(X)
+        agree = [np.mean(named[predicted == label] == label) for label in np.unique(predicted)]
         if np.mean(agree) < 0.5:
             raise InputError(
                 "classifier: the largest of its 3 scores is not the class that it predicts; "

@@ -62,7 +62,7 @@ def write_archive(
             plain[name] = json.loads(json.dumps(value, default=lambda entry: entry.tolist()))
         except (TypeError, AttributeError) as error:
             kind_of = type(value).__name__
-            raise InputError(f"{name}: a {kind_of} cannot be stored in JSON") from error
+            raise InputError(f"a {kind_of} cannot be stored in JSON", field=name) from error
     head: dict[str, Any] = {KIND: kind, FORMAT: LATEST, PARAMETERS: json.dumps(plain)}
     content = head | dict(sorted(fitted.items()))
     arrays = plain_arrays(content)
@@ -97,32 +97,37 @@ def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dic
     try:
         content = read_arrays(path, fix=fix)
     except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file; fit and save the calibrator first") from error
+        raise InputError(
+            "no such file", file=path, fixes="fit and save the calibrator first"
+        ) from error
     if missing := sorted(REQUIRED - content.keys()):
-        raise InputError(f"{path}: not a saved calibrator, it lacks {', '.join(missing)}; {fix}")
+        raise InputError(
+            f"not a saved calibrator, it lacks {', '.join(missing)}", file=path, fixes=fix
+        )
     content.pop("allow_pickle", None)  # see `plain_arrays`
     version = content.pop(FORMAT)
     if version.shape or version.dtype.kind not in "iu":
-        raise InputError(f"{path}: damaged format number; {fix}")
+        raise InputError("damaged format number", file=path, fixes=fix)
     if version > LATEST:
         raise InputError(
-            f"{path}: format {version} of a newer release, this one reads up to {LATEST}; update "
-            "utility-calibration"
+            f"format {version} of a newer release, this one reads up to {LATEST}",
+            file=path,
+            fixes="update utility-calibration",
         )
     kind, text = str(content.pop(KIND)), str(content.pop(PARAMETERS))
     try:
         parameters = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: damaged parameters ({error}); {fix}") from error
+        raise InputError(f"damaged parameters ({error})", file=path, fixes=fix) from error
     fitted = {}
     for name, array in content.items():
         # Only names that `Calibrator.save` writes; others may replace a method.
         if not name.isidentifier() or name.startswith("_") or not name.endswith("_"):
-            raise InputError(f"{path}: {name!r} is no fitted value; {fix}")
+            raise InputError(f"{name!r} is no fitted value", file=path, fixes=fix)
         name = RENAMED.get(name, name) if version == 1 else name
         fitted[name] = array if array.ndim else array.item()
     if version == 1 and parameters.get("loss") == "likelihood":
         parameters["loss"] = "nll"
     if content["classes_"].size != fitted["n_features_in_"]:
-        raise InputError(f"{path}: classes_ and n_features_in_ differ; {fix}")
+        raise InputError("classes_ and n_features_in_ differ", file=path, fixes=fix)
     return kind, parameters, fitted

@@ -63,7 +63,7 @@ def check_choices(calibrator: Any) -> None:
     """Raise `InputError` for an argument that is none of the literals of its type."""
     for name, choices in _choices(calibrator.__class__).items():
         if (value := getattr(calibrator, name)) not in choices:
-            raise InputError(f"{name}: {value!r}; choose {' or '.join(choices)}")
+            raise InputError(f"{value!r}", field=name, fixes=f"choose {' or '.join(choices)}")
 
 
 def warn_of_lookalike(logits: Tensor) -> None:

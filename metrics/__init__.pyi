@@ -16,6 +16,7 @@ from .registry import register as register
 from .registry import utility_metric as utility_metric
 from .resampling import NoiseFloor as NoiseFloor
 from .resampling import noise_floor as noise_floor
+from .scorer import calibration_scorer as calibration_scorer
 from .scores import accuracy as accuracy
 from .scores import brier_score as brier_score
 from .scores import negative_log_likelihood as negative_log_likelihood

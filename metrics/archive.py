@@ -101,20 +101,22 @@ def _opened(path: str | Path | IO[bytes], fix: str) -> Iterator[tuple[IO[bytes],
     with Path(path).open("rb") if isinstance(path, str | Path) else nullcontext(path) as file:
         path, start = Path(file.name), file.read(6)
         if start == b"\x93NUMPY":
-            raise InputError(f"{path}: a single array, not an npz; {fix}")
+            raise InputError("a single array, not an npz", file=path, fixes=fix)
         if not start.startswith(b"PK"):
-            raise InputError(f"{path}: empty or not an npz; {fix}")
+            raise InputError("empty or not an npz", file=path, fixes=fix)
         try:
             with zipfile.ZipFile(file) as archive:
                 yield file, archive
         except _Refused as error:
-            raise InputError(f"{path}: {_printable(str(error))}") from error
+            raise InputError(_printable(str(error)), file=path) from error
         except MemoryError as error:
-            raise InputError(f"{path}: too large for the memory; save fewer rows") from error
+            raise InputError(
+                "too large for the memory", file=path, fixes="save fewer rows"
+            ) from error
         except Exception as error:  # on damaged bytes zipfile and NumPy raise a dozen kinds
             reason = _printable(str(error) or type(error).__name__)[:120]
             raise InputError(
-                f"{path}: not readable as npz, truncated or damaged ({reason}); {fix}"
+                f"not readable as npz, truncated or damaged ({reason})", file=path, fixes=fix
             ) from error
 
 

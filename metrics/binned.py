@@ -73,7 +73,7 @@ def class_weights(weights: Weights, outcomes: Outcomes, classes: int) -> Tensor:
         shape = (outcomes.draws, classes)
         return torch.full(shape, 1 / classes, dtype=torch.float64, device=outcomes.labels.device)
     if weights != "prior":
-        raise InputError(f"weights: {weights!r}, expected 'uniform' or 'prior'")
+        raise InputError(f"{weights!r}, expected 'uniform' or 'prior'", field="weights")
     counts = [
         torch.bincount(draw, weights=w, minlength=classes).to(torch.float64)
         for draw in outcomes.labels
@@ -93,7 +93,7 @@ def _errors(
     if scheme == "equal_weight":
         return interval_and_binned_errors(utilities, forecast, outcomes, bins)[1]
     if scheme != "equal_width":
-        raise InputError(f"scheme: {scheme!r}, expected 'equal_weight' or 'equal_width'")
+        raise InputError(f"{scheme!r}, expected 'equal_weight' or 'equal_width'", field="scheme")
     errors = []
     for block in utilities.blocks(forecast, outcomes):
         residuals = block.payoffs[:, block.codes[0]] - block.predicted

@@ -129,7 +129,7 @@ def calibration_interval(
         population_weights: the mean and the largest weight in the population, for `upper_finite`.
     """
     if not 0 < confidence < 1:
-        raise InputError(f"confidence: {confidence}, expected a number in (0, 1)")
+        raise InputError(f"{confidence}, expected a number in (0, 1)", field="confidence")
     utilities = utility_of(utilities)
     sample = sample_of(probabilities, labels, sample_weight, classes, clusters)
     forecast, outcomes = sample.forecast, sample.outcomes

@@ -128,8 +128,10 @@ def check_order_of_text(names: Sequence[str], field: str, fix: str) -> None:
     for as_text, number in zip(sorted(names), sorted(names, key=float), strict=True):
         if as_text != number:
             raise InputError(
-                f"{field}: numbers as text; are the columns in the order of text (…, {as_text}, as "
-                f"scikit-learn sorts names) or of numbers (…, {number})? {fix}"
+                "numbers as text",
+                field=field,
+                fixes="are the columns in the order of text "
+                f"(…, {as_text}, as scikit-learn sorts names) or of numbers (…, {number})? {fix}",
             )
 
 
@@ -167,9 +169,13 @@ def classes_of(
     shown = ", ".join(map(repr, known[:3])) + ", …" * (len(known) > 3)
     beside = "without names" if frame is None else ", ".join(listed[:3]) + ", …"
     raise InputError(
-        f"{name}: {len(known)} names ({shown}) beside {columns} columns {beside}; say which is "
-        "which, in their order: classes=[…] (of scikit-learn: classes=model.classes_), or give a "
-        "data frame whose columns bear the names"
+        f"{len(known)} names ({shown}) beside {columns} columns {beside}",
+        field=name,
+        fixes=[
+            "say which is which, in their order: classes=[…] (of scikit-learn: "
+            "classes=model.classes_)",
+            "give a data frame whose columns bear the names",
+        ],
     )
 
 
@@ -180,13 +186,19 @@ def _checked_classes(classes: Any, columns: int, frame: NDArray[np.str_] | None)
         given = np.array([str(entry) for entry in given.tolist()], dtype=np.str_)
     known = [str(entry) for entry in given.tolist()]
     if len(known) != columns or len(set(known)) < columns:
-        raise InputError(f"classes: {len(set(known))} names for {columns} columns; name each once")
+        raise InputError(
+            f"{len(set(known))} names for {columns} columns",
+            field="classes",
+            fixes="name each once",
+        )
     for found in whole_sets([] if frame is None else frame.tolist(), known):
         if (held := list(found.named.values())) != known:
             place = next(k for k in range(columns) if held[k] != known[k])
             raise InputError(
-                f"classes: column {place} of the data frame is that of {held[place]}, but "
-                f"`classes` has {known[place]} there; give both in one order"
+                f"column {place} of the data frame is that of {held[place]}, but `classes` has "
+                f"{known[place]} there",
+                field="classes",
+                fixes="give both in one order",
             )
     return given
 
@@ -209,8 +221,10 @@ def _check_numbered(labels: Any, columns: Sequence[str], name: str) -> None:
         for found in whole_sets(columns, [digits]):
             if [as_number(found.named[column]) for column in columns] not in orders:
                 raise InputError(
-                    f"{name}: these are class numbers, but the columns are in the order "
-                    f"{', '.join(columns[:3])}, …; put them in the order 0 to {len(columns) - 1}"
+                    f"these are class numbers, but the columns are in the order "
+                    f"{', '.join(columns[:3])}, …",
+                    field=name,
+                    fixes=f"put them in the order 0 to {len(columns) - 1}",
                 )
 
 
@@ -233,8 +247,10 @@ def codes_of(labels: Any, n: int, classes: NDArray[Any], name: str = "labels") -
         row = int((places.ravel() == unknown).argmax())
         shown = ", ".join(map(str, classes[:3])) + ", …" * (len(classes) > 3)
         raise InputError(
-            f"{name}: {str(distinct[unknown])!r} in row {row} is none of the classes ({shown}); "
-            "correct it"
+            f"none of the classes ({shown}): {str(distinct[unknown])!r}",
+            field=name,
+            row=row,
+            fixes="correct it",
         )
     return check_labels(codes[places].reshape(given.shape), n, len(classes), name)
 

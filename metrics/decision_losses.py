@@ -122,9 +122,9 @@ def net_benefit(probability: Any, event: Any, thresholds: Any, sample_weight: An
     p = check_numbers(probability, "probability").to(torch.float64)
     t = check_numbers(thresholds, "thresholds").to(torch.float64)
     if p.ndim != 1 or not len(p) or not bool(((p >= 0) & (p <= 1)).all()):
-        raise InputError("probability: expected numbers from 0 to 1, [n]")
+        raise InputError("expected numbers from 0 to 1, [n]", field="probability")
     if t.ndim != 1 or not bool(((t > 0) & (t < 1)).all()):
-        raise InputError("thresholds: expected numbers between 0 and 1, [T]")
+        raise InputError("expected numbers between 0 and 1, [T]", field="thresholds")
     happened = check_labels(event, len(p), 2, name="event").to(p.device)
     acts, t = p >= t.to(p.device)[:, None], t.to(p.device)
     shares = _shares(sample_weight, len(p)).to(p.device)
@@ -141,6 +141,8 @@ def acting_threshold(losses: Any) -> float | None:
     """
     table = parameter_matrix(losses, "losses")
     if table.shape != (2, 2):
-        raise InputError(f"losses: shape {list(table.shape)}, expected two classes, two actions")
+        raise InputError(
+            f"shape {list(table.shape)}, expected two classes, two actions", field="losses"
+        )
     first, second = table[:, 1] - table[:, 0]
     return float(first / (first - second)) if float(first * second) < 0 else None

@@ -1,8 +1,62 @@
 """The errors of bad input and of what is missing, in a file that needs no other package."""
 
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+
+class Where(NamedTuple):
+    """A place in the input: a file, a row, which counts from 0, and a column by its name."""
+
+    file: str = ""
+    row: int | None = None
+    column: str = ""
+
 
 class InputError(ValueError):
-    """Input that cannot be used. The message is one line: what is wrong, where, and the fix."""
+    """Input that cannot be used, told in one line: file, field, what is wrong where, and the fix.
+
+    field: the argument, array, column or option that is wrong. where: its place. fixes: what
+    settles it, each one by itself. others: further mistakes in the same file.
+    """
+
+    def __init__(
+        self,
+        told: object,
+        *,
+        field: str = "",
+        row: int | None = None,
+        column: str = "",
+        file: object = "",
+        fixes: str | Sequence[str] = (),
+    ) -> None:
+        super().__init__(told)
+        self.field, self.where = field, Where(str(file), row, column)
+        self.fixes = (fixes,) if isinstance(fixes, str) and fixes else tuple(fixes)
+        self.others: tuple[InputError, ...] = ()
+
+    @classmethod
+    def of_all(cls, mistakes: Sequence[Self]) -> Self:
+        """One error for several mistakes, of which there is at least one."""
+        first = mistakes[0]
+        first.others = tuple(mistakes[1:])
+        return first
+
+    def in_file(self, file: object) -> Self:
+        """Return this error, which now says that the input comes from `file`, if it said none."""
+        self.where = self.where._replace(file=self.where.file or str(file))
+        return self
+
+    def __str__(self) -> str:
+        lines = dict.fromkeys(mistake._line() for mistake in (self, *self.others))
+        return ": ".join(filter(None, [self.where.file, "; also: ".join(lines)]))
+
+    def _line(self) -> str:
+        _, row, column = self.where
+        told = " ".join(str(self.args[0]).split())
+        told += "" if row is None else f" in row {row}"
+        told += f" {'in' if row is None else 'of'} column `{column}`" if column else ""
+        told = ": ".join(filter(None, [self.field, told]))
+        return "; ".join(filter(None, [told, ", or ".join(self.fixes)]))
 
 
 class MissingResource(RuntimeError):

@@ -74,7 +74,7 @@ class Metric:
             return self.compute(measurement)
         utilities = self.utilities(measurement.options)
         if utilities is None:
-            raise InputError(f"{self.key}: the options lack what this metric needs")
+            raise InputError("the options lack what this metric needs", field=self.key)
         return measurement.errors(self.key, utilities).max(dim=1).values
 
 
@@ -145,7 +145,7 @@ PURPOSES = {
 def register(metric: Metric) -> Metric:
     """Add a metric of your own, which becomes the last column of every table that shows it."""
     if METRICS.get(metric.key, metric) != metric:
-        raise InputError(f"{metric.key}: there is a metric of this key; choose another")
+        raise InputError("there is a metric of this key", field=metric.key, fixes="choose another")
     METRICS[metric.key] = metric
     return metric
 
@@ -158,7 +158,9 @@ def metric(key: str) -> Metric:
 def metrics_of(options: Options) -> list[Metric]:
     """Return the metrics that apply under `options`; those of `options.own` come last."""
     if taken := [key for key in options.own if key in METRICS]:
-        raise InputError(f"{taken[0]}: there is a metric of this key; name your utility otherwise")
+        raise InputError(
+            f"{taken[0]}: there is a metric of this key", fixes="name your utility otherwise"
+        )
     known = [metric for metric in METRICS.values() if metric.applies(options)]
 
     def own(key: str) -> Metric:

@@ -125,8 +125,9 @@ class Sample(NamedTuple):
             mean, most = population_weights if np.shape(population_weights) == (2,) else (0.0, 0.0)
             if not 0 < mean <= most or most < seen:
                 raise InputError(
-                    f"population_weights: {population_weights}, and the largest weight here is "
-                    f"{seen:g}; give (mean, largest) of all weights in the population"
+                    f"{population_weights}, and the largest weight here is {seen:g}",
+                    field="population_weights",
+                    fixes="give (mean, largest) of all weights in the population",
                 )
             known = (most / mean * size, float(weights.mean()) / mean)
         return Units(len(shares), of_points, largest, known)
@@ -219,13 +220,17 @@ def cluster_numbers(clusters: Any, n: int) -> Tensor:
     check_nothing_is_masked(clusters, "clusters")
     names = clusters.cpu().numpy() if isinstance(clusters, Tensor) else np.asarray(clusters)
     if names.shape != (n,):
-        raise InputError(f"clusters: shape {list(names.shape)} for {n} rows; give one per row")
+        raise InputError(
+            f"shape {list(names.shape)} for {n} rows", field="clusters", fixes="give one per row"
+        )
     absent = [str(name) in ABSENT for name in names.tolist()]
     if any(absent):
         row = absent.index(True)
-        raise InputError(f"clusters: none in row {row}; give each row the name of its cluster")
+        raise InputError(
+            "none", field="clusters", row=row, fixes="give each row the name of its cluster"
+        )
     found, numbers = np.unique(names.astype(str) if names.dtype == object else names, False, True)
     if len(found) < 2:
         fix = "give what tells the independent units apart, such as patients"
-        raise InputError(f"clusters: all rows are of cluster {found[0]}; {fix}")
+        raise InputError(f"all rows are of cluster {found[0]}", field="clusters", fixes=fix)
     return torch.from_numpy(numbers.astype(np.int64))

@@ -65,7 +65,11 @@ class UtilityCalibrationError(Metric):
         several = (given,) if isinstance(given, UtilityClass) or callable(given) else given
         self.utilities = [utility_of(utility) for utility in several]
         if not self.utilities:
-            raise InputError("utilities: none given; leave them out for class-wise and top-K ones")
+            raise InputError(
+                "none given",
+                field="utilities",
+                fixes="leave them out for class-wise and top-K ones",
+            )
         self.logits = logits
         self.add_state("forecasts", default=[], dist_reduce_fx="cat")
         self.add_state("labels", default=[], dist_reduce_fx="cat")
@@ -83,7 +87,7 @@ class UtilityCalibrationError(Metric):
     def compute(self) -> Tensor:
         """Return the largest UC over the utilities, in their unit: a float64 scalar."""
         if not len(self.labels):
-            raise InputError("no points: call update before compute")
+            raise InputError("no points", fixes="call update before compute")
         preds = dim_zero_cat(self.forecasts)
         p = torch.softmax(preds.to(torch.float64), dim=1) if self.logits else preds
         forecast = Forecast(check_probabilities(p, "preds"))

@@ -44,15 +44,18 @@ def _checked(predicted: Any, realized: Any) -> tuple[Tensor, Tensor]:
     v = check_numbers(predicted, "predicted").to(torch.float64)
     u = check_numbers(realized, "realized").to(torch.float64).to(v.device)
     if v.ndim == 0 or v.shape[-1] == 0:
-        raise InputError("predicted: expected shape [..., n] with at least one point")
+        raise InputError("expected shape [..., n] with at least one point", field="predicted")
     if v.shape != u.shape:
         raise InputError(
-            f"realized: shape {list(u.shape)} differs from predicted's {list(v.shape)}; "
-            "give one realized utility per predicted one"
+            f"shape {list(u.shape)} differs from predicted's {list(v.shape)}",
+            field="realized",
+            fixes="give one realized utility per predicted one",
         )
     for name, values in (("predicted", v), ("realized", u)):
         if not bool(torch.isfinite(values).all()):
-            raise InputError(f"{name}: NaN or infinite values; recompute or remove those points")
+            raise InputError(
+                "NaN or infinite values", field=name, fixes="recompute or remove those points"
+            )
     return v, u
 
 
@@ -92,7 +95,9 @@ def worst_interval(
     """
     v, u = _checked(predicted, realized)
     if v.ndim != 1:
-        raise InputError("predicted: expected shape [n]; ask for one utility at a time")
+        raise InputError(
+            "expected shape [n]", field="predicted", fixes="ask for one utility at a time"
+        )
     v, u = v.cpu(), u.cpu()  # the order in which CUDA adds up a long row may vary
     n = v.shape[0]
     weights = torch.ones(n) if sample_weight is None else check_weights(sample_weight, n).cpu()
@@ -117,7 +122,9 @@ def ecdf(errors: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the errors [M] in ascending order and, for each, the share of errors up to it."""
     values = check_numbers(errors, "errors").to(torch.float64).cpu().numpy()
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
-        raise InputError(f"errors: expected finite values of shape [M], got {list(values.shape)}")
+        raise InputError(
+            f"expected finite values of shape [M], got {list(values.shape)}", field="errors"
+        )
     return np.sort(values), levels(values.size)
 
 
@@ -128,7 +135,8 @@ def dkw_band(count: int, confidence: float = 0.95) -> float:
     within this distance of the true CDF everywhere (Massart's constant).
     """
     if count < 1 or not 0 < confidence < 1:
-        raise InputError(f"count {count} and confidence {confidence}: expected >= 1 and in (0, 1)")
+        name, value = ("count", count) if count < 1 else ("confidence", confidence)
+        raise InputError(f"{value}, expected count >= 1, confidence in (0, 1)", field=name)
     return math.sqrt(math.log(2 / (1 - confidence)) / (2 * count))
 
 

@@ -62,7 +62,8 @@ def is_whole(value: Any) -> bool:
 def check_whole(value: Any, name: str, least: int) -> None:
     """Raise `InputError` if `value`, an option, is no whole number of at least `least`."""
     if not is_whole(value) or value < least:
-        raise InputError(f"{name}: {value!r}, expected a whole number of at least {least}")
+        told = f"{value!r}, expected a whole number of at least {least}"
+        raise InputError(told, field=name)
 
 
 def check_known(names: Iterable[str], known: Sequence[str], where: str, what: str) -> None:
@@ -71,23 +72,22 @@ def check_known(names: Iterable[str], known: Sequence[str], where: str, what: st
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1)
             hint = f" (did you mean {near[0]}?)" if near else ""
-            raise InputError(f"{where}: {name} is no {what}{hint}; known: {', '.join(known)}")
+            fix = f"known: {', '.join(known)}"
+            raise InputError(f"{name} is no {what}{hint}", field=where, fixes=fix)
 
 
 def check_nothing_is_masked(values: Any, name: str) -> None:
     """Raise `InputError` for a masked entry, because the value under the mask would be used."""
     if np.ma.is_masked(values):
-        row = np.argwhere(np.ma.getmaskarray(values))[0, 0]
-        raise InputError(
-            f"{name}: {np.ma.count_masked(values)} values are masked, the first in row {row}; "
-            "fill or remove such rows"
-        )
+        row = int(np.argwhere(np.ma.getmaskarray(values))[0, 0])
+        told = f"{np.ma.count_masked(values)} values are masked, the first"
+        raise InputError(told, field=name, row=row, fixes="fill or remove such rows")
 
 
-def check_numbers(values: Any, name: str, fix: str = "") -> Tensor:
+def check_numbers(values: Any, name: str, fix: Sequence[str] = ()) -> Tensor:
     """Return `values` as a tensor of any shape and real type; `InputError` otherwise.
 
-    `fix` is the part of the message that says what to give instead of a non-numeric array.
+    `fix` says what to give instead of an array that is no numbers.
     """
     check_nothing_is_masked(values, name)
     try:
@@ -95,9 +95,9 @@ def check_numbers(values: Any, name: str, fix: str = "") -> Tensor:
     except (TypeError, ValueError, RuntimeError) as error:
         reason = str(error).partition(" The only supported types")[0]  # a list of all types follows
         reason = " ".join(reason.split())[:150]
-        raise InputError(f"{name}: not an array of numbers ({reason}){fix}") from error
+        raise InputError(f"not an array of numbers ({reason})", field=name, fixes=fix) from error
     if tensor.dtype.is_complex:
-        raise InputError(f"{name}: expected real numbers, got {tensor.dtype}")
+        raise InputError(f"expected real numbers, got {tensor.dtype}", field=name)
     return tensor
 
 
@@ -110,20 +110,22 @@ def _first(bad: Tensor) -> int:
 
 
 def _matrix(values: Any, name: str) -> Tensor:
-    matrix, wrong = check_numbers(values, name), ""
+    matrix, wrong, fix = check_numbers(values, name), "", ""
     if matrix.dtype == torch.bool:
         wrong = f"expected real numbers, got {matrix.dtype}"
     elif matrix.ndim != 2:
+        wrong = f"expected shape [n, classes], got {list(matrix.shape)}"
         fix = "give one row per point and one column per class"
         if matrix.ndim == 1 and _are_whole(matrix):
             fix = f"these look like labels, which come second: ({name}, labels)"
-        wrong = f"expected shape [n, classes], got {list(matrix.shape)}; {fix}"
+            fix += "; for scikit-learn's model selection take calibration_scorer"
     elif matrix.shape[0] == 0:
-        wrong = "no rows; at least one point is needed"
+        wrong, fix = "no rows", "give at least one point"
     elif matrix.shape[1] < 2:
-        wrong = f"{matrix.shape[1]} column; give one column per class, also for two classes"
+        wrong = f"{matrix.shape[1]} column"
+        fix = "give one column per class, also for two classes"
     if wrong:
-        raise InputError(f"{name}: {wrong}")
+        raise InputError(wrong, field=name, fixes=fix)
     return matrix
 
 
@@ -134,10 +136,8 @@ def check_finite(matrix: Tensor, name: str) -> None:
         return
     bad = ~torch.isfinite(matrix).all(dim=1)
     if bool(bad.any()):
-        raise InputError(
-            f"{name}: {int(bad.sum())} rows hold NaN or infinite values, the first is row "
-            f"{_first(bad)}; recompute or remove them"
-        )
+        told = f"NaN or infinite values in {int(bad.sum())} rows, first"
+        raise InputError(told, field=name, row=_first(bad), fixes="recompute or remove them")
 
 
 def check_logits(logits: Any, name: str = "logits") -> Tensor:
@@ -154,70 +154,69 @@ def check_logits(logits: Any, name: str = "logits") -> Tensor:
     least, largest = map(float, torch.aminmax(matrix))
     if largest > LARGEST_LOGIT:
         row = _first((matrix > LARGEST_LOGIT).any(dim=1))
-        raise InputError(
-            f"{name}: a value of size {largest:.3g}, the first above {LARGEST_LOGIT:g} in row "
-            f"{row}; divide all logits by one constant, or recompute them"
-        )
+        told = f"a value of size {largest:.3g}, the first above {LARGEST_LOGIT:g}"
+        fixes = "divide all logits by one constant", "recompute them"
+        raise InputError(told, field=name, row=row, fixes=fixes)
     if least < -LARGEST_LOGIT:
         matrix = matrix.masked_fill(matrix < -LARGEST_LOGIT, -torch.inf)
         empty = torch.isneginf(matrix).all(dim=1)
         if bool(empty.any()):
-            raise InputError(
-                f"{name}: in {int(empty.sum())} rows every class is -inf, the first is row "
-                f"{_first(empty)}; at least one class must be possible"
-            )
+            told = f"every class is -inf in {int(empty.sum())} rows, first"
+            fix = "make at least one class possible"
+            raise InputError(told, field=name, row=_first(empty), fixes=fix)
     return matrix
 
 
 def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Tensor:
     """Return `labels` as int64 [n] with values in [0, classes); `InputError` otherwise."""
-    whole = f"; give each row its class, a whole number from 0 to {classes - 1}"
-    fix = f"{whole}: map names to numbers, or name the columns: classes="
-    vector, wrong = check_numbers(labels, name, fix), ""
+    whole = f"give each row its class, a whole number from 0 to {classes - 1}"
+    vector = check_numbers(labels, name, [f"{whole}: map names", "name the columns: classes="])
+    wrong, fix, row = "", "", None
     if vector.ndim != 1:
+        wrong = f"expected shape [n], got {list(vector.shape)}"
         fix = "give the number of each point's class (argmax of one-hot rows)"
         if vector.ndim == 2 and not _are_whole(vector):
             fix = f"these look like probabilities, which come first: (probabilities, {name})"
-        wrong = f"expected shape [n], got {list(vector.shape)}; {fix}"
     elif not len(vector):
-        wrong = "none; at least one point is needed"
+        wrong, fix = "none", "give at least one point"
     elif len(vector) != n:
-        transposed = "the matrix looks transposed, give one row per point"
-        fix = transposed if len(vector) == classes else "the lengths must agree"
-        wrong = f"{len(vector)} labels for {n} rows; {fix}"
+        wrong, fix = f"{len(vector)} labels for {n} rows", "give one per row"
+        if len(vector) == classes:
+            fix = "the matrix looks transposed: give one row per point"
     elif vector.dtype.is_floating_point and bool((bad := ~(vector.frac() == 0)).any()):
-        row = _first(bad)
-        wrong = f"expected whole numbers, got {float(vector[row]):.6g} in row {row}{whole}"
+        row, fix = _first(bad), whole
+        wrong = f"expected whole numbers, got {float(vector[row]):.6g}"
     if wrong:
-        raise InputError(f"{name}: {wrong}")
+        raise InputError(wrong, field=name, row=row, fixes=fix)
     if not vector.dtype.is_floating_point:
         vector = vector.to(torch.int64)
     low, high = vector.min().item(), vector.max().item()
     if low < 0 or high >= classes:
         row = _first((vector < 0) | (vector >= classes))
-        fix = "correct or remove such rows, or add the columns of the other classes"
+        fixes = ["correct or remove such rows", "add the columns of the other classes"]
         if low >= 1 and high == classes:
-            fix = "labels start at 0: subtract 1 from all"
-        raise InputError(
-            f"{name}: values run from {low:.9g} to {high:.9g}, allowed are 0 to {classes - 1} "
-            f"({classes} classes), the first outside is {vector[row].item():.9g} in row {row}; "
-            f"{fix}"
+            fixes = ["labels start at 0: subtract 1 from all"]
+        told = (
+            f"values run from {low:.9g} to {high:.9g}, allowed are 0 to {classes - 1} "
+            f"({classes} classes), the first outside is {vector[row].item():.9g}"
         )
+        raise InputError(told, field=name, row=row, fixes=fixes)
     return vector.to(torch.int64)
 
 
 def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
     """Return `weights` as float64 [n], finite, >= 0 and not all 0; `InputError` otherwise."""
-    vector, wrong = check_numbers(weights, name).to(torch.float64), ""
+    vector = check_numbers(weights, name).to(torch.float64)
+    wrong, fix, row = "", "", None
     if vector.shape != (n,):
-        wrong = f"shape {list(vector.shape)} for {n} rows; give one per row"
+        wrong, fix = f"shape {list(vector.shape)} for {n} rows", "give one per row"
     elif bool((bad := ~torch.isfinite(vector) | (vector < 0)).any()):
-        row = _first(bad)
-        wrong = f"{float(vector[row]):g} in row {row}; weights are finite and not negative"
+        row, fix = _first(bad), "give weights that are finite and not negative"
+        wrong = f"{float(vector[row]):g}"
     elif not bool(vector.any()):
-        wrong = "all are zero; give some point a weight"
+        wrong, fix = "all are zero", "give some point a weight"
     if wrong:
-        raise InputError(f"{name}: {wrong}")
+        raise InputError(wrong, field=name, row=row, fixes=fix)
     return vector
 
 
@@ -255,20 +254,18 @@ def check_probabilities(
                 ((matrix.sum(dim=1) - total).abs() <= 0.01 * total).all()
             )
             fix = f"all rows sum to {total:.4g}: divide by it" if is_shared else ""
-        raise InputError(
-            f"{name}: values outside [0, 1], the first in row {row}; {fix or 'are these logits?'}"
-        )
+        told = "values outside [0, 1], first"
+        raise InputError(told, field=name, row=row, fixes=fix or "are these logits?")
     if not rows_sum_to_one:
         return matrix
     gap = (matrix.sum(dim=1) - 1).abs()
     if bool((gap > ROW_SUM_TOLERANCE).any()):
-        row, fix = int(gap.argmax()), "divide each row by its sum, or give logits"
+        row, fixes = int(gap.argmax()), ["divide each row by its sum", "give logits"]
         if bool(((matrix.sum(dim=0) - 1).abs() <= ROW_SUM_TOLERANCE).all()):
-            fix = "its columns do, so transpose it: give one row per point"
-        raise InputError(
-            f"{name}: {int((gap > ROW_SUM_TOLERANCE).sum())} rows do not sum to one, row {row} "
-            f"sums to {float(matrix[row].sum()):.6g}; {fix}"
-        )
+            fixes = ["its columns do, so transpose it: give one row per point"]
+        count, odd = int((gap > ROW_SUM_TOLERANCE).sum()), float(matrix[row].sum())
+        told = f"{count} rows do not sum to one, but to {odd:.6g}"
+        raise InputError(told, field=name, row=row, fixes=fixes)
     if excess > ROUNDING:
         warnings.warn(
             f"{name}: values leave [0, 1] by up to {excess:.1g}, taken for rounding; "

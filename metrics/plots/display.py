@@ -116,11 +116,15 @@ class UtilityDisplay:
             classes: [C] the labels of the columns, if not 0, 1, …; name, ax, **line: as in `plot`.
         """
         if kind not in COLUMNS:
-            raise InputError(f"kind: {kind}, expected one of {', '.join(COLUMNS)}")
+            raise InputError(f"{kind}, expected one of {', '.join(COLUMNS)}", field="kind")
         if np.ndim(y_true) == 2 and np.ndim(y_prob) == 1:
-            raise InputError("y_true: a matrix, and y_prob a vector; labels come first here")
+            raise InputError(
+                "a matrix, and y_prob a vector", field="y_true", fixes="labels come first here"
+            )
         if "sample_weight" in line:
-            raise InputError("sample_weight: a figure has no weights; `scorecard` takes them")
+            raise InputError(
+                "a figure has no weights", field="sample_weight", fixes="`scorecard` takes them"
+            )
         y_true = class_codes(y_true, y_prob, check_probabilities(y_prob).shape, classes, "y_true")
         chosen, worst = utility_of(utility or TopClass()), None
         numbers: tuple[Array, ...]
@@ -145,7 +149,7 @@ class UtilityDisplay:
         """Draw into `ax`, or into a new figure; `line` goes to matplotlib's `plot`."""
         axes = Figure(layout="constrained").subplots() if ax is None else ax
         if not isinstance(axes, Axes):
-            raise InputError(f"ax: {type(ax).__name__}, expected the axes of one figure")
+            raise InputError(f"{type(ax).__name__}, expected the axes of one figure", field="ax")
         label = drawing.plain(self.name if name is None else name)
         line = {"label": label or None} | line
         x, *y = numbers = list(self.columns.values())
@@ -180,6 +184,6 @@ def _decision_curve(probabilities: Any, labels: Any, event: int) -> tuple[Array,
     p = check_probabilities(probabilities).cpu().numpy()
     y = check_labels(labels, *p.shape).cpu().numpy()
     if not 0 <= event < p.shape[1]:
-        raise InputError(f"event: {event}, expected a class from 0 to {p.shape[1] - 1}")
+        raise InputError(f"{event}, expected a class from 0 to {p.shape[1] - 1}", field="event")
     curves = (net_benefit(acts, y == event, THRESHOLDS) for acts in (p[:, event], np.ones(len(p))))
     return (THRESHOLDS, *curves)

@@ -170,15 +170,19 @@ def equal_blocks(utilities: range, n: int) -> Iterator[slice]:
 def check_classes(name: str, expected: int, classes: int) -> None:
     """Raise `InputError` if `name`, a parameter for `expected` classes, meets another number."""
     if expected != classes:
-        raise InputError(f"{name}: for {expected} classes, the forecast has {classes}")
+        raise InputError(f"for {expected} classes, the forecast has {classes}", field=name)
 
 
 def check_sample(count: int, classes: int, gain: float = 0.0) -> None:
     """Raise `InputError` for arguments of which no utilities can be drawn."""
     if count < 1 or classes < 2:
-        raise InputError(f"sample: count {count} and classes {classes} must be >= 1 and >= 2")
+        raise InputError(
+            f"count {count} and classes {classes} must be >= 1 and >= 2", field="sample"
+        )
     if not 0 <= gain <= 1:
-        raise InputError(f"sample: a gain of {gain} for errors, expected a number from 0 to 1")
+        raise InputError(
+            f"a gain of {gain} for errors, expected a number from 0 to 1", field="sample"
+        )
 
 
 def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Tensor:
@@ -187,9 +191,9 @@ def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Tensor:
     if tensor.ndim == ndim - 1:
         tensor = tensor[None]
     if tensor.ndim != ndim or tensor.numel() == 0:
-        raise InputError(f"{name}: expected {ndim} dimensions, got shape {list(tensor.shape)}")
+        raise InputError(f"expected {ndim} dimensions, got shape {list(tensor.shape)}", field=name)
     if not bool(torch.isfinite(tensor).all()):
-        raise InputError(f"{name}: NaN or infinite values")
+        raise InputError("NaN or infinite values", field=name)
     return tensor
 
 
@@ -219,7 +223,7 @@ class FunctionUtility(UtilityClass):
         elif not bool(torch.isfinite(vectors).all()):
             wrong = "NaN or infinite values"
         if wrong:
-            raise InputError(f"utility function: returned {wrong}")
+            raise InputError(f"returned {wrong}", field="utility function")
         return vectors.detach()
 
 

@@ -53,11 +53,13 @@ class GainMatrix(UtilityClass):
         classes = matrices.shape[1]
         if matrices.shape[2] != classes or classes < 2:
             shape = list(matrices.shape)
-            raise InputError(f"gains: expected square matrices of two classes or more, got {shape}")
+            raise InputError(
+                f"expected square matrices of two classes or more, got {shape}", field="gains"
+            )
         if float(matrices.min()) < 0 or float(matrices.max()) > 1:
-            raise InputError("gains: values outside [0, 1]")
+            raise InputError("values outside [0, 1]", field="gains")
         if bool((matrices.diagonal(dim1=1, dim2=2) != 1).any()):
-            raise InputError("gains: the diagonal (a right prediction) must be 1")
+            raise InputError("the diagonal (a right prediction) must be 1", field="gains")
         wrong = ~torch.eye(classes, dtype=torch.bool, device=matrices.device)
         self._hold(matrices, classes, *map(float, torch.aminmax(matrices[:, wrong])))
 
@@ -90,7 +92,7 @@ class GainMatrix(UtilityClass):
         """
         check_sample(count, classes, gain)
         if not 1 <= subsets <= classes:
-            raise InputError(f"subsets: {subsets}, expected 1 … {classes}")
+            raise InputError(f"{subsets}, expected 1 … {classes}", field="subsets")
         generator = torch.Generator().manual_seed(seed)
         if partition_seed is None:
             places = torch.rand(count, classes, generator=generator).argsort(dim=1)

@@ -98,7 +98,9 @@ class TopK(PayoffClass):
         """Return ones up to rank K, then zeros; `InputError` if a K is not in 1 … `classes`."""
         ks = range(1, classes + 1) if self.ks is None else self.ks
         if not ks or not all(is_whole(k) and 1 <= k <= classes for k in ks):
-            raise InputError(f"TopK: ks must be whole numbers in 1 … {classes}, got {self.ks!r}")
+            raise InputError(
+                f"ks must be whole numbers in 1 … {classes}, got {self.ks!r}", field="TopK"
+            )
         return (torch.arange(classes) < torch.tensor(ks)[:, None]).to(torch.float64)
 
     def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
@@ -133,7 +135,7 @@ class DiscountedCumulativeGain(PayoffClass):
 
     def __init__(self, exponents: tuple[float, ...] = (0.5, 0.75, 1, 1.25, 1.5, 2)) -> None:
         if not exponents or not all(math.isfinite(g) and g >= 0 for g in exponents):
-            raise InputError(f"exponents: expected numbers >= 0, got {list(exponents)}")
+            raise InputError(f"expected numbers >= 0, got {list(exponents)}", field="exponents")
         self.exponents = tuple(float(g) for g in exponents)
 
     def payoffs(self, classes: int) -> Tensor:
@@ -253,7 +255,9 @@ class Similarity(UtilityClass):
     def __init__(self, matrix: Any) -> None:
         self.matrix = base.parameter_matrix(matrix, "similarity matrix")
         if self.matrix.shape[0] != self.matrix.shape[1]:
-            raise InputError(f"similarity matrix: not square, shape {list(self.matrix.shape)}")
+            raise InputError(
+                f"not square, shape {list(self.matrix.shape)}", field="similarity matrix"
+            )
 
     def count(self, classes: int) -> int:
         base.check_classes("similarity matrix", len(self.matrix), classes)

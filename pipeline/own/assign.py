@@ -90,7 +90,7 @@ def has_role(name: str, choices: Choices) -> bool:
 
 
 def assigned(
-    paths: Sequence[Path], contents: Sequence[Held], choices: Choices, mistakes: list[str]
+    paths: Sequence[Path], contents: Sequence[Held], choices: Choices, mistakes: list[InputError]
 ) -> Given:
     """The labelled points of a file, or of two, of which the second has the test points.
 
@@ -201,7 +201,9 @@ def _joined(path: Path, contents: Sequence[Held], choices: Choices) -> tuple[lis
     return [len(of[label]) for of in contents], held
 
 
-def _assigned(held: Held, names: Iterable[str], choices: Choices, mistakes: list[str]) -> Given:
+def _assigned(
+    held: Held, names: Iterable[str], choices: Choices, mistakes: list[InputError]
+) -> Given:
     """What is what in a file, or in two that are joined; the file has all `names`."""
     notes = list[str]()
     roles = _roles(list(held), choices, notes)

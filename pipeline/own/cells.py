@@ -89,16 +89,17 @@ def naming(place: Any) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{place}: {error}") from error
+        error.in_file(place)
+        raise
 
 
 @contextmanager
-def kept(mistakes: list[str]) -> Iterator[None]:
+def kept(mistakes: list[InputError]) -> Iterator[None]:
     """Keep an `InputError` of the block, so that all that is wrong can be said at once."""
     try:
         yield
     except InputError as error:
-        mistakes.append(str(error))
+        mistakes.append(error)
 
 
 def _decoded(values: Any) -> NDArray[Any]:
@@ -110,7 +111,8 @@ def text_of(values: Any, n: int, field: str) -> NDArray[np.str_]:
     """`values` [n] as text without spaces around it; none is empty or has control characters."""
     entries = _decoded(values)
     if entries.shape != (n,):
-        raise InputError(f"{field}: shape {list(entries.shape)}; give [{n}], a name for each")
+        fix = f"give [{n}], a name for each"
+        raise InputError(f"shape {list(entries.shape)}", field=field, fixes=fix)
     text = np.char.strip(entries.astype(np.str_))
     if entries.dtype.kind == "f":
         text = np.where(np.isnan(entries), "", text)
@@ -118,10 +120,11 @@ def text_of(values: Any, n: int, field: str) -> NDArray[np.str_]:
     names = list(map(normal, different.tolist()))
     for place, name in enumerate(names):
         if not name or not is_plain(name):
+            told, fix = "none", "complete or remove such rows"
+            if name:
+                told, fix = f"control characters in the name {cut_off(name)}", "rename it"
             row = int((places == place).argmax())
-            told = f"{cut_off(name)} in row {row} holds control characters; rename it"
-            told = told if name else f"none in row {row}; complete or remove such rows"
-            raise InputError(f"{field}: {told}")
+            raise InputError(told, field=field, row=row, fixes=fix)
     return np.array(names, dtype=np.str_)[places]
 
 
@@ -165,31 +168,35 @@ class Labels(NamedTuple):
         return int((self.places == self.texts.index(text)).argmax())
 
 
-def distinct_labels(values: Any, field: str, mistakes: list[str]) -> Labels:
+def distinct_labels(values: Any, field: str, mistakes: list[InputError]) -> Labels:
     """The labels [n] of any kind: text, whole or other numbers, booleans.
 
     Missing labels go to `mistakes` and get another value. InputError: these are no labels [n].
     """
     plain = _decoded(values)
     if plain.ndim == 2 and plain.shape[1] == 1:
-        raise InputError(f"{field}: shape {list(plain.shape)}, not [n]; save labels[:, 0]")
+        told = f"shape {list(plain.shape)}, not [n]"
+        raise InputError(told, field=field, fixes="save labels[:, 0]")
     if plain.ndim == 2 and plain.dtype.kind in "biuf" and not (plain.sum(axis=1) == 1).all():
         told = f"shape {list(plain.shape)}, several labels per row (multi-label)"
-        raise InputError(f"{field}: {told}; give one per row, or score each label in its own file")
+        fix = "give one per row, or score each label in its own file"
+        raise InputError(told, field=field, fixes=fix)
     if plain.ndim != 1 or not len(plain):
         check_labels(np.zeros(plain.shape), len(plain) if plain.ndim else 0, 2, name=field)
     if plain.dtype.kind not in "biufU":
-        raise InputError(f"{field}: an array of {plain.dtype}; give class names or numbers")
+        fix = "give class names or numbers"
+        raise InputError(f"an array of {plain.dtype}", field=field, fixes=fix)
     is_text = plain.dtype.kind == "U"
     if plain.dtype.kind == "f" and (odd := plain[np.isfinite(plain) & (plain % 1 != 0)]).size:
         told = f"{odd[0]:g} in row {(plain == odd[0]).argmax()} is no whole number"
         raise InputError(f"{field}: {told}; a continuous target has no classes, give class numbers")
     missing = np.char.strip(plain) == "" if is_text else ~np.isfinite(plain)
     if missing.any():
-        told = f"none in row {missing.argmax()} ({missing.sum()} of all)"
-        mistakes.append(f"labels: {told}; complete or remove such rows")
+        told, fix = f"none in {missing.sum()} rows, first", "complete or remove such rows"
+        row = int(missing.argmax())
+        mistakes.append(InputError(told, field="labels", row=row, fixes=fix))
         if missing.all():
-            raise InputError(mistakes[-1])
+            raise mistakes.pop()
         plain = np.where(missing, plain[~missing][0], plain)
     if is_text:
         plain = text_of(plain, len(plain), field)

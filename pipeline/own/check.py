@@ -20,7 +20,7 @@ BELOW_CHANCE = "WARNING: worse than guessing"
 """First words of the note on an accuracy below chance; the verdict then recommends nothing."""
 
 
-def checked(given: Given, values: str, mistakes: list[str]) -> Given:
+def checked(given: Given, values: str, mistakes: list[InputError]) -> Given:
     """The points of a file with logits float32 [n, C] as the matrix, and notes for the person.
 
     `values` is the kind of the answers that the person names, or auto; `mistakes` are known, and
@@ -32,7 +32,8 @@ def checked(given: Given, values: str, mistakes: list[str]) -> Given:
             given = with_logits(given, values)
             given = replace(given, matrix=as_float32(given.matrix))
             if (rows := len(given.matrix)) != n:
-                raise InputError(f"labels: {n} labels for {rows} rows; give one per row")
+                told = f"{n} labels for {rows} rows"
+                raise InputError(told, field="labels", fixes="give one per row")
     checks: dict[str, Callable[[Any], Any]] = {
         "splits": lambda held: {name: _tested(name, words, n) for name, words in held.items()},
         "weights": lambda held: check_weights(held, n, "weight").numpy(),
@@ -45,7 +46,7 @@ def checked(given: Given, values: str, mistakes: list[str]) -> Given:
                 changed: Any = {field: check(held)}
                 given = replace(given, **changed)
     if mistakes:
-        raise InputError("; also: ".join(dict.fromkeys(mistakes)))
+        raise InputError.of_all(mistakes)
     _refuse_pairwise(given.matrix, given.labels)
     names = [str(k) for k in range(given.matrix.shape[1])]
     given = replace(
@@ -59,8 +60,9 @@ def checked(given: Given, values: str, mistakes: list[str]) -> Given:
 def _groups(values: Any, n: int) -> NDArray[np.str_]:
     names = text_of(values, n, "groups")
     if (count := len(np.unique(names))) > MOST_GROUPS:
-        told = f"groups: {count} different names for {n} rows, at most {MOST_GROUPS}"
-        raise InputError(f"{told}; give the group that a point belongs to, not its number")
+        told = f"{count} different names for {n} rows, at most {MOST_GROUPS}"
+        fix = "give the group that a point belongs to, not its number"
+        raise InputError(told, field="groups", fixes=fix)
     return names
 
 
@@ -69,14 +71,15 @@ def _tested(field: str, values: Any, n: int) -> NDArray[np.bool_]:
     words = [word.casefold() for word in text_of(values, n, field).tolist()]
     for row, word in enumerate(words):
         if word not in (*CALIBRATES, *TESTS):
-            raise InputError(
-                f"{field}: `{cut_off(word)}` in row {row}; say `calibration` or `test` of each "
-                "point, and leave out points that the classifier was trained on"
+            fix = (
+                "say `calibration` or `test` of each point, and leave out points that the "
+                "classifier was trained on"
             )
+            raise InputError(f"`{cut_off(word)}`", field=field, row=row, fixes=fix)
     tested = np.isin(words, TESTS)
     if tested.all() or not tested.any():
         side = "calibration" if tested.all() else "test"
-        raise InputError(f"{field}: no row says `{side}`; mark points for it")
+        raise InputError(f"no row says `{side}`", field=field, fixes="mark points for it")
     return tested
 
 
@@ -97,10 +100,9 @@ def _refuse_pairwise(matrix: NDArray[Any], labels: NDArray[Any]) -> None:
     shares = [np.mean(are_right[labels == label]) for label in np.unique(labels)]
     is_decided = np.mean(votes.max(axis=1) == classes - 1) > 0.8
     if is_decided and gained > 4 * n**0.5 and sum(shares) > 1.2:
-        raise InputError(
-            f"{columns} columns that fit as scores for pairs of {classes} classes; take one score "
-            'per class (SVC: decision_function_shape="ovr")'
-        )
+        fix = 'take one score per class (SVC: decision_function_shape="ovr")'
+        told = f"{columns} columns that fit as scores for pairs of {classes} classes"
+        raise InputError(told, field="logits", fixes=fix)
 
 
 def _notes(given: Given, names: list[str]) -> list[str]:
@@ -110,7 +112,8 @@ def _notes(given: Given, names: list[str]) -> list[str]:
     counts = np.bincount(labels, minlength=classes)
     if counts.max() == n > 1:
         only = cut_off(names[counts.argmax()])
-        raise InputError(f"labels: all {n} are {only}; give points of at least two classes")
+        fix = "give points of at least two classes"
+        raise InputError(f"all {n} are {only}", field="labels", fixes=fix)
     notes = []
     if not counts.all():
         odd = some_of([names[k] for k in np.flatnonzero(counts == 0)])
@@ -118,11 +121,12 @@ def _notes(given: Given, names: list[str]) -> list[str]:
     impossible = np.isneginf(matrix[np.arange(n), labels])
     calibrates = True if given.tested is None else ~given.tested.all(axis=0)
     if (never := impossible & calibrates).any():
-        raise InputError(
-            f"labels: {never.sum()} points have a class whose logit is -inf, the first is "
-            f"row {never.argmax()}; no method can be fitted to them: correct the label or the "
-            "logit, or give probabilities"
+        told = (
+            f"{never.sum()} points, to which no method can be fitted, have a class whose logit is "
+            "-inf, first"
         )
+        fixes = "correct the label or the logit", "give probabilities"
+        raise InputError(told, field="labels", row=int(never.argmax()), fixes=fixes)
     if impossible.any():
         notes.append(f"{impossible.sum()} test points have a class whose logit is -inf")
     falls = n > 9 and classes > 2

@@ -46,7 +46,8 @@ def with_logits(given: Given, values: str) -> Given:
         if values == "auto":
             if (seen := lookalike(both_classes(numbers, kind))) is not None:
                 told = f"give logits, or {seen.step}save them as `probabilities`"
-                raise InputError(f"{seen.what}, but would be read as logits; {told}")
+                fix = "if they are logits, say so: --values logits"
+                raise InputError(f"{seen.what}, but would be read as logits; {told}; {fix}")
             _refuse_two_kinds(np.asarray(matrix), given.tested)
     else:
         logits, off = _logarithms(both_classes(numbers, kind))

@@ -47,13 +47,14 @@ def file_logits(
             `Choices` (pipeline/own/cells.py).
     """
     if values not in VALUES:
-        raise InputError(f"values={values}: choose one of {', '.join(VALUES)}")
+        fix = f"choose one of {', '.join(VALUES)}"
+        raise InputError(f"{values}, which is no kind", field="values", fixes=fix)
     choices = Choices(
         values, labels, groups, clusters, logits, probabilities, classes, ignore, ignore_label
     )
     files = [Path(file) for file in (path, test) if file is not None]
     held = [read(file, choices, lambda name: has_role(name, choices)) for file in files]
-    mistakes = list[str]()
+    mistakes = list[InputError]()
     with naming(" and ".join(map(str, files))):
         given = checked(assigned(files, held, choices, mistakes), values, mistakes)
     origin = {"file": str(files[0].absolute()), "sha256": digest_of(files[0]), "values": given.kind}

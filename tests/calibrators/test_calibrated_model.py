@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
@@ -14,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from utility_calibration.calibrators import CalibratedModel, TemperatureScaling
+from utility_calibration.calibrators import CalibratedModel, TemperatureScaling, VectorScaling
 from utility_calibration.metrics.validation import InputError
 
 
@@ -24,7 +26,12 @@ def problem(classes: int, n: int = 1200, seed: int = 0):
     )
 
 
-@parametrize_with_checks([CalibratedModel(LogisticRegression(), cv=3)])
+@parametrize_with_checks(
+    [
+        CalibratedModel(LogisticRegression(), cv=3),
+        CalibratedModel(LogisticRegression(), cv=3, ensemble=True),
+    ]
+)
 def test_scikit_learns_checks_pass(estimator, check):
     check(estimator)
 
@@ -110,3 +117,57 @@ def test_a_weight_counts_as_that_many_points_in_the_classifier_and_in_the_calibr
     np.testing.assert_allclose(one.predict_proba(x), many.predict_proba(x), atol=1e-9)
     plain = CalibratedModel(GaussianNB(), cv=splits).fit(x, y)
     assert abs(plain.predict_proba(x) - one.predict_proba(x)).max() > 0.01
+
+
+@pytest.mark.parametrize("calibrator", [None, VectorScaling()])
+def test_an_ensemble_is_the_mean_of_its_folds_as_by_hand(calibrator):
+    x, y = problem(3, 600)
+    folds, weights = KFold(3), np.random.default_rng(0).integers(0, 3, 600)
+    if calibrator is None:
+        weights = None
+    options = {"cv": folds, "ensemble": True}
+    model = CalibratedModel(LogisticRegression(), calibrator, **options)
+    model.fit(x, y, weights)
+    expected = []
+    for train, held in folds.split(x):
+        part = [None if weights is None else weights[rows] for rows in (train, held)]
+        classifier = LogisticRegression().fit(x[train], y[train], part[0])
+        fitted = clone(calibrator or TemperatureScaling())
+        fitted.fit(classifier.decision_function(x[held]), y[held], part[1])
+        expected.append(fitted.predict_proba(classifier.decision_function(x)))
+    np.testing.assert_allclose(model.predict_proba(x), np.mean(expected, axis=0), atol=1e-12)
+    assert len(model.members_) == 3
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_a_classifier_that_is_fitted_already_is_not_fitted_again(ensemble):
+    x, y = problem(3, 900)
+    names = np.array(["fox", "hen", "eel"])
+    frozen = FrozenEstimator(LogisticRegression().fit(x[:600], names[y[:600]]))
+    model = CalibratedModel(frozen, ensemble=ensemble).fit(x[600:], names[y[600:]])
+    order = np.argsort(names)
+    assert model.classes_.tolist() == names[order].tolist()
+    scores = frozen.decision_function(x[600:])
+    plain = TemperatureScaling().fit(scores, names[y[600:]], classes=frozen.classes_)
+    if not ensemble:
+        np.testing.assert_allclose(model.predict_proba(x[600:]), plain.predict_proba(scores))
+
+
+def test_arguments_in_the_wrong_place_are_told_in_one_line():
+    x, y = problem(3, 90)
+    few = np.flatnonzero((y != 1) | (np.cumsum(y == 1) <= 3))
+    wrong = {
+        "comes second": (CalibratedModel(TemperatureScaling(), GaussianNB()), x, y),
+        "calibrator: GaussianNB is none": (CalibratedModel(GaussianNB(), GaussianNB()), x, y),
+        "FrozenEstimator": (CalibratedModel(GaussianNB(), cv="prefit"), x, y),
+        "class 1 has 3 points": (CalibratedModel(GaussianNB()), x[few], y[few]),
+        "lack a class": (
+            CalibratedModel(GaussianNB(), cv=KFold(3), ensemble=True),
+            x[np.argsort(y)],
+            np.sort(y),
+        ),
+    }
+    for fix, (model, features, labels) in wrong.items():
+        with pytest.raises(InputError, match=fix) as caught:
+            model.fit(features, labels)
+        assert "\n" not in str(caught.value)

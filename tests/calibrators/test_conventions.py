@@ -11,6 +11,7 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from utility_calibration import calibrators
 from utility_calibration.calibrators import (
@@ -50,6 +51,36 @@ METHODS = {
 @pytest.fixture(params=METHODS)
 def method(request):
     return clone(METHODS[request.param])
+
+
+OTHERWISE = {
+    "X has a column per class, and labels are class numbers or names with classes=": [
+        *("check_estimators_overwrite_params", "check_estimators_fit_returns_self"),
+        *("check_readonly_memmap_input", "check_sample_weights_pandas_series"),
+        *("check_sample_weights_not_an_array", "check_sample_weights_shape"),
+        *("check_sample_weights_not_overwritten", "check_classifier_data_not_an_array"),
+        *("check_classifiers_one_label", "check_classifiers_classes", "check_classifiers_train"),
+        *("check_fit2d_1feature", "check_supervised_y_2d"),
+    ],
+    "the message is ours, in other words than scikit-learn's": [
+        *("check_n_features_in_after_fitting", "check_complex_data", "check_dtype_object"),
+        *("check_estimators_empty_data_messages", "check_estimator_sparse_tag"),
+        *("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
+        "check_sample_weight_equivalence_on_sparse_data",  # of scikit-learn 1.6
+        *("check_classifiers_regression_target", "check_fit2d_predict1d", "check_requires_y_none"),
+    ],
+}
+"""scikit-learn's checks that a raw calibrator does not pass, by reason. `CalibratedModel` does."""
+
+
+@parametrize_with_checks(
+    [TemperatureScaling()],
+    expected_failed_checks=lambda _: {name: why for why in OTHERWISE for name in OTHERWISE[why]},
+)
+def test_a_raw_calibrator_passes_scikit_learns_checks_but_for_those_that_are_listed(
+    estimator, check
+):
+    check(estimator)
 
 
 def test_probabilities_are_taken_where_they_are_announced(method, made_up, tmp_path):
@@ -190,7 +221,7 @@ def test_rows_that_the_fit_does_not_know_are_named(made_up):
     logits, labels = made_up(n=40)
     for wrong, message in (
         ([0.0, 1.0], r"expected shape \[n, cl"),
-        (logits * np.nan, "40 rows hold"),
+        (logits * np.nan, "NaN or infinite values in 40 rows"),
     ):
         with pytest.raises(InputError, match=f"logits: {message}"):
             TemperatureScaling().fit(wrong, labels)

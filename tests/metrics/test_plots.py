@@ -10,6 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from tests.metrics.test_diagram import forecast
+from tests.refusals import refuses
 from utility_calibration.metrics import (
     InputError,
     Linear,
@@ -95,7 +96,7 @@ def test_an_estimator_draws_into_the_given_axes_under_its_name(binary):
     display = UtilityDisplay.from_estimator(Named(), p, names[y], ax=axes, utility=TopK())
     assert display.ax_ is axes and display.figure_ is axes.figure
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["Named"]
-    with pytest.raises(InputError, match="y: 'maybe' in row 0 is none of the classes"):
+    with refuses("y", row=0, number="maybe"):
         UtilityDisplay.from_estimator(Named(), p, ["maybe"] * 400)
 
 

@@ -184,7 +184,7 @@ def test_everything_wrong_with_a_file_is_said_at_once():
     table.loc[5, "label"] = ""
     with pytest.raises(InputError) as caught:
         read(table)
-    for told in ("none in row 5", "confidence", "`train` in row 0", "weights are finite"):
+    for told in ("first in row 5", "confidence", "`train` in row 0", "weight: -1"):
         assert told in str(caught.value)
 
 

@@ -1,0 +1,42 @@
+"""A scorer for scikit-learn's model selection, by the calibration error of a utility class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from .utilities.base import UtilityClass, utility_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+@dataclass(frozen=True)
+class CalibrationScorer:
+    """Minus the largest UC of `utility`, so that larger is better."""
+
+    utility: UtilityClass
+
+    def __call__(
+        self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Score the `predict_proba` of a fitted classifier, whose `classes_` name its columns."""
+        probabilities, classes = estimator.predict_proba(X), estimator.classes_
+        errors = self.utility.calibration_errors(probabilities, y, sample_weight, classes=classes)
+        return -float(errors.max())
+
+
+def calibration_scorer(utility: UtilityClass | Callable[[Tensor], Tensor]) -> CalibrationScorer:
+    """Return a scorer `(estimator, X, y, sample_weight=None)` for scikit-learn.
+
+    `cross_val_score(model, X, y, scoring=calibration_scorer(TopK()))` gives minus the largest UC
+    of each fold. Compare a model's calibration with the Brier score or the log loss beside it:
+    a forecast that says the same of every point can have a small calibration error.
+
+    Args:
+        utility: a utility class such as `TopK()`, or a function p [n, C] -> u⃗ [n, C].
+    """
+    return CalibrationScorer(utility_of(utility))
