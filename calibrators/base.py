@@ -26,10 +26,11 @@ from .conditioning import ConditionedModule, Conditioning, condition, warn_of_ab
 from .files import read_archive, write_archive
 from .inputs import Inputs, check_choices, logits_of, warn_of_lookalike
 from .modules import Applied, floored_log
+from .prior import PriorShift, shares_of
 
 
 @dataclass(eq=False, repr=False)
-class Calibrator(ClassifierMixin, BaseEstimator, ABC):
+class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
     """Base of all calibrators: `fit(X, y)`, then `predict_proba(X)`, X logits and y labels.
 
     With `inputs="probabilities"` X holds probabilities, and `from_probabilities` takes their
@@ -45,6 +46,8 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
         classes_: [C], the class numbers 0 … C-1, or the classes' names, in the columns' order.
         n_features_in_: C.
         feature_names_in_: [C], the columns' names, if `fit` was given a data frame.
+        shares_: float64 [C], the shares of the classes among the calibration points.
+        prior_: float64 [C], the shares that `with_prior` was given, if it was.
         present_: int64 [P], the columns of the classes that have calibration points.
         conditioning_: float64 [4], the numbers of `Conditioning`.
         kept_: float64 [C], what it multiplies the probabilities of other classes by.
@@ -101,6 +104,8 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
             self._learn(*data)
         warn_of_absent(data[1], known, self.is_learned)
         self.classes_ = known
+        self.shares_ = shares_of(data[1], len(known), *data[2:])
+        self.__dict__.pop("prior_", None)
         self.n_features_in_ = int(z.shape[1])
         self.__dict__.pop("feature_names_in_", None)
         if (names := _column_names(X)) is not None:
@@ -150,6 +155,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
         module = nn.Identity() if is_empty else self._to_module(dtype)
         if known is not None:
             module = ConditionedModule(known, module, dtype)
+        module = self._shifted_module(module, dtype)
         if self.inputs == "probabilities":
             module = nn.Sequential(Applied(floored_log), module)
         return module.eval()
@@ -213,7 +219,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):
                 fixes=fix,
             )
         with torch.no_grad():
-            return self._predicted(z)
+            return self._shifted(self._predicted(z))
 
     def _learn(self, z: Tensor, labels: Tensor, *weights: Tensor) -> None:
         """Fit to checked logits [n, C], which may be -inf; `_fit` gets what can be fitted."""

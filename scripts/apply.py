@@ -50,6 +50,12 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         default="auto",
         help="logits: take what looks like probabilities or votes for logits",
     )
+    parser.add_argument(
+        "--prior",
+        metavar="SHARES",
+        help="the classes' shares among the new points, if they differ from those of the fit: "
+        ".9,.1 in the order of the classes, sick=.1,healthy=.9, or estimate",
+    )
     add_options(parser, ["classes", "ignore"])
     return parser.parse_args(arguments)
 
@@ -73,6 +79,8 @@ def apply(options: argparse.Namespace) -> None:
     check_replaceable(options.output, "--output", columns)
     choices = Choices(options.values, classes=options.classes, ignore=options.ignore)
     points, groups = read_points(options.file, calibrator, choices)
+    if options.prior is not None:
+        calibrator = calibrator.with_prior(prior_of(options.prior, calibrator, points, columns))
     parts = []
     for start in range(0, len(points), ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)
@@ -91,6 +99,29 @@ def apply(options: argparse.Namespace) -> None:
                 table.to_parquet(temporary, index=False)
     n, classes = probabilities.shape
     say(f"wrote {options.output}: {n} points, {classes} classes, {type(calibrator).__name__}")
+
+
+def prior_of(text: str, calibrator: Calibrator, points: Any, names: Sequence[str]) -> list[float]:
+    """The shares of the classes that --prior names, or their estimate, which is printed.
+
+    Raises:
+        InputError: a part of the text is no share, or names no class.
+    """
+    if text == "estimate":
+        found = calibrator.estimate_prior(points)
+        for name, share, low, high in zip(names, found.shares, found.lower, found.upper):
+            say(f"share of {name}: {share:.4f}, from {low:.4f} to {high:.4f} with 95 % confidence")
+        return found.shares.tolist()
+    pairs = [part.rpartition("=") for part in text.split(",")]
+    try:
+        shares = {name.strip(): float(share) for name, _, share in pairs}
+    except ValueError as error:
+        raise InputError(f"--prior {text}: {error}; write .9,.1 or sick=.1,healthy=.9") from error
+    if not any(name.strip() for name, _, _ in pairs):
+        return [float(share) for _, _, share in pairs]
+    if shares.keys() != set(names) or len(pairs) != len(names):
+        raise InputError(f"--prior {text}: name each class once: {', '.join(names)}")
+    return [shares[name] for name in names]
 
 
 def main() -> None:

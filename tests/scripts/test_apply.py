@@ -142,3 +142,23 @@ def test_groups_are_scored_saved_and_applied_by_the_name_of_their_column(tmp_pat
     new.drop(columns="ward").to_csv(tmp_path / "new.csv", index=False)
     with pytest.raises(InputError, match="no `ward`"):
         run(target, tmp_path / "new.csv", tmp_path / "by.csv")
+
+
+def test_shares_of_the_classes_are_stated_by_place_or_name_or_estimated(saved, tmp_path, capsys):
+    logits, _ = problem(400, 1)
+    np.savez(tmp_path / "new.npz", logits=logits.astype(float))
+    fitted = Calibrator.load(saved)
+    estimate = fitted.estimate_prior(logits.astype(float)).shares
+    for text, shares in {
+        ".2,.3,.5": [0.2, 0.3, 0.5],
+        "c2=.5, c0=.2,c1=.3": [0.2, 0.3, 0.5],
+        "estimate": estimate,
+    }.items():
+        run(saved, tmp_path / "new.npz", tmp_path / "out.npz", "--prior", text)
+        expected = fitted.with_prior(shares).predict_proba(logits.astype(float))
+        np.testing.assert_array_equal(np.load(tmp_path / "out.npz")["probabilities"], expected)
+    assert "95 % confidence" in capsys.readouterr().out
+    for text in (".2,.8", "c0=.5,c1=.5", "c0=.5,.5,c2=0", "some", ""):
+        with pytest.raises(InputError, match="prior") as caught:
+            run(saved, tmp_path / "new.npz", tmp_path / "out.npz", "--prior", text)
+        assert "\n" not in str(caught.value)
