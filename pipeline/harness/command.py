@@ -25,7 +25,7 @@ from yaml import YAMLError
 from .machine import is_out_of_memory
 from .parameters import CONF as CONF
 from .parameters import UsageError as UsageError
-from .parameters import instead_of, with_params, with_suite
+from .parameters import check_sweep, instead_of, with_params, with_suite
 from .parameters import known_instead as known_instead
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
@@ -74,6 +74,7 @@ def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
             print(task.__globals__["__doc__"])  # Hydra's own help has only the settings
         with user_errors_in_one_line():
             sys.argv[1:] = with_suite(sys.argv[1:])
+            check_sweep(sys.argv[1:])
             hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
 
     return main

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError
 
@@ -37,6 +38,28 @@ def with_suite(arguments: Sequence[str]) -> list[str]:
     return [*arguments[:at], "suite=any", *arguments[at:]]  # argparse wants settings side by side
 
 
+def check_sweep(arguments: Sequence[str]) -> None:
+    """UsageError: jobs of --multirun would write the same files with different settings.
+
+    A unit's files bear its benchmark, calibrator, split and evaluation. Other settings need folders
+    of their own, whose names hold the setting: paths.data='data/${calibrator.loss}'.
+    """
+    if not {"-m", "--multirun"} & {*arguments}:
+        return
+    parser, told = OverridesParser.create(), [text for text in arguments if "=" in text]
+    values = {key_of(text): text.partition("=")[2] for text in told}
+    swept = [key_of(t) for t in told if parser.parse_override(t).is_sweep_override()]
+    for key in swept:
+        value = f"hydra:runtime.choices.{key}" if (CONF / key).is_dir() else key
+        folders = [values.get(f"paths.{name}", "") for name in ("data", "results")]
+        is_told_apart = key.startswith(("paths.", "hydra")) or key in IN_NAMES
+        if not is_told_apart and not all(f"${{{value}}}" in folder for folder in folders):
+            own = " ".join(f"'paths.{name}={name}/${{{value}}}'" for name in ("data", "results"))
+            raise UsageError(f"{key}={values[key]}: all jobs would write the same files; add {own}")
+
+
+IN_NAMES = {"benchmark", "calibrator", "split", "evaluation", "jobs", "device"}
+"""Settings whose values the names of files hold, or which change none."""
 OF_A_RUN = {"params", "benchmark", "calibrator", "split", "jobs", "force"}
 """The only settings that stand beside `params` on a command line: the file has all others."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..harness.command import CONF, Parser, known_instead
 from ..reporting.names import METHODS
-from .utilities import OWN, takes
+from .utilities import OWN
 
 QUICK_METHODS, QUICK_SPLITS = ("uncalibrated", "temperature", "vector"), 3
 QUICK_EVALUATION = (
@@ -36,7 +36,7 @@ def _option(text: str, default: Any = None, **settings: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What a person says, completed by what the file says."""
+    """What a person says; `job.py` adds what the file says."""
 
     file: Path = _option("npz, CSV, TSV, JSON lines or parquet with labels and answers", type=Path)
     test: Path | None = _option(
@@ -119,10 +119,6 @@ class Options:
     evaluation: tuple[str, ...] = ()  # settings of the evaluation
     may_add: bool = True
     """Whether the methods are the default ones, to which a repair of groups may be added."""
-    draws: int | None = None  # redrawn label vectors behind each noise floor; None: as configured
-    given_splits: tuple[dict[str, int], ...] = ()
-    """The numbers of calibration and test points of each split that the file gives."""
-    own: dict[str, Any] = field(default_factory=dict)  # `evaluation.own`, for the own utilities
 
     @property
     def used(self) -> list[str]:
@@ -164,9 +160,6 @@ def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> Options:
     save, method = options.save, options.method
     if alone := [kind for kind in options.calibrate_for if kind not in options.own_files]:
         parser.error(f"--calibrate-for {alone[0]}: give its file, too: --{alone[0]} FILE.csv")
-    if options.calibrate_for and not any(takes(name, "utilities") for name in options.used):
-        fix = "only patching and logit_shift calibrate for a utility; add one"
-        parser.error(f"--calibrate-for: {fix}")
     if save is None and method is not None:
         parser.error("--method: say where to with --save FILE.npz")
     if save is not None and method is None:

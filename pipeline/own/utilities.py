@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from hydra.utils import get_class
 from numpy.typing import NDArray
 
 from utility_calibration.metrics.utilities.base import FunctionUtility
@@ -26,7 +24,6 @@ from utility_calibration.metrics.validation import InputError
 
 from ..harness.artifacts import sha256_of
 from ..harness.code import UnknownTarget, code_digest
-from ..harness.units import composed
 from .cells import cut_off, naming, normal, numbers_of, some_of, text_column
 from .read import check_is_file, read_table
 
@@ -72,13 +69,6 @@ def settings_of(kind: str, value: str, class_names: Names) -> dict[str, Any]:
     READERS[kind](path, class_names)  # reports a bad cell here once, not in every unit
     content = {"path": str(path.absolute()), "sha256": sha256_of(path)}
     return {"_target_": target, **content, "class_names": list(class_names)}
-
-
-@cache
-def takes(method: str, what: str) -> bool:
-    """Whether a method of conf/calibrator can be fitted with weights, or to own utilities."""
-    kind = get_class(composed([f"calibrator={method}"]).calibrator._target_)
-    return bool(getattr(kind, f"takes_{what}"))
 
 
 def payoffs(path: str | Path, class_names: Names, sha256: str | None = None) -> Linear:

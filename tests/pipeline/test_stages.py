@@ -153,3 +153,15 @@ def test_a_run_with_another_seed_says_that_it_replaces_the_units(request_made, c
     assert "tiny: fits of seed 0 are replaced by those of seed 1" in told
     run_fit(Plan.of(request_made("calibrator=temperature", "seed=1")))
     assert "replaced" not in capsys.readouterr().out
+
+
+def test_an_own_folder_of_data_takes_the_logits_that_lie_in_the_usual_one(
+    request_made, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)  # where the usual folder `data` is
+    own = request_made("calibrator=temperature", "split=0", "paths.data=other")
+    run_fit(Plan.of(own))
+    taken, usual = (tmp_path / f"{name}/logits/tiny.npz" for name in ("other", "data"))
+    assert taken.read_bytes() == usual.read_bytes()
+    with pytest.raises(UnitsFailed, match="no logits"):  # those are of another source
+        run_fit(Plan.of(request_made("paths.data=third", f"benchmark.source.path={taken}")))

@@ -58,9 +58,10 @@ def test_what_looks_like_a_setting_is_taken_literally(tmp_path, text):
     path = write_example(tmp_path / f"{text}.npz", n=200, classes=2)
     given = [f"--{name}={text}" for name in ("title", "ignore")]
     options = score.parse([str(path), f"--output={tmp_path / text}", *given])
-    settings = score.settings_of(options)
+    job = score.read(options, score.checked(options))
+    settings = job.first
     assert (settings.benchmark.title, settings.benchmark.source["ignore"]) == (text, text)
-    assert score.prepared(options)[1] == 200
+    assert job.logits.n == 200
     assert (tmp_path / text / "data").is_dir()
 
 
@@ -216,7 +217,8 @@ def test_a_class_without_a_calibration_point_is_told(tmp_path, arrays, capsys):
     for name, rows in (("cal", lacking), ("test", rest)):
         np.savez(tmp_path / f"{name}.npz", logits=z[rows], labels=y[rows])
     files = [str(tmp_path / "cal.npz"), "--test", str(tmp_path / "test.npz")]
-    score.prepared(score.parse([*files, "--output", str(tmp_path / "out")]))
+    options = score.parse([*files, "--output", str(tmp_path / "out")])
+    score.read(options, score.checked(options))
     told = " ".join(capsys.readouterr().out.split())
     assert "class 2 has no calibration point in 1 of 1 splits" in told
 

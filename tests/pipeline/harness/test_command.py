@@ -14,6 +14,7 @@ from hydra.utils import instantiate
 from tests.pipeline.conftest import files_below, request_of, tiny_overrides, write_example
 from tests.waiting import wait_until
 from utility_calibration.pipeline.harness.command import CONF, UsageError, is_user_error, one_line
+from utility_calibration.pipeline.harness.parameters import check_sweep
 from utility_calibration.pipeline.harness.units import composed, resolved
 
 ROOT = CONF.parent
@@ -169,6 +170,32 @@ def test_a_stopped_run_continues_where_it_stopped(number, tmp_path, monkeypatch)
     assert again.returncode == 0, again.stderr
     assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in done} == done
     assert sorted(path.name for path in fits.iterdir()) == [f"{k}.npz" for k in range(4)]
+
+
+OWN = ["paths.data=d/${calibrator.loss}", "paths.results=r/${calibrator.loss}"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "key"),
+    [
+        (["calibrator.loss=nll,brier"], "calibrator.loss"),
+        (["calibrator.loss=nll,brier", OWN[0]], "calibrator.loss"),
+        (["calibrator.loss=nll,brier", *OWN], None),
+        (["benchmark=digits", "calibrator=vector,temperature", "split=range(3)"], None),
+        (["tuning=quick,paper"], "hydra:runtime.choices.tuning"),
+        (["+splits.seed=choice(1,2)"], "splits.seed"),
+        (["hydra.launcher.n_jobs=1,2", "suite.benchmarks=[a,b]"], None),
+    ],
+)
+def test_jobs_that_would_replace_each_others_files_are_refused(arguments, key):
+    check_sweep(arguments)  # not --multirun: Hydra says that a list needs it
+    if key is None:
+        check_sweep(["--multirun", *arguments])
+        return
+    with pytest.raises(UsageError) as caught:
+        check_sweep(["-m", *arguments])
+    assert f"paths.data=data/${{{key}}}" in str(caught.value)
+    assert str(caught.value).isprintable()
 
 
 @pytest.mark.slow

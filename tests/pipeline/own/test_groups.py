@@ -29,12 +29,13 @@ def scored(tmp_path_factory):
     arguments = [str(folder / "in.npz"), "--output", str(folder / "out"), "--jobs", "1", "--quick"]
     options = script.parse([*arguments, "--methods", "uncalibrated", "temperature"])
     script.score(options)
-    return folder / "out", options, groups
+    job = script.read(options, script.checked(options))
+    return folder / "out", job, groups
 
 
 def test_a_group_has_the_numbers_of_its_own_points(scored):
-    _, options, groups = scored
-    unit = script.units_for(options)[-1]  # temperature, the last split
+    _, job, groups = scored
+    unit = job.plan.units[-1]  # temperature, the last split
     scores = Scores.read(score_files(unit.settings))
     sizes = {name: int((groups == name).sum()) for name in np.unique(groups)}
     assert scores.facts["logits"]["groups"] == sizes
@@ -54,7 +55,7 @@ def test_a_group_has_the_numbers_of_its_own_points(scored):
 
 
 def test_the_group_that_is_treated_differently_is_named_and_each_has_its_part(scored):
-    out, options, groups = scored
+    out, job, groups = scored
     said = read_json(out / "verdict.json")["groups"]
     gaps = {(gap["method"], gap["metric"]): gap for gap in said["gaps"]}
     gap = gaps["uncalibrated", "u_cwe"]
@@ -66,7 +67,7 @@ def test_the_group_that_is_treated_differently_is_named_and_each_has_its_part(sc
     page = (out / "report.html").read_text()
     assert all(f"group {name} (" in page for name in ("north", "south"))
     assert page.count("Where it fails") == 3
-    scores = Scores.read(score_files(script.units_for(options)[0].settings))
+    scores = Scores.read(score_files(job.first))
     assert scores.of_group("tiny").own_rows().empty
     assert "Group tiny (9 points) is too small" in (out / "report.md").read_text()
 

@@ -1,0 +1,132 @@
+"""A job: what a person said, what their file holds, and all that follows from both, made once."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from hydra.utils import get_class
+
+from ..harness.command import UsageError
+from ..harness.settings import Settings
+from ..harness.units import composed, resolved, units_of
+from ..plan import Plan
+from ..scoring.choice import REPAIRS
+from ..scoring.points import CachedLogits
+from .options import Options
+from .size import affordable_draws
+from .utilities import own_utilities
+
+
+def settings_of(options: Options, method: str) -> Settings:
+    """The pipeline's configuration of one method, as far as the options say it."""
+    overrides = (
+        *("benchmark=file", f"tuning={options.tuning}", f"splits.count={options.splits}"),
+        *(f"seed={options.seed}", f"jobs={options.jobs}", *options.evaluation),
+        f"calibrator={method}",
+    )
+    config = composed(overrides)
+    # What follows is set after composing: it needs no quoting for Hydra's grammar then.
+    config.device = options.device
+    config.benchmark.name = re.sub(r"[^\w-]+", "_", options.file.stem) or "file"
+    config.benchmark.precomputed = None
+    config.benchmark.source.path = "set last"
+    if options.similarity is not None:
+        config.benchmark.similarity = {
+            "_target_": "utility_calibration.pipeline.sources.similarity.file_similarity",
+            "path": str(options.similarity),
+        }
+    settings = resolved(config)
+    # The person's paths and texts are set last: OmegaConf would resolve `${…}` and `???` in them.
+    names = ("values", "groups", "clusters", "classes", "ignore")
+    texts: dict[str, Any] = {name: getattr(options, name) for name in names}
+    texts |= {"path": str(options.file), "test": options.test and str(options.test)}
+    files = filter(None, (options.file, options.test))
+    title = options.title or ", tested on ".join(path.stem for path in files)
+    source = {**settings.benchmark.source, **texts}
+    benchmark = replace(settings.benchmark, title=title, source=source)
+    paths = replace(settings.paths, data=options.output / "data", results=options.output)
+    return replace(settings, benchmark=benchmark, paths=paths)
+
+
+def takes(settings: Settings, what: str) -> bool:
+    """Whether the method can be fitted with `weights`, or to own `utilities`."""
+    return bool(getattr(get_class(settings.calibrator["_target_"]), f"takes_{what}"))
+
+
+@dataclass(frozen=True)
+class Job:
+    """The options, the file's logits, the settings of each method, and the plan that scores them.
+
+    class_names: [C], numbers where the file has no names.
+    """
+
+    options: Options
+    logits: CachedLogits
+    class_names: list[str]
+    settings: Mapping[str, Settings]
+    plan: Plan
+
+    @classmethod
+    def of(cls, options: Options, said: Mapping[str, Settings], logits: CachedLogits) -> Self:
+        """The job, from `settings_of` each method that is used.
+
+        Raises:
+            InputError, UsageError: an own utility or a method that does not fit the file.
+        """
+        details = logits.details
+        methods = _fitting(options, said, details)
+        names = details.get("class_names") or [str(k) for k in range(details["classes"])]
+        own = own_utilities(options.own_files, names)
+        used = dict.fromkeys([*methods, *filter(None, [options.method])])
+        every = {name: said.get(name) or settings_of(options, name) for name in used}
+        settings = {name: _completed(each, options, details, own) for name, each in every.items()}
+        units = [
+            unit
+            for name in methods
+            for unit in units_of(settings[name], name, range(settings[name].splits.count))
+        ]
+        return cls(options, logits, names, settings, Plan(units))
+
+    @property
+    def first(self) -> Settings:
+        """The settings of the first method; all but its calibrator are those of every method."""
+        return self.plan.units[0].settings
+
+
+def _completed(
+    settings: Settings, options: Options, details: Mapping[str, Any], own: Mapping[str, Any]
+) -> Settings:
+    """The settings of a method, with what the file adds: its splits, its size, own utilities."""
+    splits, calibrator = settings.splits, settings.calibrator
+    if given := details.get("given_splits"):
+        shares = [sizes["calibration"] / sum(sizes.values()) for sizes in given]
+        share = sum(shares) / len(shares)
+        splits = replace(splits, count=len(shares), calibration_fraction=share)
+    if options.calibrate_for and takes(settings, "utilities"):
+        aims = [own[f"u_{kind}"] for kind in options.calibrate_for]
+        calibrator = {**calibrator, "utilities": aims, "standard": False}
+    draws = affordable_draws(settings)
+    evaluation = replace(settings.evaluation, own=dict(own), floor_repetitions=draws)
+    return replace(settings, splits=splits, calibrator=calibrator, evaluation=evaluation)
+
+
+def _fitting(
+    options: Options, said: Mapping[str, Settings], details: Mapping[str, Any]
+) -> list[str]:
+    """The methods that can be fitted to the points, with the one that repairs groups."""
+    methods = list(options.methods)
+    if "groups" not in details:
+        for name, settings in said.items():
+            if settings.calibrator.get("needs_groups"):
+                raise UsageError(f"{name}: needs groups; name their column: --groups NAME")
+    elif options.may_add and not options.calibrate_for and "weights" not in details:
+        methods.append(REPAIRS)
+    if "weights" not in details:
+        return methods
+    saved = options.method
+    if saved is not None and not takes(said[saved], "weights"):
+        raise UsageError(f"--method {saved}: cannot be fitted with weights; save another one")
+    if not (methods := [name for name in methods if takes(said[name], "weights")]):
+        raise UsageError(f"{options.file}: weights, which no method takes that --methods names")
+    return methods
