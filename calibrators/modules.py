@@ -50,8 +50,8 @@ def floored_log(p: Tensor) -> Tensor:
 
 
 def log_mixture(q: Tensor, share: float) -> Tensor:
-    """Return ln((1 - share) q + share / C) of probabilities `q` [n, C], which it overwrites."""
-    return q.mul_(1 - share).add_(share / q.shape[1]).log_()
+    """Return ln((1 - share) q + share / C) of probabilities `q` [n, C]."""
+    return q.mul(1 - share).add_(share / q.shape[1]).log()
 
 
 def order_of(values: Tensor, tied: float) -> Tensor:

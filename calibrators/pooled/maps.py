@@ -12,9 +12,9 @@ ranks, and for the first class the gap to the second. Only the most probable cla
 any. The others share what little probability is left, and no rank among them means anything.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -26,7 +26,7 @@ from utility_calibration.metrics.kernels.threads import row_blocks
 from ..dirichlet.curvature import ClassCurvature
 from ..dirichlet.linear_map import penalty_weights
 from ..losses import residuals
-from ..solvers.lbfgs import dot, minimize
+from ..solvers.lbfgs import Minimum, Pair, dot, minimize
 
 PLACES = 12  # number of most probable classes of a row that have features
 KNOTS = (-0.05, -0.2, -0.5, -1.0, -2.0, -3.5, -5.0, -7.0)
@@ -133,8 +133,13 @@ def penalties(points: int, classes: int, with_matrix: bool, device: torch.device
     return torch.cat([slopes.new_full((COUNT,), 1 / points), weights[:, -1], slopes.flatten()])
 
 
-def solve(data: Data, begin: Tensor, precondition: Precondition) -> Tensor:
-    """Return the point of least penalised NLL; `begin` says of which map, and where to start."""
+def solve(
+    data: Data, begin: Tensor, precondition: Precondition, pairs: Iterable[Pair] = ()
+) -> Minimum:
+    """Return the point of least penalised NLL; `begin` says of which map, and where to start.
+
+    `pairs` are those of a fit to most of the same points.
+    """
     n, classes = data.inputs.shape
     with_matrix = len(begin) > COUNT + 2 * classes
     start = identity(classes, with_matrix, begin.device)
@@ -153,9 +158,8 @@ def solve(data: Data, begin: Tensor, precondition: Precondition) -> Tensor:
             sums.slopes.add_(scores.T @ x if with_matrix else scores.mul_(x).sum(dim=0))
         return loss / n, gradient.div_(n)
 
-    return minimize(
-        objective, begin, precondition, tolerance=TOLERANCE, max_iterations=MAX_ITERATIONS
-    ).point
+    limits: dict[str, Any] = {"tolerance": TOLERANCE, "max_iterations": MAX_ITERATIONS}
+    return minimize(objective, begin, precondition, pairs=pairs, **limits)
 
 
 def preconditioner_n(data: Data) -> Precondition:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from utility_calibration.metrics.kernels.softmax import softmax
+from utility_calibration.metrics.kernels.threads import one_thread
 
 from ..base import Calibrator
 from ..losses import residuals
@@ -53,7 +54,7 @@ class PooledScaling(Calibrator):
         data = maps.Data(inputs, maps.Features.of(inputs), labels)
         members, held_out = cross_fit(data, self.seed)
         weights = pool_weights(held_out, labels)
-        self.cross_fitted = softmax(torch.einsum("m,mnc->nc", weights, held_out))
+        self.cross_fitted = softmax((weights @ held_out.flatten(1)).view_as(logits))
         self.pool_, self.map_ = weights.cpu().numpy(), (weights @ members).cpu().numpy()
 
     def _map_inputs(self, logits: Tensor) -> Tensor:
@@ -92,21 +93,24 @@ def cross_fit(data: maps.Data, seed: int) -> tuple[Tensor, Tensor]:
 
     T is that of all points, because one parameter hardly adapts to a single fifth. So ℓ, the
     features and the preconditioners are computed once. Every fit without a fifth starts at the
-    fit to all points. Fewer than ten points have the temperature as the only member.
+    fit to all points, with the curvature that it found. Fewer than ten points have the temperature
+    as the only member.
     """
     n, classes = data.inputs.shape
-    members, preconditioners = [maps.identity(classes, False, data.inputs.device)], []
+    members, fits = [maps.identity(classes, False, data.inputs.device)], []
     if n >= 2 * FOLDS:
-        preconditioners.append(maps.preconditioner_n(data))
-        members.append(maps.solve(data, members[0], preconditioners[0]))
+        of_n = maps.preconditioner_n(data)
+        fits.append((maps.solve(data, members[0], of_n), of_n))
         if n * classes**2 <= MATRIX_WORK:
-            preconditioners.append(maps.preconditioner_b(data, preconditioners[0]))
-            members.append(maps.solve(data, maps.widened(members[1], classes), preconditioners[1]))
+            of_b, begin = maps.preconditioner_b(data, of_n), maps.widened(fits[0][0].point, classes)
+            fits.append((maps.solve(data, begin, of_b), of_b))
+    members += [fit.point for fit, _ in fits]
     scores = data.inputs.expand(len(members), -1, -1).clone()
-    for kept, held in folds_of(data.labels, seed) if preconditioners else ():
+    for kept, held in folds_of(data.labels, seed) if fits else ():
         fitted, scored = data.rows(kept), data.rows(held)
-        for member, precondition in enumerate(preconditioners, 1):
-            point = maps.MapPoint.of(maps.solve(fitted, members[member], precondition), classes)
+        for member, (fit, precondition) in enumerate(fits, 1):
+            without = maps.solve(fitted, fit.point, precondition, fit.pairs).point
+            point = maps.MapPoint.of(without, classes)
             scores[member, held] = point.scores(scored.inputs, scored.features)
     size = len(members[-1])
     return torch.stack([m if len(m) == size else maps.widened(m, classes) for m in members]), scores
@@ -114,19 +118,24 @@ def cross_fit(data: maps.Data, seed: int) -> tuple[Tensor, Tensor]:
 
 def pool_weights(scores: Tensor, labels: Tensor) -> Tensor:
     """Return the weights [M] of the members with the held-out `scores` [M, n, C]."""
-    count, n, _ = scores.shape
+    count, n, classes = scores.shape
     alone, ridge = torch.eye(count).to(scores)[0], RIDGE / n**2
+    flat = scores.flatten(1)
 
     def objective(weights: Tensor) -> tuple[float, Tensor]:
-        pooled = torch.einsum("m,mnc->nc", weights, scores)
+        pooled = (weights @ flat).view(n, classes)
         loss = residuals(pooled, labels)  # now `pooled` holds the gradient by the scores
         away = weights - alone
-        gradient = torch.einsum("mnc,nc->m", scores, pooled) / n
+        gradient = flat @ pooled.flatten() / n
         return loss / n + ridge * dot(away, away), gradient.add_(away, alpha=2 * ridge)
 
     p = softmax(scores[0])
     centred = scores - (scores * p).sum(dim=2, keepdim=True)
-    hessian = torch.einsum("mnc,knc,nc->mk", centred, centred, p) / n
+    hessian = (centred * p).flatten(1) @ centred.flatten(1).T / n
     root = torch.linalg.cholesky(hessian + 2 * ridge * torch.eye(count).to(hessian))
-    newton = lambda gradients: torch.cholesky_solve(gradients.T, root).T  # noqa: E731
-    return minimize(objective, alone, newton, max_iterations=100).point
+
+    def newton(gradients: Tensor) -> Tensor:
+        return torch.cholesky_solve(gradients.T, root).T
+
+    with one_thread():  # the last bit would depend on the number of threads
+        return minimize(objective, alone, newton, max_iterations=100).point

@@ -8,7 +8,7 @@ rounding, it tests the approximate Wolfe condition of Hager and Zhang (2005), wh
 
 import warnings
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -48,6 +48,7 @@ class Minimum:
     iterations: int
     evaluations: int
     converged: bool
+    pairs: Sequence[Pair] = ()  # what the inverse Hessian remembers
 
 
 def dot(a: Tensor, b: Tensor) -> float:
@@ -108,6 +109,7 @@ def minimize(
     max_iterations: int,
     noise: float = 0.0,
     give_up: Callable[[int, Tensor], bool] | None = None,
+    pairs: Iterable[Pair] = (),
 ) -> Minimum:
     """Minimise `objective` (value, gradient) from `start`, a tensor of any shape.
 
@@ -117,6 +119,7 @@ def minimize(
     error of a value that is not computed in float64; the decrement then ends at that error. The
     result has converged if the last decrement is at most `ACCEPTED` or one of these bounds.
     `give_up(iteration, point)` may stop the iteration early; the result then has not converged.
+    `pairs` are those of the fit of a similar objective, whose curvature then is known.
     The value is never above that of the start by more than rounding.
     """
     calls = count()
@@ -127,10 +130,10 @@ def minimize(
 
     point = start.clone()
     value, gradient = counted(point)
-    pairs: deque[Pair] = deque(maxlen=max(10, min(PAIRS, PAIRED // start.numel())))
+    known = deque(pairs, maxlen=max(10, min(PAIRS, PAIRED // start.numel())))
     decrement, iteration, given_up, enough = float("inf"), 0, False, tolerance
     while iteration < max_iterations:
-        direction = _direction(gradient, pairs, precondition)
+        direction = _direction(gradient, known, precondition)
         slope = dot(gradient, direction)
         decrement = -slope
         enough = max(tolerance, noise * abs(value))
@@ -143,18 +146,18 @@ def minimize(
         # An uphill direction means that the pairs are stale, or that the problem is not convex.
         step = _line_search(counted, point, value, slope, direction, equal) if slope < 0 else None
         if step is None:
-            if not pairs:  # even the preconditioned gradient gives no step
+            if not known:  # even the preconditioned gradient gives no step
                 break
-            pairs.clear()
+            known.clear()
             continue
         point, value, new_gradient, length = step
         change = new_gradient - gradient
         gradient = new_gradient
         curvature = length * dot(direction, change)
         if curvature > 0:  # pragma: no branch - the line search ensures it, except for rounding
-            pairs.append((direction.mul_(length), change, curvature))
+            known.append((direction.mul_(length), change, curvature))
     converged = 0 <= decrement <= max(enough, ACCEPTED) and not given_up
-    return Minimum(point, decrement, iteration, next(calls), converged)
+    return Minimum(point, decrement, iteration, next(calls), converged, tuple(known))
 
 
 def warn_unless_converged(fit: Minimum, name: str) -> None:

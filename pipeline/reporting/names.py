@@ -32,6 +32,7 @@ VARIANT_WORDS: dict[str, str] = {
     "armijo": "Armijo 1e-4",
     "brier": "by Brier score",
     "groups": "by group",
+    "temperature": "from temperature",
     "60": "untuned, 60 steps",
 }
 

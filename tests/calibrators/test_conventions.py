@@ -44,7 +44,7 @@ METHODS = {
     },
     "matrix": DirichletCalibration(on="logits", odir=1.0, l2=0.1),
     "isotonic_raw": IsotonicCalibration(normalize=False),
-    "pooled": LogitShiftPatching("pooled"),
+    "from temperature": LogitShiftPatching("temperature"),
 }
 
 

@@ -44,9 +44,17 @@ def test_in_float32_at_most_two_rows_of_a_thousand_are_off(fitted, new_logits):
     assert (off > 1e-4).sum() <= 2
 
 
+def test_gradients_flow_to_the_logits(fitted, new_logits):
+    logits = torch.from_numpy(new_logits[:50]).requires_grad_()
+    fitted.to_module()(logits)[:, 0].sum().backward()
+    assert bool(torch.isfinite(logits.grad).all())
+    # Isotonic regression is a step function; all other maps have a slope.
+    assert bool(logits.grad.any()) or "Isotonic" in type(fitted).__name__
+
+
 # Of each kind of module one: export depends on the operations, not on the numbers.
 @pytest.mark.parametrize(
-    "name", ["TemperatureScaling", "DirichletCalibration", "UtilityPatching", "pooled"]
+    "name", ["TemperatureScaling", "DirichletCalibration", "UtilityPatching", "LogitShiftPatching"]
 )
 def test_exported_programs_give_the_same_for_any_batch_size(name, new_logits, tmp_path):
     module = METHODS[name].fit(*problem(1500, 0)).to_module()

@@ -68,7 +68,7 @@ def test_a_fit_is_the_minimum_of_its_objective(log_q, with_matrix):
     data = data_of(*log_q)
     begin = maps.identity(CLASSES, with_matrix, torch.device("cpu"))
     weight = 2 * maps.penalties(ROWS, CLASSES, with_matrix, begin.device)
-    point = maps.solve(data, begin, lambda gradients: gradients / (weight + 1)).numpy()
+    point = maps.solve(data, begin, lambda gradients: gradients / (weight + 1)).point.numpy()
     slope = approx_fprime(point, plain_objective, 1e-6, *log_q, with_matrix)
     np.testing.assert_allclose(slope, 0, atol=1e-5)
 

@@ -56,8 +56,8 @@ CALIBRATORS: dict[str, Calibrator] = {
     "patching, theory's steps": calibrators.UtilityPatching(
         step_size=1.0, steps=8, sampled_count=8, line_search="theory", start="temperature"
     ),
-    "logit shift": calibrators.LogitShiftPatching(start="vector", steps=8, sampled_count=20),
-    "pooled": calibrators.LogitShiftPatching(start="pooled", max_steps=8),
+    "logit shift": calibrators.LogitShiftPatching("temperature", steps=8, sampled_count=20),
+    "pooled": calibrators.LogitShiftPatching(max_steps=8),
 }
 UTILITIES: dict[str, m.UtilityClass] = {
     "TopClass": m.TopClass(),

@@ -5,14 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from tests.calibrators.patching.patching_problems import over_confident
-from utility_calibration.calibrators import (
-    DirichletCalibration,
-    LogitShiftPatching,
-    StructuredMatrixScaling,
-    TemperatureScaling,
-    Uncalibrated,
-    VectorScaling,
-)
+from utility_calibration.calibrators import LogitShiftPatching, TemperatureScaling, Uncalibrated
 from utility_calibration.calibrators.pooled.pool import PooledScaling
 from utility_calibration.metrics import ClassWise, negative_log_likelihood
 from utility_calibration.metrics.validation import InputError
@@ -22,9 +15,6 @@ STARTS = {
     "pooled": PooledScaling(),
     "softmax": Uncalibrated(),
     "temperature": TemperatureScaling(),
-    "vector": VectorScaling(),
-    "structured": StructuredMatrixScaling(),
-    "dirichlet": DirichletCalibration(seed=0),
 }
 
 
@@ -35,7 +25,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def fitted(problem):
-    return LogitShiftPatching(max_steps=40).fit(*problem)
+    return LogitShiftPatching("temperature", max_steps=40).fit(*problem)
 
 
 def test_the_calibration_nll_falls_with_every_patch_down_to_that_of_the_predictions(

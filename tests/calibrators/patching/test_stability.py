@@ -10,8 +10,8 @@ from utility_calibration.calibrators import LogitShiftPatching, UtilityPatching
 TUNED = UtilityPatching(tuning_runs=6, max_steps=20, sampled_count=20)
 SAMPLED = UtilityPatching(step_size=1.0, steps=25, sampled=True, sampled_count=40)
 FIXED = UtilityPatching(step_size=1.0, steps=40, sampled=False)
-SHIFTS = LogitShiftPatching(max_steps=40)
-POOLED = LogitShiftPatching("pooled", max_steps=40)
+SHIFTS = LogitShiftPatching("temperature", max_steps=40)
+POOLED = LogitShiftPatching(max_steps=40)
 CASES = {
     "fixed": ("made up", FIXED),
     "sampled": ("cifar10_resnet56", SAMPLED),
