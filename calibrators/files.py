@@ -128,6 +128,10 @@ def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dic
         fitted[name] = array if array.ndim else array.item()
     if version == 1 and parameters.get("loss") == "likelihood":
         parameters["loss"] = "nll"
+    if version == 1 and "armijo" in parameters:  # the only option of that release's line search
+        options = {"armijo": parameters.pop("armijo")}
+        is_searched = parameters.get("line_search") == "armijo"
+        parameters["line_search"] = options if is_searched else parameters["line_search"]
     if content["classes_"].size != fitted["n_features_in_"]:
         raise InputError("classes_ and n_features_in_ differ", file=path, fixes=fix)
     return kind, parameters, fitted

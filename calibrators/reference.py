@@ -73,6 +73,8 @@ def algorithm_1(
     epsilon: float = 1e-4,
     step_size: float = 1.0,
     armijo: float = 0.5,
+    decrease: float = 0.5,
+    capped: bool = True,
 ) -> tuple[Floats, list[Patch]]:
     """Return f^(T) on the calibration points and the patches that lead there, T <= `steps`."""
     n, classes = p.shape
@@ -96,13 +98,13 @@ def algorithm_1(
         low = (first + max(v[v < first], default=-np.inf)) / 2
         high = (last + min(v[v > last], default=np.inf)) / 2
         inside = (low <= v) & (v <= high)
-        # Line 8: Armijo's backtracking on the Brier score, from a step that is at most four times
-        # the best one without the simplex's borders, err / E[‖u⃗ - mean u⃗‖² 1{v in I}].
+        # Line 8: Armijo's backtracking on the Brier score. The cap is four times the step that is
+        # best without the simplex's borders, err / E[‖u⃗ - mean u⃗‖² 1{v in I}].
         centred = vectors - vectors.mean(axis=1, keepdims=True)
         best = n * error / np.square(centred[inside]).sum()
         eta = step_size
-        while eta > 4 * best:
-            eta /= 2
+        while capped and eta > 4 * best:
+            eta *= decrease
         while True:
             moved = projection(p[inside] - eta * xi * vectors[inside])
             displaced = moved - p[inside]
@@ -110,7 +112,7 @@ def algorithm_1(
             change = slope + np.square(displaced).sum()
             if slope < 0 and change <= armijo * slope:
                 break
-            eta /= 2
+            eta *= decrease
         # Line 9: f ← Π(f - η w).
         p = p.copy()
         p[inside] = moved

@@ -6,7 +6,7 @@ Then the patches are fitted to the whole set.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from ..solvers.search import best_run, evenly_spread, with_progress
 from .algorithm import Algorithm1
 from .audit import find_worst
 from .base import Patching
+from .line_search import THEORY, line_search
 from .start import PaperStart, fit_start
 from .state import PatchedForecast
 from .tuning import SCORED_EVERY, STEP_SIZES, HoldOut, TuningRun
@@ -43,10 +44,11 @@ class UtilityPatching(Patching):
             utilities except sampled ones), brier or nll.
         holdout: share of the calibration set held out while tuning.
         max_steps: largest number of patches that tuning tries.
-        armijo: share of the predicted decrease that the line search requires. The usual 1e-4 takes
-            steps up to twice the best step. 0.5 stops at about the best step, which gave lower
-            Brier scores and class-wise errors on CIFAR-100.
-        line_search: "armijo", or "theory" for η = err / C, which needs no step size.
+        line_search: how η is found. "jaxopt" is the paper's search, with JAXopt's documented
+            defaults. "capped" starts at no more than four times the unprojected best step and
+            requires half of the predicted decrease: smaller test errors for less time
+            (docs/internals.md). "theory" is η = err / C, which needs no step size. A mapping has
+            options of `LineSearch` (line_search.py), those of "capped" where it has none.
         seed: of the hold-out, the tuning and the sampled utilities.
         start: the forecast to patch, "softmax" of the logits (as in the paper) or "temperature".
         utilities: list of `UtilityClass`, to calibrate to; they compete by their errors,
@@ -84,15 +86,13 @@ class UtilityPatching(Patching):
     objective: Objective = "u_comb"
     holdout: float = 0.3
     max_steps: int = 100
-    armijo: float = 0.5
-    line_search: Literal["armijo", "theory"] = "armijo"
+    line_search: str | Mapping[str, Any] = "capped"
     start: PaperStart = "softmax"
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         self._check_shared({"steps": 0, "max_steps": 1, "tuning_runs": 1, "sampled_count": 0})
-        for name in ("holdout", "armijo"):
-            if not 0 < getattr(self, name) < 1:
-                raise InputError(f"{name}: {getattr(self, name)}, expected a share between 0 and 1")
+        if not 0 < self.holdout < 1:
+            raise InputError(f"holdout: {self.holdout}, expected a share between 0 and 1")
         if self.step_size is not None and not self.step_size > 0:
             raise InputError(f"step_size: {self.step_size}, expected a positive number")
         start, probabilities = fit_start(self.start, logits, labels, self.seed)
@@ -114,7 +114,7 @@ class UtilityPatching(Patching):
 
     def _update(self, step_size: float | None = None) -> ProjectedDescent:
         size = self.step_size_ if step_size is None else step_size
-        return ProjectedDescent(size, self.armijo, self.line_search == "theory")
+        return ProjectedDescent(size, line_search(self.line_search))
 
     def _tuned(self, probabilities: Tensor, labels: Tensor) -> dict[str, Any]:
         """Return step_size, steps and sampled; those left at None are the hold-out's best.
@@ -122,7 +122,7 @@ class UtilityPatching(Patching):
         Each pair of step size and sampling has a run, up to the largest `steps` to try.
         """
         fixed = {name: getattr(self, name) for name in ("step_size", "steps", "sampled")}
-        if self.line_search == "theory":
+        if self.line_search == THEORY:
             fixed["step_size"] = math.nan  # theory's η does not depend on it
         if not self.standard:
             fixed["sampled"] = False  # only the user's utilities are audited

@@ -13,10 +13,8 @@ along u⃗, of either sign. Threads call `moved` for blocks of rows, so the resu
 on that row alone.
 """
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -24,89 +22,46 @@ from torch import Tensor
 from ..losses import Loss
 from ..solvers.root import solve_increasing
 from .audit import Witness
+from .line_search import CAPPED, LineSearch, Step
 from .projection import displacement, moved_rows
 from .state import PatchedForecast
 from .utilities import Vectors
 
 GRID = 2.0**40  # `on_grid` rounds to multiples of 1 / GRID, far above float64's rounding errors
 
-MAX_HALVINGS = 40
-ROUNDING = 1e-9  # share by which a decrease may fail Armijo's test, so rounding does not decide
 LARGEST_SHIFT = 5.0
 """Bound of |δ| times the range of u⃗. If the event happens at all points or at none, the best δ is
 infinite."""
 NO_RESIDUAL = 1e-13  # mean residuals of at most this share of the range of u⃗ count as zero
 
 
-class Step(NamedTuple):
-    """A step size η and the change of the summed loss that it brings."""
-
-    size: float
-    change: float
-
-
 @dataclass(frozen=True)
 class ProjectedDescent:
     """The paper's update, which lowers the Brier score.
 
-    `step_size` is the largest η that the line search tries, `armijo` the share of the linearly
-    predicted decrease of the Brier score that η must achieve. With `theory`, η = err / C
-    (Proposition A.1) is taken without a search.
+    `step_size` is the largest η that the line search tries. Without a search (None), the step is
+    η = err / C (Proposition A.1).
     """
 
     step_size: float
-    armijo: float = 0.5
-    theory: bool = False
+    search: LineSearch | None = CAPPED
     loss: ClassVar[Loss] = "brier"
     moved = staticmethod(moved_rows)
 
     def step(self, state: PatchedForecast, witness: Witness, vectors: Vectors) -> Step | None:
-        """Halve η from `first_step` on, or take theory's η."""
+        """Search for η, or take theory's η."""
         n, classes = state.probabilities.shape
 
         def try_step(eta: float) -> tuple[float, float]:
             return displacement(state, witness.rows, vectors, -witness.sign * eta)
 
-        if self.theory:
+        if self.search is None:
             eta = witness.error / classes
             slope, square = try_step(eta)
             return Step(eta, 2 * slope + square) if 2 * slope + square < 0 else None
         spread = vectors.spread(classes)
-        first = first_step(witness.error * n / len(witness.rows), spread, self.step_size)
-        return armijo_step(try_step, first, self.armijo)
-
-
-def armijo_step(
-    try_step: Callable[[float], tuple[float, float]], first: float, armijo: float
-) -> Step | None:
-    """Halve η, from `first` on, until the Brier score falls by `armijo` of the linear prediction.
-
-    `try_step` maps η to (Σ<p - y, d>, Σ‖d‖²), where d are the displacements after projection. The
-    summed Brier score then changes by exactly twice the first plus the second. The result is None
-    if none of `MAX_HALVINGS` steps lowers the score enough.
-    """
-    eta = first
-    for _ in range(MAX_HALVINGS):
-        slope, square = try_step(eta)
-        change = 2 * slope + square
-        # Projection bends the path, so the decrease is measured against the displacement itself.
-        if slope < 0 and change <= (armijo - ROUNDING) * 2 * slope:
-            return Step(eta, change)
-        eta /= 2
-    return None
-
-
-def first_step(error_on_rows: float, spread: float, step_size: float) -> float:
-    """Return the largest step_size / 2^k, k >= 0, up to four times the best unprojected step.
-
-    `spread` is the mean of ‖u⃗ - mean u⃗‖² over the rows. Without the simplex's borders the Brier
-    score would fall most at η* = mean error / `spread`, and would not fall beyond 2η*. Borders
-    shorten the displacement, so the factor is four. Larger steps are not worth a trial.
-    """
-    if spread <= 0:
-        return step_size
-    halvings = math.ceil(math.log2(step_size * spread / (4 * error_on_rows)) - ROUNDING)
-    return step_size / 2 ** max(0, halvings)
+        first = self.search.first(witness.error * n / len(witness.rows), spread, self.step_size)
+        return self.search.step(try_step, first)
 
 
 def on_grid(moved: Tensor, before: Tensor) -> Tensor:

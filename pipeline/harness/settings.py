@@ -97,7 +97,7 @@ class Dynamics:
     aligned: Any = MISSING
     misaligned: Any = MISSING
     step_size: float = MISSING
-    armijo: float = MISSING
+    line_search: Any = MISSING
     floor_draws: int = MISSING
     seed: int = MISSING
 

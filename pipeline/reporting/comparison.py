@@ -133,11 +133,20 @@ def compare(
     cells["default"] = is_first & (cells["variant"] == cells["method"])
     cells["preset"] = cells[list(rule)].isin(rule).all(axis=1)
     cells["difference"] = cells["ours"] - cells["printed"]
-    # A single split has no spread (NaN) and counts as exact.
-    joint = np.hypot(cells["ours_two_se"].fillna(0) / 2, cells["printed_two_se"].fillna(0) / 2)
+    joint = joint_error(cells["ours_two_se"], cells["printed_two_se"])
     cells["z"] = (cells["difference"] / joint).where(cells["difference"] != 0, 0.0)
     cells["outside"] = cells["z"].abs() > LIMIT
     return cells[[*CELL_COLUMNS, "title"]]
+
+
+def joint_error(two_se: pd.Series, other_two_se: pd.Series) -> pd.Series:
+    """The standard error of a difference; a single split has no spread (NaN), counts as exact."""
+    return ((two_se.fillna(0) / 2) ** 2 + (other_two_se.fillna(0) / 2) ** 2) ** 0.5
+
+
+def rms(z: pd.Series) -> float:
+    """The root of the mean square, 1 for differences of the size of their standard errors."""
+    return float(np.sqrt(np.mean(np.square(z))))
 
 
 def write_comparison(cells: pd.DataFrame, folder: Path) -> list[Path]:

@@ -29,7 +29,7 @@ VARIANT_WORDS: dict[str, str] = {
     "global": "global",
     "logits": "on logits",
     "log_probabilities": "on log-probabilities",
-    "armijo": "Armijo 1e-4",
+    "jaxopt": "JAXopt's line search",
     "brier": "by Brier score",
     "groups": "by group",
     "temperature": "from temperature",

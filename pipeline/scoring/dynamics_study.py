@@ -13,6 +13,7 @@ from torch import Tensor
 
 from utility_calibration.calibrators.patching.algorithm import Algorithm1
 from utility_calibration.calibrators.patching.audit import Family, class_family
+from utility_calibration.calibrators.patching.line_search import line_search
 from utility_calibration.calibrators.patching.state import PatchedForecast
 from utility_calibration.calibrators.patching.update import ProjectedDescent
 from utility_calibration.metrics import GainMatrix
@@ -83,7 +84,7 @@ def run_study(
     state: PatchedForecast, family: str, options: Dynamics, progress: Progress
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Patch; return `history`, with each patch and the errors before it, and `snapshots`."""
-    update = ProjectedDescent(options.step_size, options.armijo)
+    update = ProjectedDescent(options.step_size, line_search(options.line_search))
     brier, last = float(state.losses("brier").mean()), options.iterations
     history, snapshots = [], []
     auditor = UserAuditor(family, options)

@@ -23,19 +23,23 @@ _YAHOO = (
 )
 CIFAR10, CIFAR100 = tuple(_CIFAR10.split()), tuple(_CIFAR100.split())
 YAHOO = tuple(_YAHOO.split(", "))
+IMAGENET = ("imagenet", "imagenet_synonyms")
 
 
 def class_names(names: str | Sequence[str]) -> list[str]:
-    """The given list of names, or those of cifar10, cifar100, yahoo or imagenet.
+    """The given list of names, or those of cifar10, cifar100, yahoo, imagenet(_synonyms).
 
-    ImageNet's are timm's, with all synonyms of a synset: "tench, Tinca tinca".
+    ImageNet's are timm's. `imagenet` has the first name of each synset, such as "tench";
+    `imagenet_synonyms` has all of them: "tench, Tinca tinca". The paper replaces underscores in
+    names, which occur in lists of one name per class (great_white_shark), not in timm's.
     """
     if not isinstance(names, str):
         return [str(name) for name in names]
-    if names == "imagenet":
-        return list(require("timm.data").ImageNetInfo().label_descriptions())
+    if names in IMAGENET:
+        described = require("timm.data").ImageNetInfo().label_descriptions()
+        return [text.split(",")[0] if names == "imagenet" else text for text in described]
     fixed = {"cifar10": CIFAR10, "cifar100": CIFAR100, "yahoo": YAHOO}
     if names not in fixed:
-        known = ", ".join([*fixed, "imagenet"])
+        known = ", ".join([*fixed, *IMAGENET])
         raise InputError(f"class_names={names}: choose {known}, or give a list of names")
     return list(fixed[names])

@@ -26,6 +26,7 @@ from ..own.read import check_is_file
 from .class_names import class_names as resolve_names
 from .content import file_content, reads
 
+LONGEST_WORD, LONGEST_NUMBER = 1000, 40  # bytes in a file of word vectors
 ASYMMETRY = 1e-6  # of S_ij and S_ji, relative to the largest entry: up to this it is rounding
 Found = tuple[NDArray[np.float64], dict[str, Any]]
 
@@ -41,7 +42,7 @@ def class_similarity(
 
     Args:
         class_names: cifar10, cifar100, yahoo, imagenet, ... (see `class_names`), or a list of C.
-        vectors_path: word2vec file, text or binary (then its name has `.bin`), possibly gzipped.
+        vectors_path: word2vec file, text or binary, possibly compressed, under any name.
         download: name in gensim's downloader, used without a path (word2vec-google-news-300).
         whole_names: look up a name as a whole if none of its tokens has a vector (some files have
             one vector per class name, such as `aquarium_fish`). This is not the paper's rule.
@@ -54,10 +55,10 @@ def class_similarity(
         return None
     names = resolve_names(class_names)
     path = Path(vectors_path or _downloaded(str(download))).expanduser()
-    check_vectors(path)
+    is_binary = check_vectors(path)
     load = require("gensim.models").KeyedVectors.load_word2vec_format
     try:
-        vectors = load(str(path), binary=".bin" in path.suffixes)
+        vectors = load(str(path), binary=is_binary)
     except (ValueError, EOFError, OSError, IndexError, MemoryError, zlib.error) as error:
         reason = reason_of(error)
         raise InputError(f"{path}: not a word2vec file, or truncated ({reason})") from error
@@ -110,12 +111,16 @@ def _downloaded(name: str) -> Path:
         ) from error
 
 
-def check_vectors(path: Path) -> None:
-    """Check at once what a file of word vectors says of itself: its first line, and its size."""
+def check_vectors(path: Path) -> bool:
+    """Check at once the first line and the size of a file of word vectors; is it binary?
+
+    The name does not tell: gensim's own download is binary and called word2vec-google-news-300.gz.
+    """
     check_is_file(path, "word vectors (sources.word_vectors; without: benchmark.similarity=null)")
     try:
         with require("smart_open", "gensim").open(str(path), "rb") as file:  # as gensim opens it
             words, dimensions = map(int, file.readline(100).decode("ascii").split())
+            first = file.readline(LONGEST_WORD + LONGEST_NUMBER * max(dimensions, 1))
         if min(words, dimensions) < 1:
             raise ValueError(f"{words} words of {dimensions} numbers")
     except (ValueError, EOFError, OSError, zlib.error) as error:
@@ -123,11 +128,21 @@ def check_vectors(path: Path) -> None:
             f"{path}: not a word2vec file, whose first line is '<words> <dimensions>' "
             f"({reason_of(error)}); correct sources.word_vectors"
         ) from error
-    least = words * dimensions * (4 if ".bin" in path.suffixes else 2)
+    is_binary = not _is_line_of_text(first, dimensions)
+    least = words * dimensions * (4 if is_binary else 2)
     is_compressed = path.suffix in (".gz", ".bz2", ".xz", ".zst")
     if not is_compressed and (size := path.stat().st_size) < least:
         told = f"{size} bytes, and {words} vectors of {dimensions} numbers need {least} at least"
         raise InputError(f"{path}: truncated: {told}; download it again")
+    return is_binary
+
+
+def _is_line_of_text(line: bytes, dimensions: int) -> bool:
+    """Whether a vector's line is a word and `dimensions` numbers in text."""
+    try:
+        return len([float(number) for number in line.split()[1:]]) == dimensions
+    except ValueError:
+        return False
 
 
 def file_similarity(*, path: str | Path) -> Found:

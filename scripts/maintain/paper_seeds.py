@@ -1,69 +1,239 @@
-"""Count the printed cells that agree with suite=paper_closest, for several seeds of the splits.
+"""Run suite=paper_closest for several seeds of the splits, and with each of its choices replaced.
 
-Run the suite for every seed into a folder of its own, then count:
+    python -m utility_calibration.scripts.maintain.paper_seeds --precomputed /folder/with/logits
 
-    for seed in 1 2 3; do utility-calibration sweep suite=paper_closest splits.seed=$seed \\
-        paths.data=out/seed$seed/data paths.results=out/seed$seed/results; done
-    python -m utility_calibration.scripts.maintain.paper_seeds results out/seed*/results
+Everything is fitted and scored here, on all cores, and kept in --data: a second run continues. The
+noise floors, which the paper does not have, are left out. Written to --output:
 
-The first folder has the repository's own seed. The script reads each folder's tables/comparison.csv
-and writes paper_seeds.csv (the number of cells within 3 standard errors, by printed table and
-method) and paper_seeds.md (its sums) to --output, by default results/tables.
+    paper_seeds.csv     every printed cell beside ours, for every seed
+    paper_seeds.md      how many agree, by printed table and by method
+    paper_choices.csv   the cells that change when one choice of suite=paper_closest is replaced
+    paper_choices.md    how many agree then, and what the choice gains
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from utility_calibration.pipeline.evaluate import evaluate_task
+from utility_calibration.pipeline.fit import run_fit
 from utility_calibration.pipeline.harness.artifacts import write_text
-from utility_calibration.pipeline.harness.command import Parser
+from utility_calibration.pipeline.harness.cache import record_of
+from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
+from utility_calibration.pipeline.harness.parallel import run_tasks
 from utility_calibration.pipeline.harness.progress import say
-from utility_calibration.pipeline.reporting.comparison import LIMIT
+from utility_calibration.pipeline.harness.units import Request, Unit, composed
+from utility_calibration.pipeline.reporting.comparison import (
+    LIMIT,
+    compare,
+    joint_error,
+    printed_values,
+    rms,
+)
+from utility_calibration.pipeline.reporting.names import method_name
 from utility_calibration.pipeline.reporting.wording import markdown_table
+from utility_calibration.pipeline.scoring.files import csv_text
+from utility_calibration.pipeline.scoring.inference import two_standard_errors
+
+PRESET = "suite=paper_closest"
+CHEAP = ("evaluation.floor_repetitions=0", "evaluation.bootstrap_repetitions=0",
+         "evaluation.utilities=0")  # fmt: skip
+CELL = ["table", "method", "metric"]
+COLUMNS = [*CELL, "benchmark", "variant", "printed", "printed_two_se", "ours", "ours_two_se", "z"]
 
 
-def counts_of(folder: Path) -> pd.Series:
-    """Cells of suite=paper_closest within LIMIT, per printed table and variant of a method."""
-    cells = pd.read_csv(folder / "tables" / "comparison.csv")
-    cells = cells[cells.preset].drop_duplicates(["table", "method", "metric"])
-    return (cells.z.abs() <= LIMIT).groupby([cells.table, cells.variant]).sum()
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What replaces one choice of suite=paper_closest.
+
+    `calibrators` and `benchmarks` map the preset's names to those in their place; only these are
+    run, or all if there are none. `overrides` are further settings of these runs.
+    """
+
+    preset: str
+    instead: str
+    calibrators: Mapping[str, str] = field(default_factory=dict)
+    benchmarks: Mapping[str, str] = field(default_factory=dict)
+    overrides: tuple[str, ...] = ()
 
 
-def summary(counts: pd.DataFrame, level: str) -> str:
-    """One line per folder, then mean and range of all folders but the first."""
-    sums = counts.T.groupby(level=level, sort=False).sum().T
-    sums["all"] = sums.sum(axis=1)
-    lines = [[str(name), *(f"{v:.0f}" for v in row)] for name, row in sums.iterrows()]
-    if len(others := sums.iloc[1:]):
-        lines.append(["Mean of the others", *(f"{v:.1f}" for v in others.mean())])
-        ends = zip(others.min(), others.max(), strict=True)
-        lines.append(["Range", *(f"{low:.0f} … {high:.0f}" for low, high in ends)])
-    return markdown_table(["Results", *map(str, sums.columns)], lines)
+def own(name: str) -> dict[str, str]:
+    """The preset's calibrator itself, with other settings."""
+    return {name: name}
+
+
+CHOICES = (
+    Choice("Temperature by squared error", "by likelihood", {"temperature_brier": "temperature"}),
+    Choice("Vector by squared error", "by likelihood", {"vector_brier": "vector"}),
+    Choice("Dirichlet by squared error", "by likelihood", own("dirichlet_brier"),
+           overrides=("calibrator.loss=nll",)),
+    Choice("Dirichlet on log-probabilities", "on raw logits", own("dirichlet_brier"),
+           overrides=("calibrator.on=logits",)),
+    Choice("IR unnormalised", "normalised", {"isotonic_raw": "isotonic"}),
+    Choice("IR one-vs-all", "global", {"isotonic_raw": "isotonic_global"}),
+    Choice("JAXopt's line search", "our capped one", own("patching_60"),
+           overrides=("calibrator.line_search=capped",)),
+    Choice("60 untuned patches", "tuned by 20 runs", {"patching_60": "patching_jaxopt"}),
+    Choice("ResNet-44", "ResNet-56", benchmarks={"cifar10_resnet44": "cifar10_resnet"}),
+    Choice("Utilities over batches of 1,000", "over all points", overrides=("evaluation=default",)),
+)  # fmt: skip
+
+
+def units_of(choice: Choice | None, seeds: int, overrides: Sequence[str]) -> list[Unit]:
+    """The units of suite=paper_closest, or of what replaces a choice, for every seed of the splits.
+
+    Beside the calibrator's name the folder of a unit's fit bears its other settings and the seed.
+    """
+    preset = composed([PRESET, *overrides])
+    calibrators, benchmarks = list(preset.suite.calibrators), list(preset.suite.benchmarks)
+    changed: tuple[str, ...] = ()
+    if choice is not None:
+        calibrators = list(choice.calibrators.values()) or calibrators
+        benchmarks = list(choice.benchmarks.values()) or benchmarks
+        changed = choice.overrides
+    splits, given = tuple(range(preset.splits.count)), (PRESET, *overrides, *changed, *CHEAP)
+    units = Request("", tuple(benchmarks), tuple(calibrators), splits, given).units()
+    ends = ["", *(text.partition(".")[2] for text in changed if text.startswith("calibrator."))]
+    return [
+        replace(
+            unit,
+            calibrator="-".join([unit.calibrator, *ends[1:], f"seed{seed}"]),
+            settings=replace(unit.settings, splits=replace(unit.settings.splits, seed=seed)),
+        )
+        for seed in range(seeds)
+        for unit in units
+    ]
+
+
+def cells_of(units: Iterable[Unit], keys: Mapping[str, str]) -> pd.DataFrame:
+    """The printed cells beside the means over the splits of `units`, with their seed (COLUMNS).
+
+    `keys` has the printed table of each benchmark.
+    """
+    scores = pd.DataFrame(
+        {
+            "seed": unit.settings.splits.seed,
+            "benchmark": unit.benchmark,
+            "variant": unit.calibrator.partition("-")[0],
+            "metric": metric,
+            "value": value,
+        }
+        for unit in units
+        for metric, value in (record_of(unit.scores_path) or {})["metrics"].items()
+    )
+    of = scores.groupby(["seed", "benchmark", "variant", "metric"], sort=False)["value"]
+    ours = of.agg(ours="mean", ours_two_se=two_standard_errors).reset_index()
+    ours = ours.assign(paper_key=ours["benchmark"].map(keys), candidate=0, configuration="")
+    parts = {seed: compare(rows, printed_values(), {}) for seed, rows in ours.groupby("seed")}
+    return pd.concat(parts, names=["seed"]).reset_index("seed")[["seed", *COLUMNS]]
+
+
+def replaced(base: pd.DataFrame, choice: Choice, changed: pd.DataFrame) -> pd.DataFrame:
+    """The cells of suite=paper_closest with those that a choice changes in their place."""
+    keys = ["seed", *CELL]
+    stay = base.set_index(keys).index.difference(changed.set_index(keys).index)
+    return pd.concat([base.set_index(keys).loc[stay].reset_index(), changed])
+
+
+def seeds_text(cells: pd.DataFrame) -> str:
+    """How many cells agree for each seed: by printed table, by method, and of two seeds of ours."""
+    parts = [f"# Printed cells within {LIMIT:g} s.e. of ours, {PRESET}, by the seed of the splits"]
+    for by in ("table", "method"):
+        agree = (cells["z"].abs() <= LIMIT).groupby([cells["seed"], cells[by]], sort=False)
+        counts, totals = agree.sum().unstack(), agree.size().unstack().iloc[0]
+        counts["all"], totals["all"] = counts.sum(axis=1), totals.sum()
+        names = [name if by == "table" else method_name(name) for name in map(str, counts)]
+        heading = [f"{name} (of {total})" for name, total in zip(names, totals, strict=True)]
+        sizes = cells.groupby("seed")["z"].agg(rms).to_numpy()
+        rows = zip(counts.index, counts.to_numpy(), sizes, strict=True)
+        lines = [[f"{seed}", *map(str, row), f"{size:.2f}"] for seed, row, size in rows]
+        lines.append(["Mean", *(f"{mean:.1f}" for mean in counts.mean()), f"{sizes.mean():.2f}"])
+        ends = zip(counts.min(), counts.max(), strict=True)
+        lines.append(["Range", *(f"{low} … {high}" for low, high in ends), ""])
+        parts.append(markdown_table(["Seed", *heading, "rms z"], lines))
+    return "\n\n".join([*parts, between_seeds(cells)]) + "\n"
+
+
+def between_seeds(cells: pd.DataFrame) -> str:
+    """How many cells of one seed agree with those of another: a count for the same protocol."""
+    of_seed = {seed: rows.set_index(CELL) for seed, rows in cells.groupby("seed")}
+    counts = []
+    for one, other in combinations(of_seed.values(), 2):
+        error = joint_error(one["ours_two_se"], other["ours_two_se"])
+        counts.append(int(((one["ours"] - other["ours"]).abs() <= LIMIT * error).sum()))
+    if not counts:
+        return ""
+    return (
+        "If the authors' protocol were this one, their numbers would differ from ours like those "
+        f"of two seeds: of {len(cells) // len(of_seed)} cells then {min(counts)} to {max(counts)} "
+        f"agree, {np.mean(counts):.1f} in the mean of {len(counts)} pairs."
+    )
+
+
+def choices_text(base: pd.DataFrame, changed: Mapping[Choice, pd.DataFrame]) -> str:
+    """For each choice how many cells agree when it is replaced, and what the choice gains."""
+
+    def counts(cells: pd.DataFrame) -> pd.Series:
+        return (cells["z"].abs() <= LIMIT).groupby(cells["seed"]).sum()
+
+    whole, lines = counts(base), []
+    lines.append(["–", "–", f"{whole.loc[0]}", f"{whole.mean():.1f}", "", f"{rms(base['z']):.2f}"])
+    for choice, cells in changed.items():
+        other = replaced(base, choice, cells)
+        gained = whole - counts(other)
+        ends = f"{gained.mean():+.1f} ({gained.min():+d} … {gained.max():+d})"
+        numbers = f"{counts(other).loc[0]}", f"{counts(other).mean():.1f}", ends
+        lines.append([choice.preset, choice.instead, *numbers, f"{rms(other['z']):.2f}"])
+    total = len(base) // base["seed"].nunique()
+    heading = ["Choice", "Replaced by", f"Agree, seed 0 (of {total})", "Mean of the seeds",
+               "Cells that the choice gains", "rms z"]  # fmt: skip
+    title = f"# What each choice of {PRESET} gains, one by one"
+    return "\n\n".join([title, markdown_table(heading, lines, text=2)]) + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Read, write, print; return the exit code."""
+    """Fit, score, count, write; return the exit code."""
     parser = Parser(__doc__)
-    parser.add_argument("results", type=Path, nargs="+", help="folders of results, a seed each")
+    parser.add_argument(
+        "--precomputed", type=Path, required=True, help="folder of ready-made logits"
+    )
+    parser.add_argument("--seeds", type=int, default=6, help="0, 1, … (default: 6 seeds)")
+    parser.add_argument("--data", type=Path, default=Path("data/seeds"))
     parser.add_argument("--output", type=Path, default=Path("results/tables"))
+    parser.add_argument("settings", nargs="*", help="further settings, such as splits.count=2")
     options = parser.parse_args(arguments)
-    for path in (folder / "tables/comparison.csv" for folder in options.results):
-        if not path.is_file():
-            parser.error(f"{path} does not exist: report suite=paper_closest there")
-    counts = pd.DataFrame({str(folder): counts_of(folder) for folder in options.results}).T
-    path = options.output / "paper_seeds.csv"
-    write_text(path, counts.T.reset_index().to_csv(index=False))
-    parts = [
-        "# Cells within 3 s.e. of the printed ones (suite=paper_closest) by seed of the splits"
-    ]
-    parts += [summary(counts, "table"), summary(counts, "variant")]
-    write_text(path.with_suffix(".md"), "\n\n".join(parts) + "\n")
-    say(f"wrote {path} and .md")
+    places = f"paths.data={options.data}", f"paths.precomputed={options.precomputed}"
+    with user_errors_in_one_line():
+        write(options.output, options.seeds, (*places, *options.settings))
     return 0
+
+
+def write(output: Path, seeds: int, settings: Sequence[str]) -> None:
+    """Run everything and write the four files."""
+    runs = {choice: units_of(choice, seeds, settings) for choice in (None, *CHOICES)}
+    every = [unit for units in runs.values() for unit in units]
+    run_fit(list({unit.fit_path: unit for unit in every}.values()))
+    scored = {unit.scores_path: unit for unit in every}  # some choices share fits
+    run_tasks("evaluate", [evaluate_task(unit) for unit in scored.values()])
+    keys = {unit.benchmark: str(unit.settings.benchmark.paper_key) for unit in every}
+    base, *others = (cells_of(units, keys) for units in runs.values())
+    changed = dict(zip(CHOICES, others, strict=True))
+    named = [cells.assign(choice=c.preset, instead=c.instead) for c, cells in changed.items()]
+    texts = {
+        "paper_seeds.csv": csv_text(base),
+        "paper_seeds.md": seeds_text(base),
+        "paper_choices.csv": csv_text(pd.concat(named)[["choice", "instead", *base]]),
+        "paper_choices.md": choices_text(base, changed),
+    }
+    for name, text in texts.items():
+        say(f"wrote {write_text(output / name, text)}")
 
 
 if __name__ == "__main__":

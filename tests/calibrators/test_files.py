@@ -48,15 +48,23 @@ def test_flipped_bytes_never_give_another_calibrator(saved, seed, made_up):
         np.testing.assert_array_equal(loaded.predict_proba(made_up()[0]), expected)
 
 
-@pytest.mark.parametrize("make", [TemperatureScaling, partial(UtilityPatching, 0.1, 3, False)])
+OLD_PATCHING = partial(UtilityPatching, 0.1, 3, False, line_search={"armijo": 0.1})
+
+
+@pytest.mark.parametrize("make", [TemperatureScaling, OLD_PATCHING])
 def test_a_file_of_0_3_0_is_read(make, made_up, tmp_path):
-    """That release called the NLL "likelihood" as a loss, and patches' shifts `steps_`."""
+    """That release called the NLL "likelihood" as a loss, and patches' shifts `steps_`.
+
+    Its line search had one option, an argument of its own.
+    """
     logits, labels = made_up()
     fitted = make().fit(logits, labels)
     path = fitted.save(tmp_path / "old.npz")
     with np.load(path) as archive:
         content = {name.replace("shifts_", "steps_"): archive[name] for name in archive.files}
-    content["params"] = np.array(str(content["params"]).replace('"nll"', '"likelihood"'))
+    params = str(content["params"]).replace('"nll"', '"likelihood"')
+    search = '"line_search": {"armijo": 0.1}'
+    content["params"] = np.array(params.replace(search, '"line_search": "armijo", "armijo": 0.1'))
     np.savez(path, **{**content, "format": 1})
     loaded = Calibrator.load(path)
     assert loaded.get_params() == fitted.get_params()

@@ -1,5 +1,7 @@
 """Algorithm 1 as the paper prints it beside the fast one: the same patches, on real logits."""
 
+from types import MappingProxyType
+
 import numpy as np
 import pytest
 import torch
@@ -14,11 +16,17 @@ from utility_calibration.metrics import brier_score
 FIXED = {"step_size": 1.0, "steps": 30, "sampled": False}
 
 
-def assert_same_patches(logits, labels, steps=30):
+JAXOPT = {"armijo": 1e-4, "decrease": 0.8, "capped": False}  # as the plain version says it
+
+
+def assert_same_patches(
+    logits, labels, steps=30, line_search="capped", search=MappingProxyType({})
+):
     present, labels = np.unique(labels, return_inverse=True)
     logits, classes = logits[:, present], len(present)
-    calibrator = UtilityPatching(**{**FIXED, "steps": steps}).fit(logits, labels)
-    p, patches = plain.algorithm_1(softmax(logits), labels, steps)
+    options = {**FIXED, "steps": steps, "line_search": line_search}
+    calibrator = UtilityPatching(**options).fit(logits, labels)
+    p, patches = plain.algorithm_1(softmax(logits), labels, steps, **search)
     # Kinds are 0 by class and 1 by rank.
     utilities = calibrator.indices_ + classes * calibrator.kinds_
     assert [patch.utility for patch in patches] == utilities.tolist()
@@ -31,11 +39,12 @@ def assert_same_patches(logits, labels, steps=30):
     return patches
 
 
+@pytest.mark.parametrize("search", [("capped", {}), ("jaxopt", JAXOPT)], ids=["capped", "jaxopt"])
 @pytest.mark.parametrize("name", ["cifar10_resnet56", "cifar100_resnet56"])
-def test_thirty_patches_on_real_logits_are_those_of_the_paper(name, real_split):
+def test_thirty_patches_on_real_logits_are_those_of_the_paper(name, search, real_split):
     (logits, labels), _ = real_split(name)
     points = slice(0, 30_000 // logits.shape[1])
-    assert len(assert_same_patches(logits[points], labels[points])) == 30
+    assert len(assert_same_patches(logits[points], labels[points], 30, *search)) == 30
 
 
 @pytest.mark.parametrize(("n", "classes"), [(40, 2), (300, 5), (60, 30)])

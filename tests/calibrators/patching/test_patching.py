@@ -18,7 +18,8 @@ from utility_calibration.metrics import brier_score, utility_calibration
 FIXED = {"step_size": 1.0, "steps": 30, "sampled": False}
 SAMPLED = {**FIXED, "sampled": True, "sampled_count": 40}
 THEORY = {**FIXED, "steps": 60, "line_search": "theory"}
-RUNS = {"fixed": FIXED, "sampled": SAMPLED, "theory": THEORY}
+JAXOPT = {**FIXED, "line_search": "jaxopt"}
+RUNS = {"fixed": FIXED, "sampled": SAMPLED, "theory": THEORY, "jaxopt": JAXOPT}
 
 
 @pytest.fixture(scope="module", params=RUNS)

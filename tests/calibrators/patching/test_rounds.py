@@ -5,17 +5,15 @@ The last bit of a number decides none of them.
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from utility_calibration.calibrators.patching import audit
 from utility_calibration.calibrators.patching.audit import Family, find_worst, witness_of
+from utility_calibration.calibrators.patching.line_search import CAPPED, JAXOPT
 from utility_calibration.calibrators.patching.state import PatchedForecast
-from utility_calibration.calibrators.patching.update import (
-    ProjectedDescent,
-    armijo_step,
-    first_step,
-)
+from utility_calibration.calibrators.patching.update import ProjectedDescent
 from utility_calibration.calibrators.patching.utilities import PayoffUtility
 
 
@@ -58,11 +56,26 @@ def test_the_last_bit_of_a_prediction_moves_no_end_and_no_point(ulps):
 
 @pytest.mark.parametrize("noise", [-1e-12, 0.0, 1e-12])
 def test_rounding_does_not_decide_a_test_that_is_met_exactly(noise):
-    step = armijo_step(lambda eta: (-eta, eta * eta * (1 + noise)), 1.0, 0.5)
-    assert armijo_step(lambda eta: (0.1 * eta, eta * eta), 1.0, 0.5) is None
+    step = CAPPED.step(lambda eta: (-eta, eta * eta * (1 + noise)), 1.0)
+    assert CAPPED.step(lambda eta: (0.1 * eta, eta * eta), 1.0) is None
     assert step is not None
     assert step.size == 1.0  # change η² - 2η = -η is half of the predicted -2η
-    assert first_step(0.25 * (1 + noise), 1.0, 1.0) == 1.0
+    assert CAPPED.first(0.25 * (1 + noise), 1.0, 1.0) == 1.0
+
+
+def test_the_search_that_the_paper_names_tries_the_step_size_first_and_four_fifths_next():
+    tried = []
+
+    def falls_below_a_tenth(eta):
+        tried.append(eta)
+        return -eta, 2 * eta if eta > 0.1 else 0.0
+
+    step = JAXOPT.step(falls_below_a_tenth, JAXOPT.first(1e-6, 1.0, 1.0))
+    assert step is not None and step.size == tried[-1] <= 0.1 < tried[-2]
+    np.testing.assert_allclose(tried, 0.8 ** np.arange(len(tried)))
+    tried.clear()
+    assert JAXOPT.step(lambda eta: (tried.append(eta), (1.0, 1.0))[1], 1.0) is None
+    assert len(tried) == 30
 
 
 @pytest.mark.parametrize(("payoff", "lowers_the_score"), [(1.0, True), (100.0, False)])
@@ -73,7 +86,7 @@ def test_the_step_of_the_theory_is_refused_where_it_raises_the_score(payoff, low
     utility = PayoffUtility("linear", 0, torch.tensor([payoff, 0.0], dtype=torch.float64))
     witness = witness_of(state, utility)
     vectors = utility.vectors(state, witness.rows)
-    step = ProjectedDescent(1.0, theory=True).step(state, witness, vectors)
+    step = ProjectedDescent(1.0, search=None).step(state, witness, vectors)
     assert (step is not None) == lowers_the_score
     searched = ProjectedDescent(1.0).step(state, witness, vectors)
     assert searched is not None and searched.change < 0  # the default searches

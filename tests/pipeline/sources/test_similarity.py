@@ -7,7 +7,7 @@ import pytest
 
 from tests.pipeline.sources.conftest import refused
 from utility_calibration.calibrators.heavy_imports import require
-from utility_calibration.pipeline.sources.class_names import CIFAR100
+from utility_calibration.pipeline.sources.class_names import CIFAR100, class_names
 from utility_calibration.pipeline.sources.similarity import class_similarity, file_similarity
 
 VECTORS = {
@@ -20,17 +20,26 @@ VECTORS = {
 
 @pytest.fixture
 def vectors(tmp_path):
-    """The folder with one vocabulary as word2vec binary (small.bin) and text (small.txt)."""
+    """The folder with one vocabulary as word2vec binary and text, under names that are in use.
+
+    gensim's download, word2vec-google-news-300.gz, is binary; a name with `.bin` may hold text.
+    """
     keyed = require("gensim.models").KeyedVectors(vector_size=3)
     keyed.add_vectors(list(VECTORS), np.array(list(VECTORS.values()), dtype=np.float32))
     keyed.save_word2vec_format(str(tmp_path / "small.bin"), binary=True)
     keyed.save_word2vec_format(str(tmp_path / "small.txt"), binary=False)
-    with gzip.open(tmp_path / "small.bin.gz", "wb") as file:
-        file.write((tmp_path / "small.bin").read_bytes())
+    for name in NAMES[2:4]:
+        with gzip.open(tmp_path / name, "wb") as file:
+            file.write((tmp_path / "small.bin").read_bytes())
+    (tmp_path / NAMES[4]).write_bytes((tmp_path / "small.txt").read_bytes())
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["small.bin", "small.txt", "small.bin.gz"])
+NAMES = ["small.bin", "small.txt", "GoogleNews-vectors-negative300.bin.gz",
+         "word2vec-google-news-300.gz", "glove.bin.txt"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_binary_and_text_give_the_cosines_of_mean_vectors(vectors, name):
     names = ["Tiger_Shark", "cat", "great white-shark, & (4)", "kangaroo"]
     matrix, report = class_similarity(names, vectors / name)
@@ -63,6 +72,13 @@ def test_glove_for_cifar100_gives_a_sensible_symmetric_matrix(shared_dir):
     np.testing.assert_array_equal(whole, whole.T)
     boy, girl, rocket = (CIFAR100.index(name) for name in ("boy", "girl", "rocket"))
     assert whole[boy, girl] > 0.9 > whole[boy, rocket]
+
+
+def test_imagenet_has_one_name_per_class_or_all_of_them():
+    first, all_names = class_names("imagenet"), class_names("imagenet_synonyms")
+    assert (first[2], len(first)) == ("great white shark", 1000)
+    assert all_names[2].startswith("great white shark, white shark, man-eater")
+    assert not any("," in name for name in first)
 
 
 def test_absent_vectors_are_one_line_that_says_how_to_download_them(
