@@ -131,7 +131,7 @@ def compare(
     first = ours.groupby("paper_key")["candidate"].min()
     is_first = cells["candidate"] == cells["paper_key"].map(first)
     cells["default"] = is_first & (cells["variant"] == cells["method"])
-    cells["preset"] = cells[list(rule)].isin(rule).all(axis=1)
+    cells["preset"] = cells[list(rule)].isin(rule).all(axis=1) if rule else False
     cells["difference"] = cells["ours"] - cells["printed"]
     joint = joint_error(cells["ours_two_se"], cells["printed_two_se"])
     cells["z"] = (cells["difference"] / joint).where(cells["difference"] != 0, 0.0)

@@ -22,7 +22,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from utility_calibration.pipeline.evaluate import evaluate_task
 from utility_calibration.pipeline.fit import run_fit
 from utility_calibration.pipeline.harness.artifacts import write_text
 from utility_calibration.pipeline.harness.cache import record_of
@@ -30,6 +29,8 @@ from utility_calibration.pipeline.harness.command import Parser, user_errors_in_
 from utility_calibration.pipeline.harness.parallel import run_tasks
 from utility_calibration.pipeline.harness.progress import say
 from utility_calibration.pipeline.harness.units import Request, Unit, composed
+from utility_calibration.pipeline.logits import run_logits
+from utility_calibration.pipeline.plan import Plan
 from utility_calibration.pipeline.reporting.comparison import (
     LIMIT,
     compare,
@@ -205,33 +206,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--precomputed", type=Path, required=True, help="folder of ready-made logits"
     )
     parser.add_argument("--seeds", type=int, default=6, help="0, 1, … (default: 6 seeds)")
+    parser.add_argument("--choice-seeds", type=int, help="of the choices (default: as --seeds)")
     parser.add_argument("--data", type=Path, default=Path("data/seeds"))
     parser.add_argument("--output", type=Path, default=Path("results/tables"))
     parser.add_argument("settings", nargs="*", help="further settings, such as splits.count=2")
     options = parser.parse_args(arguments)
     places = f"paths.data={options.data}", f"paths.precomputed={options.precomputed}"
     with user_errors_in_one_line():
-        write(options.output, options.seeds, (*places, *options.settings))
+        choices = options.seeds if options.choice_seeds is None else options.choice_seeds
+        write(options.output, options.seeds, choices, (*places, *options.settings))
     return 0
 
 
-def write(output: Path, seeds: int, settings: Sequence[str]) -> None:
-    """Run everything and write the four files."""
-    runs = {choice: units_of(choice, seeds, settings) for choice in (None, *CHOICES)}
+def write(output: Path, seeds: int, choice_seeds: int, settings: Sequence[str]) -> None:
+    """Run everything and write the files: of the seeds, and of the choices if these have seeds."""
+    runs: dict[Choice | None, list[Unit]] = {None: units_of(None, seeds, settings)}
+    runs |= {c: units_of(c, choice_seeds, settings) for c in CHOICES if choice_seeds}
     every = [unit for units in runs.values() for unit in units]
-    run_fit(list({unit.fit_path: unit for unit in every}.values()))
-    scored = {unit.scores_path: unit for unit in every}  # some choices share fits
-    run_tasks("evaluate", [evaluate_task(unit) for unit in scored.values()])
+    fits = Plan(list({unit.fit_path: unit for unit in every}.values()))  # choices share some
+    run_logits(fits)
+    run_fit(fits)
+    plans = [Plan(units) for units in runs.values()]
+    steps = [plan.score(unit) for plan in plans for unit in plan.units]
+    run_tasks("evaluate", list({step.path: step for step in steps}.values()))
     keys = {unit.benchmark: str(unit.settings.benchmark.paper_key) for unit in every}
     base, *others = (cells_of(units, keys) for units in runs.values())
-    changed = dict(zip(CHOICES, others, strict=True))
-    named = [cells.assign(choice=c.preset, instead=c.instead) for c, cells in changed.items()]
-    texts = {
-        "paper_seeds.csv": csv_text(base),
-        "paper_seeds.md": seeds_text(base),
-        "paper_choices.csv": csv_text(pd.concat(named)[["choice", "instead", *base]]),
-        "paper_choices.md": choices_text(base, changed),
-    }
+    texts = {"paper_seeds.csv": csv_text(base), "paper_seeds.md": seeds_text(base)}
+    if others:
+        changed = dict(zip(CHOICES, others, strict=True))
+        named = [cells.assign(choice=c.preset, instead=c.instead) for c, cells in changed.items()]
+        texts["paper_choices.csv"] = csv_text(pd.concat(named)[["choice", "instead", *base]])
+        compared = base[base["seed"] < choice_seeds]
+        texts["paper_choices.md"] = choices_text(compared, changed)
     for name, text in texts.items():
         say(f"wrote {write_text(output / name, text)}")
 
