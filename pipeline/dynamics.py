@@ -39,7 +39,7 @@ def run_dynamics(request: Request) -> None:
     if not request.benchmarks:
         say(f"dynamics: nothing to do, suite.dynamics of {request.suite} is empty")
         return
-    plan = Plan.of(request)
+    plan = Plan(request.units())
     require_logits(plan)
     tasks = [
         dynamics_step(settings, family, request.splits[0])

@@ -24,7 +24,7 @@ from .plan import Plan, all_splits_step, key_of
 @command
 def main(config: DictConfig) -> None:
     """Evaluate the requested units."""
-    run_evaluate(Plan.of(Request.from_hydra(config)))
+    run_evaluate(Plan(Request.from_hydra(config).units()))
 
 
 def run_evaluate(plan: Plan) -> None:
@@ -34,9 +34,9 @@ def run_evaluate(plan: Plan) -> None:
     """
     require_logits(plan)
     # Of all splits: old scores of those that are not requested may be of an old fit.
-    fitted = {str(unit): unit for unit in plan.all_splits if plan.fit(unit).is_current()}
-    absent = [unit for unit in plan.units if str(unit) not in fitted]
-    ready, failures = [unit for unit in plan.units if str(unit) in fitted], []
+    fitted = dict.fromkeys(unit for unit in plan.all_splits if plan.fit(unit).is_current())
+    absent = [unit for unit in plan.units if unit not in fitted]
+    ready, failures = [unit for unit in plan.units if unit in fitted], []
     if absent:
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
         told = "not fitted with these settings and this code"
@@ -47,7 +47,7 @@ def run_evaluate(plan: Plan) -> None:
     except UnitsFailed as error:
         failures.append(str(error))
     for name in dict.fromkeys(unit.benchmark for unit in ready):
-        of_name = [unit for unit in fitted.values() if unit.benchmark == name]
+        of_name = [unit for unit in fitted if unit.benchmark == name]
         if scored := [unit for unit in of_name if plan.score(unit).is_current()]:
             _write_scores(plan, scored)
     if failures:

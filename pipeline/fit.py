@@ -20,7 +20,7 @@ from .plan import Plan
 @command
 def main(config: DictConfig) -> None:
     """Fit the requested units."""
-    run_fit(Plan.of(Request.from_hydra(config)))
+    run_fit(Plan(Request.from_hydra(config).units()))
 
 
 def run_fit(plan: Plan) -> None:

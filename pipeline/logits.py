@@ -7,6 +7,7 @@ utility-calibration logits suite=cifar paths.precomputed=/folder/with/npz/files
 import math
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from inspect import signature
@@ -20,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from utility_calibration.calibrators.files import atomic_path
 
-from .harness.artifacts import read_npz, save_npz
+from .harness.artifacts import CorruptFile, read_npz, save_npz
 from .harness.cache import Record, Save, record_of
 from .harness.command import CONF, UnitsFailed, UsageError, command
 from .harness.machine import versions
@@ -46,7 +47,7 @@ OF_POINTS: dict[str, Callable[[Any], Any]] = {
 @command
 def main(config: DictConfig) -> None:
     """Make the logits of the requested benchmarks."""
-    run_logits(Plan.of(Request.from_hydra(config)))
+    run_logits(Plan(Request.from_hydra(config).units()))
 
 
 def run_logits(plan: Plan) -> None:
@@ -183,20 +184,20 @@ def require_logits(plan: Plan) -> None:
             from .scoring.files import columns_of  # with torch and pandas
 
             columns_of(each)
-        path = logits_path(each)
-        if (record := record_of(path)) is not None:
-            entry, made_with = each.benchmark.source, record.get("options", {})
+        with suppress(CorruptFile):
+            made_with, entry = plan.found(name).options, each.benchmark.source
             if other := [key for key, value in made_with.items() if entry.get(key) != value]:
                 say(
                     f"{name}: the logits lie there with other settings of the source "
                     f"({', '.join(other)}); utility-calibration logits makes them again"
                 )
-        elif ready_made(each):
+            continue
+        if ready_made(each):
             # `force` is for the later stage's units.
             run_tasks("logits", [logits_step(replace(each, force=False))], one_by_one=True)
         elif (usual := logits_step(replace(each, paths=_usual(each)))).is_current():
             say(f"{name}: logits copied from {usual.path}")
-            with atomic_path(path) as temporary:
+            with atomic_path(logits_path(each)) as temporary:
                 copyfile(usual.path, temporary)
         else:
             absent.append(name)

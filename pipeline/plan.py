@@ -15,7 +15,7 @@ from .harness.cache import Record, record_of
 from .harness.code import code_digest, targets_in
 from .harness.parallel import Task, last_errors, late
 from .harness.settings import Settings, Target
-from .harness.units import Request, Unit
+from .harness.units import Unit
 from .scoring.points import CachedLogits, find_logits, logits_path
 from .sources.content import inputs_of, ready_made
 
@@ -150,13 +150,8 @@ class Plan:
         self.units = list(units)
         self.settings = {unit.benchmark: unit.settings for unit in self.units[::-1]}
         self._found: dict[str, CachedLogits] = {}
-        self._fits: dict[str, Task] = {}
-        self._scores: dict[str, Task] = {}
-
-    @classmethod
-    def of(cls, request: Request) -> "Plan":
-        """The plan of a command line."""
-        return cls(request.units())
+        self._fits: dict[Unit, Task] = {}
+        self._scores: dict[Unit, Task] = {}
 
     @cached_property
     def all_splits(self) -> list[Unit]:
@@ -178,15 +173,15 @@ class Plan:
 
     def fit(self, unit: Unit) -> Task:
         """The step that fits a unit, whose logits are there."""
-        if str(unit) not in self._fits:
-            self._fits[str(unit)] = fit_step(unit, self.found(unit.benchmark))
-        return self._fits[str(unit)]
+        if unit not in self._fits:
+            self._fits[unit] = fit_step(unit, self.found(unit.benchmark))
+        return self._fits[unit]
 
     def score(self, unit: Unit) -> Task:
         """The step that scores a unit, whose fit is there."""
-        if str(unit) not in self._scores:
-            self._scores[str(unit)] = score_step(unit, self.found(unit.benchmark))
-        return self._scores[str(unit)]
+        if unit not in self._scores:
+            self._scores[unit] = score_step(unit, self.found(unit.benchmark))
+        return self._scores[unit]
 
     def states(self) -> Iterator[tuple[Unit, State]]:
         """Each unit with its state, which is that of the first step that is not done."""

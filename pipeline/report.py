@@ -46,7 +46,7 @@ def main(config: DictConfig) -> None:
 
 def run_report(request: Request) -> None:
     """Write tables, figures, comparison and page; print the tables and what was written."""
-    plan = Plan.of(request)
+    plan = Plan(request.units())
     settings = list(plan.settings.values())
     results, evaluation = settings[0].paths.results, settings[0].evaluation.name
     scores = wanted_scores(plan.units, _command(request))

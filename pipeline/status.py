@@ -30,7 +30,7 @@ def main() -> None:
 @command
 def show(config: DictConfig) -> None:
     """Print the table, the reasons, and how many units are done."""
-    found = list(Plan.of(Request.from_hydra(config)).states())
+    found = list(Plan(Request.from_hydra(config).units()).states())
     table = Table("benchmark", "calibrator")
     for heading in STATES:
         table.add_column(heading, justify="right")

@@ -41,11 +41,6 @@ def _record(path: Path, state: tuple[int, ...]) -> Record | None:
     return record if isinstance(record, dict) else None
 
 
-def is_current(path: Path, key: str) -> bool:
-    """Whether `path` holds the unit that `key` identifies, undamaged."""
-    return (record_of(path) or {}).get("key") == key
-
-
 def publish(path: Path, save: Save, record: Record) -> None:
     """Write the npz by `save`, and put `record` and the digest of the arrays into it."""
     with atomic_path(path) as temporary:

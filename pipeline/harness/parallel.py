@@ -16,7 +16,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Literal
 
-from .cache import Record, Save, is_current, publish
+from .cache import Record, Save, publish, record_of
 from .command import UnitsFailed, is_user_error, one_line
 from .machine import core_count, device_name, free_memory, run_notes
 from .progress import Bar, say
@@ -53,7 +53,7 @@ class Task:
 
     def is_current(self) -> bool:
         """Whether the unit is up to date."""
-        return is_current(self.path, self.key)
+        return (record_of(self.path) or {}).get("key") == self.key
 
     @property
     def place(self) -> Path:

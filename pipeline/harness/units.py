@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -44,12 +44,15 @@ ALLOWED_VALUES = {
 
 @dataclass(frozen=True)
 class Unit:
-    """One fit and its evaluation. `settings` is shared by the splits of a pair."""
+    """One fit and its evaluation. `settings` is shared by the splits of a pair.
+
+    Units with the same files are equal.
+    """
 
     benchmark: str
     calibrator: str
     split: int
-    settings: Settings
+    settings: Settings = field(compare=False)
 
     @property
     def fit_path(self) -> Path:

@@ -5,7 +5,7 @@ Points of one cluster, such as a patient's, stay on one side: else the test poin
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ class CachedLogits:
 
     sha256: of the logits, labels, splits, weights, clusters; arrays_sha256: of all arrays, also the
     groups. details: origin, accuracy, number of points `n` and of `classes`, perhaps `class_names`.
+    options: of the source.
     """
 
     path: Path
@@ -36,6 +37,7 @@ class CachedLogits:
     details: Mapping[str, Any]
     similarity_sha256: str | None = None
     arrays_sha256: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -78,7 +80,8 @@ def _checked(path: Path, changed: int) -> CachedLogits | None:
     sha256 = arrays_digest(path, ("logits", "labels", "tested", "weights", "clusters"))
     has_similarity = "similarity" in record["details"]
     similarity = arrays_digest(path, ("similarity",)) if has_similarity else None
-    return CachedLogits(path, sha256, record["details"], similarity, record["arrays"])
+    of_record = record["arrays"], record.get("options", {})
+    return CachedLogits(path, sha256, record["details"], similarity, *of_record)
 
 
 @lru_cache(maxsize=1)

@@ -49,9 +49,9 @@ def plan_of(settings: Settings) -> Plan:
 
 def run_all(request: Request) -> None:
     """Logits, fits and scores."""
-    run_logits(Plan.of(request))
-    run_fit(Plan.of(request))
-    run_evaluate(Plan.of(request))
+    run_logits(Plan(request.units()))
+    run_fit(Plan(request.units()))
+    run_evaluate(Plan(request.units()))
 
 
 def times(folder: Path) -> dict[Path, int]:

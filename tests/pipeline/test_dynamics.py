@@ -18,7 +18,7 @@ FAMILIES = ("aligned", "misaligned")
 
 @pytest.fixture
 def request_study(request_tiny):
-    run_logits(Plan.of(request_tiny()))
+    run_logits(Plan(request_tiny().units()))
     return lambda *overrides: request_tiny(*SMALL, *overrides)
 
 

@@ -45,8 +45,8 @@ def test_the_log_of_runs_is_what_the_times_of_a_suite_are_read_from(tmp_path):
 
 def test_the_same_seed_gives_the_same_bytes(request_made, tmp_path):
     before = files_below(tmp_path / "data/fits") | files_below(tmp_path / "results")
-    run_fit(Plan.of(request_made("force=true", "calibrator=vector")))
-    run_evaluate(Plan.of(request_made()))
+    run_fit(Plan(request_made("force=true", "calibrator=vector").units()))
+    run_evaluate(Plan(request_made().units()))
     assert files_below(tmp_path / "data/fits") | files_below(tmp_path / "results") == before
 
 
@@ -70,15 +70,15 @@ def test_settings_of_one_calibrator_refit_that_one_alone(request_made, tmp_path)
     before = times(data)
     request = request_made("calibrator=vector", "calibrator.l2=0.1")
     with pytest.raises(UnitsFailed, match=r"tiny vector split 0 and 2 more: not fitted .*fit"):
-        run_evaluate(Plan.of(request))
-    run_fit(Plan.of(request_made("calibrator=vector", "calibrator.l2=0.1", "split=1")))
+        run_evaluate(Plan(request.units()))
+    run_fit(Plan(request_made("calibrator=vector", "calibrator.l2=0.1", "split=1").units()))
     with pytest.raises(UnitsFailed, match=r"tiny vector split 0 and 1 more: not fitted .*fit"):
-        run_evaluate(Plan.of(request))
+        run_evaluate(Plan(request.units()))
     one = {"fits/tiny/vector/1.npz", "scores/tiny/vector/1.npz"}
     assert changed_below(data, before) == one  # what is fitted is evaluated
-    run_fit(Plan.of(request))
+    run_fit(Plan(request.units()))
     assert changed_below(data, before) == units_of("fits", "vector") | one
-    run_evaluate(Plan.of(request))
+    run_evaluate(Plan(request.units()))
     scored = units_of("scores", "vector") | {"scores/tiny/vector/worst.npz"}
     assert changed_below(data, before) == units_of("fits", "vector") | scored
 
@@ -93,7 +93,7 @@ def test_options_of_the_evaluation_refit_nothing(request_made, tmp_path):
 def test_a_named_evaluation_lies_beside_the_default(request_made, tmp_path):
     before = files_below(tmp_path / "data/scores"), files_below(tmp_path / "results")
     named = ("evaluation=paper_batches", "evaluation.utility_batch=30")
-    run_evaluate(Plan.of(request_made("calibrator=temperature", "split=0", *named)))
+    run_evaluate(Plan(request_made("calibrator=temperature", "split=0", *named).units()))
     assert files_below(tmp_path / "data/scores") == before[0]
     assert (tmp_path / "data/scores-paper_batches/tiny/temperature/0.npz").is_file()
     assert before[1].items() <= files_below(tmp_path / "results").items()
@@ -105,11 +105,11 @@ def test_other_logits_are_read_again_and_refit(request_tiny, tmp_path):
     fit = tmp_path / "data/fits/tiny/temperature/0.npz"
     before = record_of(fit)
     write_example(tmp_path / "tiny.npz", seed=1)
-    run_evaluate(Plan.of(request))  # later stages take the logits as they lie
-    run_logits(Plan.of(request))
+    run_evaluate(Plan(request.units()))  # later stages take the logits as they lie
+    run_logits(Plan(request.units()))
     with pytest.raises(UnitsFailed, match="not fitted with these settings"):
-        run_evaluate(Plan.of(request))
-    run_fit(Plan.of(request))
+        run_evaluate(Plan(request.units()))
+    run_fit(Plan(request.units()))
     after = record_of(fit)
     assert before is not None and after is not None
     assert before["logits_sha256"] != after["logits_sha256"]
@@ -124,8 +124,8 @@ def test_damaged_logits_are_told_with_the_fix_and_made_again(request_made, tmp_p
     with pytest.raises(CorruptFile, match=r"tiny\.npz: .*run utility-calibration logits"):
         find_logits(settings)
     with pytest.raises(UnitsFailed, match=r"of tiny; run utility-calibration logits with the same"):
-        run_fit(Plan.of(request))
-    run_logits(Plan.of(request))
+        run_fit(Plan(request.units()))
+    run_logits(Plan(request.units()))
     assert cached.read_bytes() == whole
 
 
@@ -139,8 +139,8 @@ def test_another_similarity_under_the_same_name_gives_another_number(request_mad
     for matrix in (np.eye(3), np.full((3, 3), 0.5) + np.eye(3) / 2):
         np.savetxt(path, matrix, delimiter=",")
         request = request_made(*similarity, "calibrator=temperature", "split=0")
-        run_logits(Plan.of(request))
-        run_evaluate(Plan.of(request))  # no fit: the logits are the same
+        run_logits(Plan(request.units()))
+        run_evaluate(Plan(request.units()))  # no fit: the logits are the same
         record = record_of(scores)
         assert record is not None
         values.append(record["metrics"]["u_w2v"])
@@ -148,10 +148,10 @@ def test_another_similarity_under_the_same_name_gives_another_number(request_mad
 
 
 def test_a_run_with_another_seed_says_that_it_replaces_the_units(request_made, capsys):
-    run_fit(Plan.of(request_made("calibrator=temperature", "seed=1")))
+    run_fit(Plan(request_made("calibrator=temperature", "seed=1").units()))
     told = capsys.readouterr().out
     assert "tiny: fits of seed 0 are replaced by those of seed 1" in told
-    run_fit(Plan.of(request_made("calibrator=temperature", "seed=1")))
+    run_fit(Plan(request_made("calibrator=temperature", "seed=1").units()))
     assert "replaced" not in capsys.readouterr().out
 
 
@@ -160,8 +160,8 @@ def test_an_own_folder_of_data_takes_the_logits_that_lie_in_the_usual_one(
 ):
     monkeypatch.chdir(tmp_path)  # where the usual folder `data` is
     own = request_made("calibrator=temperature", "split=0", "paths.data=other")
-    run_fit(Plan.of(own))
+    run_fit(Plan(own.units()))
     taken, usual = (tmp_path / f"{name}/logits/tiny.npz" for name in ("other", "data"))
     assert taken.read_bytes() == usual.read_bytes()
     with pytest.raises(UnitsFailed, match="no logits"):  # those are of another source
-        run_fit(Plan.of(request_made("paths.data=third", f"benchmark.source.path={taken}")))
+        run_fit(Plan(request_made("paths.data=third", f"benchmark.source.path={taken}").units()))

@@ -18,7 +18,7 @@ from utility_calibration.pipeline.status import main
 
 def found(request):
     """How many units are in which state, for which reason."""
-    return Counter(state for _, state in Plan.of(request).states())
+    return Counter(state for _, state in Plan(request.units()).states())
 
 
 def test_done_and_missing_units_are_told_apart(request_made, tmp_path):
@@ -51,10 +51,10 @@ def test_a_failed_unit_says_why_until_it_succeeds(request_made, monkeypatch):
             "utility_calibration.pipeline.scoring.fitted.instantiate", lambda *_, **__: 1 / 0
         )
         with pytest.raises(UnitsFailed):
-            run_fit(Plan.of(request))
+            run_fit(Plan(request.units()))
     assert found(request) == {("failed", "ZeroDivisionError: division by zero"): 1}
-    run_fit(Plan.of(request))
-    run_evaluate(Plan.of(request))
+    run_fit(Plan(request.units()))
+    run_evaluate(Plan(request.units()))
     assert found(request) == {("done", ""): 1}
 
 
@@ -72,13 +72,13 @@ def test_an_edit_of_the_code_that_computes_a_unit_makes_it_stale(file, stage, re
     stale = {("stale", "other input or other code"): 3}
     request = request_made("calibrator=vector")
     assert found(request) == ({("done", ""): 3} if stage is None else stale)
-    plan = Plan.of(request)
+    plan = Plan(request.units())
     for unit in plan.units:
         assert plan.fit(unit).is_current() is (stage != "fit")
 
 
 def test_worst_intervals_depend_on_the_code_that_makes_them(request_made, edited):
-    plan = Plan.of(request_made("calibrator=vector"))
+    plan = Plan(request_made("calibrator=vector").units())
     given = plan.units, plan.found("tiny")
     assert all_splits_step(*given).is_current()
     edited("pipeline/scoring/across_splits.py")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from utility_calibration.pipeline.harness.artifacts import read_npz, save_npz
-from utility_calibration.pipeline.harness.cache import arrays_digest, is_current, publish, record_of
+from utility_calibration.pipeline.harness.cache import arrays_digest, publish, record_of
 
 ARRAYS = {"a": np.arange(300.0), "b": np.arange(4)}
 
@@ -57,4 +57,3 @@ def test_the_digest_is_of_the_arrays_alone(unit, tmp_path):
 def test_a_damaged_unit_counts_as_absent(unit, damage):
     unit.write_bytes(damage(unit.read_bytes()))
     assert record_of(unit) is None
-    assert not is_current(unit, "k")
