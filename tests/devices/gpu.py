@@ -66,7 +66,9 @@ def rows_of_sources(folder: Path) -> list[str]:
         first = run(device="cuda", workers=8).logits
         seconds = time.perf_counter() - began
         same = np.array_equal(first, run(device="cuda", workers=8).logits)
-        away = float(np.abs(first - run(device="cpu", workers=8).logits).max())
+        there = run(device="cpu", workers=8).logits
+        # TF32, which the environment may ask for, would be off by about 1e-3 of the largest logit.
+        away = float(np.abs(first - there).max() / np.abs(there).max())
         assert away <= TOLERANCE, (name, away)
         rows.append(f"| {name} | {ITEMS / seconds:.0f} | {away:.1e} | {'yes' if same else 'NO'} |")
     return rows
@@ -130,7 +132,8 @@ def main() -> None:
     lines = [
         f"# On a GPU: {torch.cuda.get_device_name()}, torch {torch.__version__}",
         "",
-        "| Source | Items per second, 8 workers | Difference from the CPU | Two runs equal |",
+        "| Source | Items per second, 8 workers | Difference from the CPU, of the largest logit | "
+        "Two runs equal |",
         "| --- | --: | --: | --- |",
         *of_sources,
         "",
