@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 import torch
+from sklearn import config_context
 from sklearn.isotonic import IsotonicRegression
 from torch import Tensor, nn
 
@@ -51,13 +52,15 @@ class IsotonicCalibration(Calibrator):
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         self._check_options()
         scores = softmax(logits).cpu().numpy()
-        n, classes = scores.shape
-        hits = labels.cpu().numpy()[:, None] == np.arange(classes)
-        rows = np.ones(n) if weights is None else weights.cpu().numpy()
-        data = list(zip(scores.T, hits.T, [rows] * classes, strict=True))
+        classes = scores.shape[1]
+        hits = (labels.cpu().numpy()[:, None] == np.arange(classes)).astype(np.float64)
+        rows = None if weights is None else weights.cpu().numpy()
+        data = [(scores[:, c], hits[:, c], rows) for c in range(classes)]
         if self.mode == "global":
-            data = [(scores.ravel(), hits.ravel(), rows.repeat(classes))]
-        maps = [IsotonicRegression(out_of_bounds="clip").fit(*points) for points in data]
+            each = None if rows is None else rows.repeat(classes)
+            data = [(scores.ravel(), hits.ravel(), each)]
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            maps = [IsotonicRegression(out_of_bounds="clip").fit(*points) for points in data]
         self.thresholds_ = np.concatenate([each.X_thresholds_ for each in maps])
         self.values_ = np.concatenate([each.y_thresholds_ for each in maps])
         sizes = [len(each.X_thresholds_) for each in maps]

@@ -126,6 +126,13 @@ class Forecast:
         return order
 
     @cached_property
+    def top(self) -> tuple[Tensor, Tensor]:
+        """[n] each: the largest probability and its class, the first of equal ones."""
+        largest = self.probabilities.max(dim=1)
+        is_known = self.tied or self.known_order is not None or "order" in vars(self)
+        return largest.values, self.order[:, 0].to(torch.int64) if is_known else largest.indices
+
+    @cached_property
     def ranked(self) -> Tensor:
         """[n, C]: each row's probabilities in descending order."""
         return self.probabilities.gather(1, self.order.to(torch.int64))
@@ -204,6 +211,13 @@ class Outcomes:
             return self.known_ranks
         assert self.forecast is not None
         return torch.stack([places_of(draw, self.forecast.order) for draw in self.labels])
+
+    @cached_property
+    def hits(self) -> Tensor:
+        """[R, n]: whether the label is the most probable class, which needs no ranking."""
+        if self.known_ranks is not None or self.forecast is None:
+            return self.ranks == 0
+        return self.labels == self.forecast.top[1]
 
     @property
     def draws(self) -> int:

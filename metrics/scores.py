@@ -18,7 +18,7 @@ make a point's loss infinite; with the floor such a point contributes 27.6 nats.
 
 def accuracies(outcomes: Outcomes) -> Tensor:
     """Return the share of points whose class has rank 0, per draw: [R]."""
-    return outcomes.mean((outcomes.ranks == 0).to(torch.float64))
+    return outcomes.mean(outcomes.hits.to(torch.float64))
 
 
 def _of_outcome(forecast: Forecast, outcomes: Outcomes) -> Tensor:

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from .errors import InputError as InputError
+from .kernels.threads import row_blocks
 
 ROW_SUM_TOLERANCE = 1e-3 + 1e-9
 """Largest allowed |row sum - 1|. A float16 softmax over 1000 classes is below it. Three
@@ -127,6 +128,15 @@ def _matrix(values: Any, name: str) -> Tensor:
     if wrong:
         raise InputError(wrong, field=name, fixes=fix)
     return matrix
+
+
+def _extremes(matrix: Tensor) -> tuple[float, float, Tensor]:
+    """Return the smallest and the largest value of a matrix [n, C], and the sums of its rows."""
+    blocks = row_blocks(*matrix.shape) if matrix.device.type == "cpu" else [(0, len(matrix))]
+    # Block by block, because a core's own cache holds one.
+    parts = [(*torch.aminmax(part), part.sum(dim=1)) for part in (matrix[a:b] for a, b in blocks)]
+    lows, highs, sums = zip(*parts)
+    return float(torch.stack(lows).min()), float(torch.stack(highs).max()), torch.cat(sums)
 
 
 def check_finite(matrix: Tensor, name: str) -> None:
@@ -243,22 +253,22 @@ def check_probabilities(
     Rows whose values leave [0, 1] by less than `COARSE_ROUNDING` are renormalised, with a warning.
     """
     matrix = _matrix(both_classes(probabilities, name), name).to(torch.float64)
-    check_finite(matrix, name)
+    low, high, sums = _extremes(matrix)
+    if not bool(torch.isfinite(sums).all()):
+        check_finite(matrix, name)
     rounding = COARSE_ROUNDING if rows_sum_to_one else ROUNDING
-    excess = max(-float(matrix.min()), float(matrix.max()) - 1)
+    excess = max(-low, high - 1)
     if excess > rounding:
         row, fix = _first(((matrix < -rounding) | (matrix > 1 + rounding)).any(dim=1)), ""
-        if rows_sum_to_one and float(matrix.min()) >= 0:
-            total = float(matrix.sum(dim=1).median())
-            is_shared = total > 2 and bool(
-                ((matrix.sum(dim=1) - total).abs() <= 0.01 * total).all()
-            )
+        if rows_sum_to_one and low >= 0:
+            total = float(sums.median())
+            is_shared = total > 2 and bool(((sums - total).abs() <= 0.01 * total).all())
             fix = f"all rows sum to {total:.4g}: divide by it" if is_shared else ""
         told = "values outside [0, 1], first"
         raise InputError(told, field=name, row=row, fixes=fix or "are these logits?")
     if not rows_sum_to_one:
         return matrix
-    gap = (matrix.sum(dim=1) - 1).abs()
+    gap = (sums - 1).abs()
     if bool((gap > ROW_SUM_TOLERANCE).any()):
         row, fixes = int(gap.argmax()), ["divide each row by its sum", "give logits"]
         if bool(((matrix.sum(dim=0) - 1).abs() <= ROW_SUM_TOLERANCE).all()):

@@ -39,6 +39,10 @@ class PayoffClass(UtilityClass):
             return payoffs[part] @ forecast.probabilities.T
         return forecast.joined(lambda rows: payoffs[part] @ rows.ranked.T)
 
+    def codes(self, outcomes: Outcomes) -> Tensor:
+        """Return the coordinate of each outcome: [R, n]."""
+        return outcomes.labels if self.coordinate == "class" else outcomes.ranks
+
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
         p = forecast.probabilities
         payoff = self.payoffs(forecast.classes)[index].to(p.device)
@@ -55,7 +59,7 @@ class PayoffClass(UtilityClass):
         self, forecast: Forecast, outcomes: Outcomes, part: slice = slice(None)
     ) -> Iterator[Block]:
         """Yield blocks whose predictions fill `BLOCK_BYTES`."""
-        codes = outcomes.labels if self.coordinate == "class" else outcomes.ranks
+        codes = self.codes(outcomes)
         payoffs = self.payoffs(forecast.classes).to(forecast.probabilities.device)
         for block in base.equal_blocks(range(len(payoffs))[part], forecast.n):
             known = forecast.known((self, block.start, block.stop))
@@ -117,7 +121,13 @@ class TopClass(TopK):
 
     def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
         """Return the largest probability, which needs no ranking."""
-        return forecast.probabilities.amax(dim=1)[None]
+        return forecast.top[0][None]
+
+    def codes(self, outcomes: Outcomes) -> Tensor:
+        """Return known ranks, else 0 for the most probable class and 1 for any other."""
+        if outcomes.known_ranks is not None:
+            return outcomes.known_ranks
+        return (~outcomes.hits).to(outcomes.labels.dtype)
 
     def alike(self, forecast: Forecast) -> Tensor | None:
         """Compare probabilities by class, because the largest one needs no ranking."""
