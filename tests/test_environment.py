@@ -109,8 +109,25 @@ def test_environment_yml_pins_what_the_extra_all_asks_for_as_the_lock_does() -> 
 
 def test_no_pin_carries_a_local_label_a_path_or_an_address() -> None:
     for file in ("requirements.lock", "pyproject.toml", "environment.yml"):
-        text = (ROOT / file).read_text()
+        text = re.sub(r"\[project.urls\].*?\n\n", "", (ROOT / file).read_text(), flags=re.DOTALL)
         assert not re.search(r"==[^\"\s]*\+|file:|://|--index|--find-links", text), file
+
+
+def test_containers_hooks_and_hosted_tests_take_the_versions_and_commands_of_the_project() -> None:
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    python = next(line for line in environment["dependencies"] if str(line).startswith("python="))
+    docker = (ROOT / "Dockerfile").read_text()
+    assert f"FROM python:{python.removeprefix('python=')}-slim" in docker
+    assert "-r requirements.lock" in docker and "==" not in docker
+    (hooks,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert hooks["rev"] == f"v{lock()['ruff']}"
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
+    commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    assert commands[0] == ".ci/run" and (ROOT / ".ci/run").exists()
+    targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert targets is not None
+    ends = jobs["ranges"]["strategy"]["matrix"]["end"]
+    assert {f"test-{end}" for end in ends} <= set(targets[1].split())
 
 
 @pytest.mark.slow
