@@ -8,9 +8,11 @@ It ends with the benchmark's scores as text, results/scores/<benchmark>.csv (pip
 
 from collections.abc import Sequence
 from contextlib import suppress
+from statistics import fmean
 
 from omegaconf import DictConfig
 
+from .fit import run_fit
 from .harness.artifacts import CorruptFile, read_json, sha256_of, write_json
 from .harness.cache import record_of
 from .harness.command import UnitsFailed, command
@@ -22,9 +24,29 @@ from .plan import Plan, all_splits_step, key_of
 
 
 @command
-def main(config: DictConfig) -> None:
-    """Evaluate the requested units."""
-    run_evaluate(Plan(Request.from_hydra(config).units()))
+def main(config: DictConfig) -> float | None:
+    """Evaluate the requested units; with an objective, fit them too and return its mean."""
+    plan = Plan(Request.from_hydra(config).units())
+    if config.objective is not None:
+        return objective_of(plan, config.objective)
+    run_evaluate(plan)
+    return None
+
+
+def objective_of(plan: Plan, metric: str) -> float:
+    """Fit and evaluate the requested units, and return the mean of `metric` over them.
+
+    A sweeper of Hydra, such as Optuna's, changes a setting of the fit and minimises this number.
+    InputError: no such metric.
+    """
+    from utility_calibration.metrics.registry import check_keys  # with torch: it takes seconds
+
+    check_keys([metric], plan.units[0].settings.evaluation.own or {}, "objective")
+    run_fit(plan)
+    run_evaluate(plan)
+    values = [(record_of(unit.scores_path) or {})["metrics"][metric] for unit in plan.units]
+    say(f"{metric}: {fmean(values):.7g}, the mean of {len(values)} units")
+    return fmean(values)
 
 
 def run_evaluate(plan: Plan) -> None:

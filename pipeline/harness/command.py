@@ -51,7 +51,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"error: {message.removeprefix('argument ')} (--help lists the options)\n")
 
 
-def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
+def command(task: Callable[[DictConfig], float | None]) -> Callable[[], None]:
     """Make `task` a program: `@command def main(config): ...`, then `main()`.
 
     `--help` prints the docstring of its module, then the settings.
@@ -61,11 +61,11 @@ def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
     """
 
     @functools.wraps(task)
-    def job(config: DictConfig) -> None:
+    def job(config: DictConfig) -> float | None:
         # Hydra separates the errors of jobs. Else it prints "Error executing job with overrides".
         is_job = HydraConfig.get().mode == RunMode.MULTIRUN
         with nullcontext() if is_job else user_errors_in_one_line():
-            task(with_params(config, HydraConfig.get().overrides.task))
+            return task(with_params(config, HydraConfig.get().overrides.task))
 
     @functools.wraps(task)
     def main() -> None:

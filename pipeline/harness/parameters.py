@@ -60,7 +60,7 @@ def check_sweep(arguments: Sequence[str]) -> None:
 
 IN_NAMES = {"benchmark", "calibrator", "split", "evaluation", "jobs", "device"}
 """Settings whose values the names of files hold, or which change none."""
-OF_A_RUN = {"params", "benchmark", "calibrator", "split", "jobs", "force"}
+OF_A_RUN = {"params", "benchmark", "calibrator", "split", "jobs", "force", "objective"}
 """The only settings that stand beside `params` on a command line: the file has all others."""
 
 

@@ -131,6 +131,7 @@ class Settings:
     jobs: Any = MISSING
     device: str = MISSING
     tables: Tables = MISSING
+    objective: str | None = None
     force: bool = MISSING
     params: str | None = None
 

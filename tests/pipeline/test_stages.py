@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.pipeline.conftest import files_below, run_all, times, write_example
-from utility_calibration.pipeline.evaluate import run_evaluate
+from utility_calibration.metrics import InputError
+from utility_calibration.pipeline.evaluate import objective_of, run_evaluate
 from utility_calibration.pipeline.fit import run_fit
 from utility_calibration.pipeline.harness.artifacts import CorruptFile
 from utility_calibration.pipeline.harness.cache import record_of
@@ -165,3 +166,13 @@ def test_an_own_folder_of_data_takes_the_logits_that_lie_in_the_usual_one(
     assert taken.read_bytes() == usual.read_bytes()
     with pytest.raises(UnitsFailed, match="no logits"):  # those are of another source
         run_fit(Plan(request_made("paths.data=third", f"benchmark.source.path={taken}").units()))
+
+
+def test_an_objective_fits_what_is_missing_and_is_the_mean_of_its_metric(request_made, tmp_path):
+    plan = Plan(request_made("calibrator=vector", "calibrator.l2=1").units())
+    value = objective_of(plan, "nll")
+    scores = sorted((tmp_path / "data/scores/tiny/vector").glob("[0-9].npz"))
+    assert value == np.mean([record_of(path)["metrics"]["nll"] for path in scores])
+    assert value != objective_of(Plan(request_made("calibrator=vector").units()), "nll")
+    with pytest.raises(InputError, match=r"nlll.*nll"):
+        objective_of(plan, "nlll")
