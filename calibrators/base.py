@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from utility_calibration import calibrators
 from utility_calibration.metrics.class_order import classes_of, codes_of
+from utility_calibration.metrics.errors import reason_of
 from utility_calibration.metrics.kernels.threads import one_thread
 from utility_calibration.metrics.validation import InputError, check_weights, like
 
@@ -28,6 +29,7 @@ from .files import read_archive, write_archive
 from .inputs import Inputs, check_choices, logits_of, warn_of_lookalike
 from .modules import Applied, floored_log
 from .prior import PriorShift, shares_of
+from .stored import OF_ALL, Learned, Stored, problem_of
 
 ONE_THREAD = 1 << 20
 """Logits up to which a fit uses one thread. Two wait for each other: on a busy machine logit-shift
@@ -72,6 +74,8 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
     """Whether `fit` learns something; then `calibrators/conditioning.py` prepares the logits."""
     takes_zeros: ClassVar[bool] = False
     """Whether 1e-12 may replace a probability of 0 in `_fit`, because only its rank matters."""
+    learned: ClassVar[Learned] = {}
+    """What `_fit` stores that predictions use, beside what the parent classes store."""
     inputs: Inputs = field(default="logits", kw_only=True)
     """What X is."""
 
@@ -199,7 +203,38 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
                 f"parameters of another version ({error})", file=path, fixes="fit again"
             ) from error
         vars(calibrator).update(fitted, tuning_log_=[])
+        if problem := calibrator._problem(fitted):
+            told = f"damaged or changed, {problem}"
+            raise InputError(told, file=path, fixes="fit and save it again")
         return calibrator
+
+    def _problem(self, fitted: dict[str, Any]) -> str | None:
+        """What is wrong with values from a file: a type, shape or range, or what they predict."""
+        declared = dict(OF_ALL)
+        for kind in type(self).__mro__:
+            declared |= vars(kind).get("learned", {})
+        classes = int(fitted["n_features_in_"])
+        present = np.asarray(fitted.get("present_", np.arange(classes)))
+        sizes = {"C": classes, "P": classes if self._is_whole() else present.size}
+        declared["present_"] = Stored((present.size,), 0, classes - 1, "i", rises=True)
+        problem = problem_of(fitted, declared, sizes)
+        if problem is None and len(np.unique(self.classes_)) < classes:
+            problem = "classes_ has one twice"
+        if problem or not self.is_learned or sizes["P"] == 1:
+            return problem
+        try:
+            known = self._known()
+            if known is not None and not (0 < known.beta < np.inf and known.gap > 0):
+                raise InputError("conditioning_ holds no inverse temperature")
+            ramp = torch.arange(classes, dtype=torch.float64)
+            p = self._trial(torch.stack([0 * ramp, ramp, -ramp]))
+        except Exception as error:
+            return f"it predicts nothing ({reason_of(error)})"
+        return None if bool(((p >= 0) & (p <= 2)).all()) else "it predicts no probabilities"
+
+    def _trial(self, z: Tensor) -> Tensor:
+        """The probabilities at logits [3, C], to see whether values from a file can be used."""
+        return self._predicted(z)
 
     def _probabilities(self, X: Any) -> Tensor:
         """Return checked probabilities float64 [n, C] on the device of X."""

@@ -8,7 +8,7 @@ They are linear between the ends of their constant pieces and constant beyond th
 import math
 from dataclasses import dataclass
 from numbers import Real
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.validation import InputError
 
 from .base import Calibrator
+from .stored import Learned, Stored
 
 
 @dataclass(eq=False, repr=False)
@@ -42,6 +43,12 @@ class IsotonicCalibration(Calibrator):
         thresholds_, values_: float64, the maps' points and values, one map after the other.
         offsets_: int64 [maps + 1], where each map starts; there is one map if global, else C.
     """
+
+    learned: ClassVar[Learned] = {
+        "thresholds_": Stored(("K",), low=0.0, high=1.0),
+        "values_": Stored(("K",), low=0.0, high=1.0),
+        "offsets_": Stored(("maps",), low=0, kinds="i", rises=True),
+    }
 
     takes_weights = True
     takes_zeros = True
@@ -86,6 +93,16 @@ class IsotonicCalibration(Calibrator):
             evenly = np.full_like(mapped, 1 / mapped.shape[1])
             mapped = np.divide(mapped, total, out=evenly, where=total > 0)
         return torch.from_numpy(mapped).to(logits.device)
+
+    def _trial(self, z: Tensor) -> Tensor:
+        maps = list(map(slice, self.offsets_[:-1], self.offsets_[1:]))
+        if self.offsets_[0] != 0 or self.offsets_[-1] != len(self.values_):
+            raise InputError("offsets_ do not divide the maps")
+        for points in maps:
+            x, level = self.thresholds_[points], self.values_[points]
+            if (np.diff(x) <= 0).any() or (np.diff(level) < 0).any() or level[-1] <= 0:
+                raise InputError("a map does not rise")
+        return super()._trial(z)
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
         return IsotonicModule(self, dtype)

@@ -7,6 +7,7 @@ are per parameter. For ten classes and a few thousand points this is among the b
 
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -20,11 +21,14 @@ from .dirichlet.linear_map import LinearMapCalibrator, LinearMapProblem
 from .modules import AffineSoftmax, Applied, log_mixture
 from .solvers.lbfgs import warn_unless_converged
 from .solvers.temperature import fit_temperature
+from .stored import POSITIVE, SHARE, Learned
 from .vector import VectorMapCalibrator, VectorMapProblem
 
 
 class _OfMixture(Calibrator):
     """What both share: the inputs ln q of their maps, and penalties with positive strengths."""
+
+    learned: ClassVar[Learned] = {"inverse_temperature_": POSITIVE, "uniform_share_": SHARE}
 
     inverse_temperature_: float
     uniform_share_: float

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from sklearn.exceptions import ConvergenceWarning
@@ -13,6 +14,7 @@ from .base import Calibrator
 from .losses import Loss
 from .modules import AffineSoftmax
 from .solvers.temperature import OUTCOMES, fit_temperature
+from .stored import POSITIVE, Learned
 
 
 @dataclass(eq=False, repr=False)
@@ -34,6 +36,8 @@ class TemperatureScaling(Calibrator):
         outcome_: "optimum" or the boundary case.
         n_evaluations_: passes over all logits.
     """
+
+    learned: ClassVar[Learned] = {"temperature_": POSITIVE}
 
     takes_weights = True
     needs_little_memory = True

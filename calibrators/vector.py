@@ -7,6 +7,7 @@ a minimum that is no higher than that start.
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ from .losses import Loss, logit_hessian, mean_logit, residuals, row_weights
 from .modules import AffineSoftmax
 from .solvers.lbfgs import Minimum, minimize, warn_unless_converged
 from .solvers.temperature import fit_temperature
+from .stored import Learned, Stored
 
 BLOCK = 1 << 18  # logits per block, few enough that their copies in float64 fit into the cache
 HESSIAN_BLOCK = 1 << 22  # logits; in products of fewer rows, threads would wait for each other
@@ -94,6 +96,8 @@ class VectorMapProblem:
 
 class VectorMapCalibrator(Calibrator):
     """softmax(w ⊙ x + b) for inputs x [n, C], by default the logits."""
+
+    learned: ClassVar[Learned] = {"scale_": Stored(("P",)), "shift_": Stored(("P",))}
 
     takes_weights = True
     scale_: NDArray[np.float64]

@@ -8,6 +8,7 @@ in float32 above that. The loss, the softmax and the sums over blocks of rows ar
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from ..base import Calibrator
 from ..losses import Loss, residuals, row_weights
 from ..modules import AffineSoftmax
 from ..solvers.lbfgs import PRINTED_DIGITS, Minimum, dot, minimize
+from ..stored import Learned, Stored
 from .curvature import ClassCurvature
 
 DOUBLE_WORK = 2_000_000_000  # n C² up to which products run in float64; larger ones take too long
@@ -153,6 +155,8 @@ def map_loss(
 
 class LinearMapCalibrator(Calibrator):
     """softmax(W x + b) for inputs x [n, C], which a subclass computes from the logits."""
+
+    learned: ClassVar[Learned] = {"matrix_": Stored(("P", "P")), "intercept_": Stored(("P",))}
 
     takes_weights = True
 

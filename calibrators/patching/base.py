@@ -1,12 +1,13 @@
 """What the two patching calibrators share: a start, and patches, which are kept as arrays."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from utility_calibration.metrics.validation import InputError, check_whole
 
 from ..base import Calibrator
 from ..modules import order_of
+from ..stored import POSITIVE, Learned, Stored
 from .algorithm import Algorithm1, Patch
 from .audit import Auditor, Family, StandardFamilies, class_family
 from .projection import project_rows_torch
@@ -44,6 +46,18 @@ class Patching(Calibrator):
         losses_: float64 [T + 1] calibration loss before the first and after each patch;
         start_*: the values that the start learned.
     """
+
+    learned: ClassVar[Learned] = {
+        "kinds_": Stored(("K",), low=0, high=len(KINDS) - 1, kinds="i"),
+        "indices_": Stored(("K",), low=0, kinds="i"),
+        "vectors_": Stored(("V", "P")),
+        "lows_": Stored(("K",), low=-math.inf, high=math.inf),
+        "highs_": Stored(("K",), low=-math.inf, high=math.inf),
+        "shifts_": Stored(("K",)),
+        "start_temperature_": POSITIVE,
+        "group_utilities_": Stored(("G", 2), low=0, kinds="i"),
+        "group_numbers_": Stored(("G", 3), low=-math.inf, high=math.inf),
+    }
 
     takes_utilities = True
     _: KW_ONLY

@@ -8,6 +8,7 @@ The scores are linear in the parameters, so a pool of maps is again one map.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +21,7 @@ from ..losses import residuals
 from ..modules import log_mixture, order_of
 from ..patching.tuning import FOLDS, folds_of
 from ..solvers.lbfgs import dot, minimize
+from ..stored import POSITIVE, SHARE, Learned
 from ..temperature import TemperatureScaling
 from . import maps
 
@@ -41,6 +43,8 @@ class PooledScaling(Calibrator):
         cross_fitted: float64 [n, C], the probabilities of the calibration points by maps that were
             fitted without them; it is not saved.
     """
+
+    learned: ClassVar[Learned] = {"inverse_temperature_": POSITIVE, "uniform_share_": SHARE}
 
     seed: int = 0
 

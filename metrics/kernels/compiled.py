@@ -58,9 +58,28 @@ def compiled(function: Callable[..., Any], fastmath: Collection[str] = ()) -> Ca
     before, folder = SETTINGS.CACHE_DIR, _folder()
     SETTINGS.CACHE_DIR = str(folder or before)
     try:
-        return numba.njit(nogil=True, cache=folder is not None, fastmath=set(fastmath))(function)
+        is_kept, flags = folder is not None, set(fastmath)
+        return _healing(numba.njit(nogil=True, cache=is_kept, fastmath=flags)(function))
     finally:
         SETTINGS.CACHE_DIR = before
+
+
+def _healing(kernel: Any) -> Callable[..., Any]:
+    """The kernel, which is compiled anew where the kept code cannot be read, after a full disk."""
+    kept = kernel._cache
+    load = kept.load_overload
+
+    def load_or_none(*given: Any) -> Any:
+        try:
+            return load(*given)
+        except Exception as error:  # pickle raises many kinds
+            told = f"compiling {kernel.__name__} anew, the code in {kept.cache_path} is damaged"
+            print(f"{told} ({type(error).__name__})", file=sys.stderr)
+            kept.flush()
+            return None
+
+    kept.load_overload = load_or_none
+    return kernel
 
 
 compiled_sums = partial(compiled, fastmath={"reassoc", "contract", "nsz"})

@@ -10,11 +10,16 @@ import pytest
 
 from utility_calibration.calibrators import (
     Calibrator,
+    DirichletCalibration,
+    IsotonicCalibration,
+    LogitShiftPatching,
+    StructuredVectorScaling,
     TemperatureScaling,
     UtilityPatching,
     VectorScaling,
 )
 from utility_calibration.calibrators.files import atomic_path
+from utility_calibration.calibrators.stored import OF_ALL
 from utility_calibration.metrics.validation import InputError
 
 
@@ -132,3 +137,66 @@ def test_parameters_that_json_cannot_hold_are_named(made_up, tmp_path):
     with pytest.raises(InputError, match="l2: a function cannot be stored"):
         fitted.save(tmp_path / "bad.npz")
     assert [path.name for path in tmp_path.iterdir()] == ["good.npz"]
+
+
+DECLARING = [
+    TemperatureScaling,
+    VectorScaling,
+    DirichletCalibration,
+    IsotonicCalibration,
+    StructuredVectorScaling,
+    LogitShiftPatching,
+]
+CHANGES = {  # of the learned value that a class declares, as an edit or a damaged disk may leave it
+    "nan": lambda value: np.full_like(value, np.nan, dtype=float),
+    "infinite": lambda value: np.full_like(value, np.inf, dtype=float),
+    "another shape": lambda value: np.concatenate([np.ravel(value), np.ravel(value), [1.0]]),
+    "text": lambda value: np.full(np.shape(value), "x"),
+}
+OTHERS = [  # numbers of the right type and shape, which no fit gives
+    (TemperatureScaling, "temperature_", lambda value: -value),
+    (TemperatureScaling, "temperature_", lambda value: 0 * value),
+    (TemperatureScaling, "conditioning_", lambda value: -value),
+    (TemperatureScaling, "present_", lambda value: value[::-1]),
+    (TemperatureScaling, "present_", lambda value: value + 1),
+    (TemperatureScaling, "class_names_", lambda value: np.array(["\x1b[31m", "b", "c"])),
+    (IsotonicCalibration, "values_", lambda value: 1 - value),
+    (IsotonicCalibration, "values_", lambda value: 0 * value),
+    (IsotonicCalibration, "thresholds_", lambda value: value[::-1]),
+    (IsotonicCalibration, "offsets_", lambda value: value + 1),
+    (StructuredVectorScaling, "inverse_temperature_", lambda value: -value),
+    (StructuredVectorScaling, "uniform_share_", lambda value: value + 2),
+    (partial(UtilityPatching, 0.1, 3, False), "kinds_", lambda value: value + 99),
+    (partial(UtilityPatching, 0.1, 3, False), "indices_", lambda value: value + 99),
+]
+
+
+def written(make, name, change, data, path):
+    """The file of a fitted calibrator, in which one value is another."""
+    fitted = make().fit(*data)
+    fitted.class_names_ = np.array(["a", "b", "c"])
+    fitted.save(path)
+    with np.load(path) as archive:
+        content = dict(archive)
+    np.savez(path, **{**content, name: change(content[name])})
+    return path
+
+
+@pytest.mark.parametrize("make", DECLARING, ids=lambda make: make.__name__)
+def test_a_value_of_another_type_shape_or_range_than_a_fits_is_refused(make, made_up, tmp_path):
+    names = [*OF_ALL, *(name for kind in make.__mro__ for name in vars(kind).get("learned", {}))]
+    fitted = vars(make().fit(*made_up()))
+    path = tmp_path / "x.npz"
+    for name in [name for name in names if name in fitted and np.size(fitted[name])]:
+        for change in CHANGES.values():
+            written(make, name, change, made_up(), path)
+            with pytest.raises(InputError) as caught:
+                Calibrator.load(path)
+            assert "\n" not in str(caught.value) and str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(("make", "name", "change"), OTHERS)
+def test_numbers_that_no_fit_gives_are_refused_by_name(make, name, change, made_up, tmp_path):
+    path = written(make, name, change, made_up(), tmp_path / "x.npz")
+    with pytest.raises(InputError, match="damaged or changed"):
+        Calibrator.load(path)

@@ -76,6 +76,29 @@ def saved_calibrator() -> bytes:
         return CALIBRATOR.save(Path(folder) / "t.npz").read_bytes()
 
 
+def changed_calibrator(random: Random) -> bytes:
+    """A calibrator in which one value is another: checksums do not show it."""
+    with np.load(io.BytesIO(saved_calibrator())) as archive:
+        content = dict(archive)
+    name = str(random.choice([name for name in content if name.endswith("_")]))
+    value = content[name]
+    if random.random() < 0.5 and value.dtype.kind in "if":
+        content[name] = value * SPECIAL[random.integers(len(SPECIAL))]
+    else:
+        content[name] = array(random)
+    buffer = io.BytesIO()
+    with np.errstate(all="ignore"):
+        np.savez(buffer, **content)
+    return buffer.getvalue()
+
+
+def load_and_predict(path: Path) -> None:
+    """What is loaded must predict; the caller sees any other error than an `InputError`."""
+    p = Calibrator.load(path).predict_proba(np.eye(3))
+    assert np.isfinite(p).all() and np.allclose(p.sum(axis=1), 1)
+    assert (p.argmax(axis=1) == np.arange(3)).all(), "the order of the classes has changed"
+
+
 def damaged(content: bytes, random: Random) -> bytes:
     """The same bytes, or with some changed, cut off, repeated or swapped."""
     held = bytearray(content)
@@ -127,6 +150,7 @@ BYTES: dict[str, Callable[[Random], bytes]] = {
     "csv": csv,
     "similarity": npz,
     "calibrator": lambda random: damaged(saved_calibrator(), random),
+    "changed": changed_calibrator,
     "points": npz,
     "table": csv,
 }
@@ -136,7 +160,8 @@ READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "npz": (".npz", lambda path: file_logits(path=path)),
     "csv": (".csv", lambda path: file_logits(path=path)),
     "similarity": (".npz", lambda path: file_similarity(path=path)),
-    "calibrator": (".npz", lambda path: Calibrator.load(path)),
+    "calibrator": (".npz", load_and_predict),
+    "changed": (".npz", load_and_predict),
     "points": (".npz", lambda path: read_points(path, CALIBRATOR)),
     "table": (".csv", lambda path: read_points(path, CALIBRATOR)),
 }
