@@ -6,6 +6,8 @@ from .isotonic import IsotonicCalibration as IsotonicCalibration
 from .patching.calibrator import UtilityPatching as UtilityPatching
 from .patching.logit_shift import LogitShiftPatching as LogitShiftPatching
 from .peers import PeerCalibration as PeerCalibration
+from .recalibration import RecalibrationGain as RecalibrationGain
+from .recalibration import recalibration_gain as recalibration_gain
 from .structured import StructuredMatrixScaling as StructuredMatrixScaling
 from .structured import StructuredVectorScaling as StructuredVectorScaling
 from .temperature import TemperatureScaling as TemperatureScaling

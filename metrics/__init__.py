@@ -12,6 +12,8 @@ This is a map in the order of the paper; `metrics/reference.py` has its definiti
 * decisions by a forecast (Example 3.7): `decisions`, `constant_losses`, `net_benefit`
 * errors made by chance alone, and bounds on the true error: `noise_floor`, `calibration_interval`
 * all of these at once: `scorecard`, with `Options` and `Noise`
+* what another threshold would gain, and an error that the truth minimises: `acting_gain`,
+  `two_bin_error`
 * for scikit-learn's model selection: `calibration_scorer`
 * every metric by its key: `METRICS`; `register` adds a metric of your own
 

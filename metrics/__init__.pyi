@@ -1,3 +1,6 @@
+from .acting import ActingGain as ActingGain
+from .acting import acting_gain as acting_gain
+from .acting import two_bin_error as two_bin_error
 from .binned import binned_class_wise_error as binned_class_wise_error
 from .binned import binned_top_class_error as binned_top_class_error
 from .card import Scorecard as Scorecard

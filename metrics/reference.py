@@ -245,6 +245,38 @@ def sample_valuations(count: int, classes: int, random: np.random.Generator) -> 
     return -np.sort(-sample_payoffs(count, classes, random), axis=1)
 
 
+# ---- What acting on a forecast loses, and a truthful error ---------------------------------------
+
+
+def acting_gain(v: Floats, u: Floats) -> float:
+    """sup over t, s of |Σ (u - t)| / n over the points between s and t (arXiv 2511.13699).
+
+    A user with the threshold t should act from s on. In terms of points: those from some v up to t
+    are left out by mistake, or those from t up to some v are acted on by mistake.
+    """
+    sums = [
+        sign * np.sum((u - t)[(sign * s <= sign * v) & (sign * v <= sign * t)])
+        for sign in (1, -1)
+        for t in np.unique(v)
+        for s in np.unique(v)
+    ]
+    return max(0.0, *sums) / len(v)
+
+
+def two_bin_error(p: Floats, y: Labels) -> float:
+    """Σ_c of the mean over t in [0, 1] of the squared sums of 1{y = c} - p_c over two bins, / n².
+
+    The bins are p_c <= t and p_c > t (arXiv 2508.13100); t changes them only at values of p_c.
+    """
+    total = 0.0
+    for c in range(p.shape[1]):
+        away, cuts = 1.0 * (y == c) - p[:, c], np.unique(np.append(p[:, c], [0.0, 1.0]))
+        for low, high in itertools.pairwise(cuts):
+            is_low = p[:, c] <= low
+            total += (high - low) * (away[is_low].sum() ** 2 + away[~is_low].sum() ** 2)
+    return float(total) / len(y) ** 2
+
+
 # ---- Noise floor and scorecard -------------------------------------------------------------------
 
 

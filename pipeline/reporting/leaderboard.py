@@ -26,7 +26,10 @@ BASE = "uncalibrated"
 NOTE = (
     "A method loses a cell, one metric on one benchmark, where a paired test finds it worse than "
     "the best method. Such a test is wrong in {percent:.0f} % of cases, so chance alone may take "
-    "about {chance} of {cells} cells from a method that is the best in all of them. The bound is "
+    "about {chance} of {cells} cells from a method that is the best in all of them. The regret is "
+    "the geometric mean over the cells of the method's value to the best one (accuracy: the best "
+    "one to the method's), where a lost cell counts its ratio and any other counts 1; beside it is "
+    "the largest ratio. The bound is "
     "the largest 95 % upper bound on an error of these purposes, on average over the splits. "
     "Savings are against the uncalibrated forecast, on average over the benchmarks."
 )
@@ -72,6 +75,9 @@ def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
         frame[f"within_{key}"] = within[within["metric"] == key]["method"].value_counts()
     uppers = cells[cells["metric"].isin(purposes)].groupby("method")["upper"].max()
     frame = frame.fillna(0).astype(int).assign(largest_bound=uppers)
+    ratios = regrets(cells).groupby(cells["method"])
+    frame["regret"] = ratios.agg(lambda ratio: float(np.exp(np.log(ratio).mean())))
+    frame["largest_regret"] = ratios.max()
     for key in saved:
         own = cells[cells["metric"] == key]
         means = own.pivot(index="method", columns="benchmark", values="mean")
@@ -81,6 +87,8 @@ def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
     columns: dict[str, tuple[str, Callable[[Any], str]]] = {
         "method": ("Method", method_name),
         "worse": (f"Worse than the best, of {count}", str),
+        "regret": ("Regret", "{:.2f}".format),
+        "largest_regret": ("Largest", "{:.2f}".format),
         **{f"within_{key}": (f"{noise}: {PURPOSES[key]}", str) for key in purposes},
         "largest_bound": ("Largest bound", bound),
         **{
@@ -93,6 +101,18 @@ def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
     note = NOTE.format(percent=100 * SIZE, chance=round(SIZE * count), cells=count)
     heading = [title for title, _ in columns.values()]
     return Leaderboard(len(tables), heading, lines, frame, note)
+
+
+def regrets(cells: pd.DataFrame) -> "pd.Series[float]":
+    """The regret of each cell, a row of `Decisions.frame`: how far it is from the best method.
+
+    It is the ratio of a method's value to the best one where a test finds the method worse, and 1
+    elsewhere. A plain ratio would exceed 1 by chance, also for equal methods (docs/choosing.md).
+    """
+    best = cells["mean"] - cells["difference"]
+    ratio = cells["mean"] / best
+    lost = cells["not_worse"] == False  # noqa: E712  (neither None nor NaN)
+    return ratio.where(ratio >= 1, 1 / ratio).where(lost, 1.0)
 
 
 def leaderboard_figure(leaderboard: Leaderboard) -> Figure:

@@ -65,16 +65,16 @@ def row(mean, not_worse, **more):
 
 
 FIRST = {
-    "nll": {"uncalibrated": row(2.0, False), "temperature": row(1.0, True)},
+    "nll": {"uncalibrated": row(2.0, False, difference=1.0), "temperature": row(1.0, True)},
     "u_topk": {
-        "uncalibrated": row(0.3, False, beyond_floor=True, upper=0.351),
+        "uncalibrated": row(0.3, False, beyond_floor=True, upper=0.351, difference=0.2),
         "temperature": row(0.1, True, beyond_floor=False, upper=0.151),
     },
 }
 SECOND = {
     "nll": {"uncalibrated": row(2.0, True), "temperature": row(1.5, None)},
     "u_topk": {
-        "uncalibrated": row(0.2, False, upper=0.2),
+        "uncalibrated": row(0.2, False, upper=0.2, difference=0.1),
         "temperature": row(0.1, True, beyond_floor=True, upper=0.12),
     },
 }
@@ -84,11 +84,11 @@ BENCHMARKS = {"first": decided(FIRST), "second": decided(SECOND)}
 def test_methods_with_fewer_losses_come_first_and_bounds_round_up():
     leaderboard = leaderboard_of(BENCHMARKS)
     assert leaderboard.lines == [
-        ["Temp. Scaling", "0", "1", ".16", "37.5 %"],
-        ["Uncalibrated", "3", "0", ".36", "0.0 %"],
+        ["Temp. Scaling", "0", "1.00", "1.00", "1", ".16", "37.5 %"],
+        ["Uncalibrated", "3", "1.86", "3.00", "0", ".36", "0.0 %"],
     ]
-    heading = ["Worse than the best, of 4", "Within noise, of 2: shortlists"]
-    assert leaderboard.heading[1:3] == heading
+    heading = ["Worse than the best, of 4", "Regret", "Largest", "Within noise, of 2: shortlists"]
+    assert leaderboard.heading[1:5] == heading
     assert "wrong in 5 % of cases, so chance alone may take about 0 of 4 cells" in leaderboard.note
 
 

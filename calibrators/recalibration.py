@@ -1,0 +1,62 @@
+"""What any recalibration could still gain: an estimate of the calibration error of a proper score.
+
+A proper score is the score of the recalibrated forecast plus a calibration error. The latter is the
+largest gain over all maps g of the forecast (Berta et al. 2026, arXiv 2602.24230). Here g is the
+pool of maps (`pooled/`), fitted to four fifths of the points and judged on the last fifth. A map
+that is fitted to few points loses a little, so the estimate is too small rather than too large.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+
+from utility_calibration.metrics.scores import checked
+from utility_calibration.metrics.validation import InputError
+
+from .inputs import from_probabilities
+from .losses import Loss
+from .patching.state import PatchedForecast
+from .patching.tuning import FOLDS, folds_of
+from .pooled.pool import PooledScaling
+
+NORMAL = 1.959963984540054  # quantile of a two-sided 95 % interval
+
+
+class RecalibrationGain(NamedTuple):
+    """The mean gain of a point, and half of its 95 % interval, in nats or squared errors.
+
+    The interval is of the paired difference of the losses, point by point.
+    """
+
+    gain: float
+    half_width: float
+
+
+def recalibration_gain(
+    probabilities: Any, labels: Any, loss: Loss = "nll", seed: int = 0, *, classes: Any = None
+) -> RecalibrationGain:
+    """Return how much smaller the loss of a recalibrated forecast is on points held out of its fit.
+
+    Args:
+        probabilities, labels, classes: as in `metrics.accuracy`; at least 10 points.
+        loss: "nll" or "brier".
+        seed: of the five folds.
+
+    Time: six pooled fits for each fold, about 6 seconds for 3,000 points of ten classes.
+    """
+    if loss not in ("nll", "brier"):
+        raise InputError(f"{loss!r}; choose nll or brier", field="loss")
+    forecast, outcomes = checked(probabilities, labels, classes=classes)
+    p, y = forecast.probabilities, outcomes.labels[0]
+    if len(y) < 2 * FOLDS:
+        raise InputError(f"{len(y)} points, at least {2 * FOLDS} are needed", field="labels")
+    logits, recalibrated = from_probabilities(p), torch.empty_like(p)
+    for kept, held in folds_of(y, seed):
+        fitted = PooledScaling(seed=seed).fit(logits[kept], y[kept])
+        recalibrated[held] = fitted.predict_proba(logits[held])
+    before, after = (PatchedForecast(each, y).losses(loss) for each in (p, recalibrated))
+    gains = before - after
+    error = float(gains.std()) / len(gains) ** 0.5
+    return RecalibrationGain(float(gains.mean()), NORMAL * error)

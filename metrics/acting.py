@@ -1,0 +1,165 @@
+"""What a user loses by acting on a forecast as it stands, and an error that truth minimises.
+
+*What could be gained.* Somebody acts where the predicted utility v is at least t, because acting
+costs t and pays u. Acting from another threshold s on changes the mean payoff by the sum of u - t
+over the points between s and t, divided by n. The largest gain over all t and s is the calibration
+decision loss restricted to monotone changes of the forecast (Gopalan et al. 2025, arXiv 2511.13699,
+and "SCDL", arXiv 2605.17749). It is at most UC, whose terms u - v are at least as large.
+
+*A truthful error.* A label is 1 with probability p. The squared sums of y - v over two bins of
+points, {v <= t} and {v > t}, have the expectation Σ p (1 - p) plus the squared sums of p - v. The
+former does not depend on the forecast. So v = p minimises the expectation for every t and n, and so
+it does the mean over t uniform on [0, 1] (Hartline, Hu and Wu 2025, arXiv 2508.13100; of several
+classes arXiv 2510.06388). Σ v (1 - v) must not be subtracted, although it estimates that constant:
+it depends on the forecast, and a forecast nearer to 1/2 than the truth would gain.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from .kernels.compiled import compiled
+from .resampling import redrawn_outcomes
+from .scores import checked
+from .utilities.base import UtilityClass
+from .validation import check_whole
+
+
+class ActingGain(NamedTuple):
+    """The largest mean gain of one decision by another threshold.
+
+    gain: in the unit of the utility; utility: its number in the class; threshold: the t of the user
+    with this gain; act_from: the smallest v from which this user should act, infinite for "never";
+    floor: the 95 % quantile of the largest gain under labels drawn from the forecast.
+    """
+
+    gain: float
+    utility: int
+    threshold: float
+    act_from: float
+    floor: float
+
+
+def acting_gain(
+    utilities: UtilityClass,
+    probabilities: Any,
+    labels: Any,
+    repetitions: int = 200,
+    seed: int = 0,
+    *,
+    classes: Any = None,
+) -> ActingGain:
+    """Return the largest gain by another threshold, over a class of utilities and all thresholds.
+
+    Args:
+        utilities: any `UtilityClass`, such as `TopK()`.
+        probabilities, labels, classes: as in `metrics.accuracy`.
+        repetitions, seed: number of draws of the labels for the floor, and their seed.
+    """
+    check_whole(repetitions, "repetitions", 0)
+    forecast, outcomes = checked(probabilities, labels, classes=classes)
+    points = torch.arange(forecast.n, device=forecast.probabilities.device)
+    drawn = redrawn_outcomes(forecast, points, repetitions, seed)
+    floors = [_gains(utilities, *given)[:, :, 0].max(axis=1) for given in drawn]
+    floor = float(np.quantile(np.concatenate(floors), 0.95)) if floors else float("nan")
+    gains = _gains(utilities, forecast, outcomes)[0]
+    worst = int(gains[:, 0].argmax())
+    gain, threshold, act_from = gains[worst].tolist()
+    return ActingGain(gain, worst, threshold, act_from, floor)
+
+
+def _gains(utilities: UtilityClass, forecast: Any, outcomes: Any) -> NDArray[np.float64]:
+    """Return gain, threshold and the v to act from: [R, m, 3]."""
+    parts = []
+    for block in utilities.tied_blocks(forecast, outcomes):
+        v, payoffs = block.predicted.cpu().numpy(), block.payoffs.cpu().numpy()
+        codes = block.codes.cpu().numpy()
+        found = np.empty((len(codes), len(v), 3))
+        for k, predicted in enumerate(v):
+            order = np.argsort(predicted, kind="stable")
+            for draw, code in enumerate(codes):
+                found[draw, k] = _largest_gain(predicted[order], payoffs[k, code[order]])
+        parts.append(found)
+    return np.concatenate(parts, axis=1)
+
+
+@compiled
+def _gain_below(v: Any, u: Any, heights: Any, hull: Any) -> Any:
+    """Return the largest Σ (u - t) over points from place j to the last with v <= t; its j and t.
+
+    v is ascending. With the sums U_k of the first k payoffs this is U_k - U_j - t (k - j). For
+    given k and t the best j is where a line of slope t touches the lower convex hull of the points
+    (j, U_j), and j begins a group of tied v. For a given k the smallest t is best.
+    """
+    n, size = len(v), 0
+    best, first, threshold = 0.0, 0, v[0]
+    heights[0] = 0.0
+    for k in range(n):
+        if k == 0 or v[k] > v[k - 1]:
+            while size > 1:
+                last, before = hull[size - 1], hull[size - 2]
+                rise = (heights[last] - heights[before]) * (k - last)
+                if rise < (heights[k] - heights[last]) * (last - before):
+                    break
+                size -= 1
+            hull[size] = k
+            size += 1
+        heights[k + 1] = heights[k] + u[k]
+        if k + 1 < n and v[k + 1] == v[k]:
+            continue
+        low, high = 0, size - 1
+        while low < high:
+            middle = (low + high) // 2
+            here, after = hull[middle], hull[middle + 1]
+            if heights[after] - heights[here] < v[k] * (after - here):
+                low = middle + 1
+            else:
+                high = middle
+        j = hull[low]
+        gain = heights[k + 1] - heights[j] - v[k] * (k + 1 - j)
+        if gain > best:
+            best, first, threshold = gain, j, v[k]
+    return best, first, threshold
+
+
+@compiled
+def _largest_gain(v: Any, u: Any) -> Any:
+    """Return the largest gain for v [n] in ascending order, its t, and the v to act from.
+
+    Who acts too rarely gains by acting below t. Who acts too often gains by not acting above t,
+    which is the same with -v and -u.
+    """
+    n = len(v)
+    heights, hull = np.empty(n + 1), np.empty(n + 1, np.int64)
+    below, first, t = _gain_below(v, u, heights, hull)
+    above, last, minus_t = _gain_below(-v[::-1], -u[::-1], heights, hull)
+    if below >= above:
+        return np.array([below / n, t, v[first]])
+    return np.array([above / n, -minus_t, v[n - last] if last else np.inf])
+
+
+def two_bin_error(probabilities: Any, labels: Any, *, classes: Any = None) -> float:
+    """Return the truthful two-bin error: the sum over classes of the mean over t in [0, 1] of
+
+    (Σ_{p_c <= t} (1{y = c} - p_c) / n)² + (Σ_{p_c > t} (1{y = c} - p_c) / n)².
+
+    The true probabilities minimise its expectation, so of two forecasts the one with the smaller
+    error is the better guess where no test tells them apart. It is not zero for the truth.
+
+    Args:
+        probabilities, labels, classes: as in `metrics.accuracy`.
+    """
+    forecast, outcomes = checked(probabilities, labels, classes=classes)
+    p = forecast.probabilities
+    residuals = torch.zeros_like(p).scatter_(1, outcomes.labels.T, 1.0) - p
+    ordered, order = p.sort(dim=0)
+    sums = residuals.gather(0, order).cumsum(dim=0)
+    whole = sums[-1:]
+    # Between two neighbours t has the same two bins; tied ones have no t between them.
+    lengths = torch.diff(ordered, dim=0, append=torch.ones_like(whole))
+    means = (lengths * (sums**2 + (whole - sums) ** 2)).sum(dim=0) + (ordered[0] * whole**2)[0]
+    return float(means.sum()) / forecast.n**2

@@ -1,0 +1,43 @@
+"""What recalibration could still gain, where it is known."""
+
+import numpy as np
+import pytest
+
+from utility_calibration.calibrators.recalibration import recalibration_gain
+from utility_calibration.metrics import InputError
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    random = np.random.default_rng(4)
+    logits = 2 * random.normal(size=(1500, 3))
+    return logits, (logits + random.gumbel(size=logits.shape)).argmax(axis=1)
+
+
+def softmax_of(logits):
+    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return shifted / shifted.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("loss", ["nll", "brier"])
+def test_it_is_the_loss_beyond_that_of_the_truth(drawn, loss):
+    """Twice the logits: the gain is the mean divergence from the truth. The truth gains nothing."""
+    logits, labels = drawn
+    truth, said = softmax_of(logits), softmax_of(2 * logits)
+    divergence = {
+        "nll": (truth * np.log(truth / said)).sum(axis=1).mean(),
+        "brier": np.square(truth - said).sum(axis=1).mean(),
+    }
+    found = recalibration_gain(said, labels, loss)
+    assert found.gain == pytest.approx(divergence[loss], abs=1.5 * found.half_width)
+    assert found.gain > found.half_width
+    nothing = recalibration_gain(truth, labels, loss)
+    assert nothing.gain < nothing.half_width
+
+
+def test_bad_input_is_named():
+    p = np.full((9, 2), 0.5)
+    with pytest.raises(InputError, match="labels: 9 points, at least 10 are needed"):
+        recalibration_gain(p, np.arange(9) % 2)
+    with pytest.raises(InputError, match="loss: 'auc'; choose nll or brier"):
+        recalibration_gain(p, np.arange(9) % 2, "auc")
