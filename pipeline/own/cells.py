@@ -33,6 +33,7 @@ MATRICES = {
 """Arrays, or columns of lists, with the answers of one kind. They may be larger than the memory."""
 LIKE_MATRICES = {"filtered_resps": "logits", "predictions": "logits", "scores": ""}
 """Names in the logs of language models, taken if nothing else holds answers; "": of either kind."""
+LONGEST_TEXT = 1000  # letters of a label or another name
 IMPOSSIBLE = "an option that a point lacks has the logit -inf or the probability 0"
 Held = dict[str, Any]  # what a file holds by name: arrays, or the columns of a table
 LISTS = (list, tuple, dict, np.ndarray)  # what a cell of a column of lists may be
@@ -210,6 +211,10 @@ def distinct_labels(values: Any, field: str, mistakes: list[InputError]) -> Labe
 
 def text_column(column: pd.Series[Any]) -> NDArray[np.str_]:
     """A column's entries as text without spaces around it; "" for an empty cell."""
+    lengths = column.astype(str).str.len()
+    if (longest := int(lengths.max())) > LONGEST_TEXT:  # NumPy gives every entry the longest's size
+        told = f"a cell of {longest:,} letters, at most {LONGEST_TEXT:,} are read as a name"
+        raise InputError(f"{column.name}: {told}, in row {int(lengths.argmax())}; shorten it")
     return np.char.strip(column.astype(object).where(column.notna(), "").to_numpy(str))
 
 

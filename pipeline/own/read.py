@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from utility_calibration.calibrators.heavy_imports import require
-from utility_calibration.metrics.archive import LARGEST_ARRAY, array_names, read_arrays
+from utility_calibration.metrics.archive import (
+    LARGEST_ARRAY,
+    array_headers,
+    array_names,
+    read_arrays,
+)
 from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
 
 from ..harness.artifacts import sha256_of, sha256_of_json
-from .cells import Choices, Held, cut_off, is_plain, naming, normal, some_of
+from .cells import LONGEST_TEXT, Choices, Held, cut_off, is_plain, naming, normal, some_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +50,9 @@ INSTEAD = {
     (".npy",): f"a single array; save labels, too: {SAVEZ}",
 }
 """What to do instead, by the endings of files that are not read."""
+LARGEST_TABLE = 2 << 30  # bytes that the cells of a table may take while they are read
+PER_NUMBER = {False: 16, True: 64}  # bytes for each cell of a table; True: of JSON lines
+LARGE = 1 << 26  # bytes of an array up to which nothing is refused by its header
 DECIMAL_COMMA = re.compile(r"(^|[;|\t])[ \"]*[+-]?\d*,\d+(e[+-]?\d+)?[ \"]*([;|\t]|$)", re.I | re.M)
 """A cell such as 0,25 between two separators that are no commas."""
 
@@ -103,7 +112,21 @@ def read(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Held:
         fix = f"name one (--logits NAME, --probabilities NAME) or add it: {SAVEZ}"
         raise InputError(f"{path}: no array `logits` or `probabilities` ({held}); {fix}")
     used = [*matrices, *filter(is_used, names)]
+    _check_headers(path, used, matrices)
     return read_arrays(path, only=used, fix=SAVE, mapped=matrices)
+
+
+def _check_headers(path: Path, used: Sequence[str], matrices: Sequence[str]) -> None:
+    """Refuse large arrays that cannot belong to the matrix, or long text, before they are read."""
+    headers = array_headers(path, only=used, fix=SAVE)
+    n = headers[matrices[0]].shape[:1]
+    for name, held in headers.items():
+        size = math.prod(held.shape) * held.dtype.itemsize
+        if name in matrices or size <= LARGE:
+            continue
+        if held.shape[:1] != n or held.dtype.itemsize > 4 * LONGEST_TEXT:
+            told = f"{name}: shape {list(held.shape)} of {held.dtype}, {size:,} bytes"
+            raise InputError(f"{path}: {told}, beside {n} rows; give one short entry per row")
 
 
 def read_table(path: Path) -> pd.DataFrame:
@@ -142,13 +165,26 @@ def _table(path: Path) -> pd.DataFrame:
         ) from error
 
 
+def check_memory(numbers: int, each: int) -> None:
+    """Refuse a table before it is read whose `numbers` take too much memory, at `each` bytes."""
+    if numbers * each > LARGEST_TABLE:
+        told = f"{numbers:,} cells take {numbers * each:,} bytes or more while they are read"
+        raise InputError(f"{told}, the limit is {LARGEST_TABLE:,}; give fewer rows, or an npz")
+
+
 def _opened(path: Path) -> TextIO:
     """The text of a file, unpacked, of which pandas would take any amount of memory."""
     unpacked: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    size, cells = 0, 0
     with unpacked(path, "rb") as held:
-        held.seek(LARGEST_ARRAY)
-        if held.read(1):
-            raise InputError(f"more than {LARGEST_ARRAY:,} bytes; save it as npz")
+        while block := held.read(1 << 20):
+            size, cells = (
+                size + len(block),
+                cells + sum(map(block.count, (b",", b";", b"\t", b"\n"))),
+            )
+            check_memory(cells, PER_NUMBER[ending_of(path) in LINES])
+            if size > LARGEST_ARRAY:
+                raise InputError(f"more than {LARGEST_ARRAY:,} bytes of text; save it as npz")
     file: TextIO = unpacked(path, "rt", encoding="utf-8-sig")
     return file
 
@@ -170,11 +206,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     import pyarrow.parquet
 
     size = pyarrow.parquet.read_metadata(path)
-    if size.num_rows * size.num_columns * 8 > LARGEST_ARRAY:
-        raise InputError(
-            f"{size.num_rows:,} rows of {size.num_columns} columns take more than the limit of "
-            f"{LARGEST_ARRAY:,} bytes; give fewer rows"
-        )
+    check_memory(size.num_rows * size.num_columns, PER_NUMBER[False])
     table = pd.read_parquet(path)
     return table.astype({name: object for name in table if hasattr(table[name], "cat")})
 

@@ -11,6 +11,7 @@ import pytest
 from tests.pipeline.own.files import LOGITS, NAMES, N, P, Y, table, written
 from utility_calibration.metrics import InputError
 from utility_calibration.metrics.errors import MissingResource
+from utility_calibration.pipeline.own import read as reading
 from utility_calibration.pipeline.sources.file import file_logits
 
 TEXT = "label,c0,c1\n0,1.5,2\n1,0,3\n"
@@ -244,3 +245,22 @@ SECOND = arrays(class_names=NAMES)
 )
 def test_a_second_file_of_another_kind_is_refused(tmp_path, first, second, told):
     assert told in refused(tmp_path / "a.csv", first, test=written(tmp_path / "b.csv", second))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.csv", "label,c0\n" + "x" * 2000 + ",1\ny,2\n", "2,000 letters"),
+        ("a.csv.gz", gzip.compress(b"label,0,1\n" + b"0,1,2\n" * 50, mtime=0), "bytes or more"),
+        ("a.jsonl", b'{"label":0,"a":1,"b":2}\n' * 50, "bytes or more"),
+        ("a.parquet", table(), "bytes or more"),
+        ("a", arrays(groups=np.full(5 * N, "x" * 200)), "beside (60,) rows"),
+        ("a", arrays(groups=np.full(N, "x" * 2000)), "one short entry per row"),
+    ],
+)
+def test_what_would_take_much_memory_is_refused_before_it_is_read(
+    tmp_path, monkeypatch, name, content, told
+):
+    monkeypatch.setattr(reading, "LARGEST_TABLE", 2000)
+    monkeypatch.setattr(reading, "LARGE", 1000)
+    assert told in refused(tmp_path / name, content)
