@@ -9,7 +9,7 @@ the realized utility u⃗(p)[y]. To add a utility class of your own, define its 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -43,6 +43,9 @@ class UtilityClass(ABC):
 
     Two are equal if they are of one class and hold equal values; then they have equal errors.
     """
+
+    names: Sequence[str] = ()
+    """What a report calls each utility; without names, it counts users."""
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):

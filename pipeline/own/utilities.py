@@ -12,12 +12,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.utilities.base import FunctionUtility
+from utility_calibration.metrics.utilities.base import FunctionUtility, UtilityClass
 from utility_calibration.metrics.utilities.gain_matrix import GainMatrix
 from utility_calibration.metrics.utilities.payoffs import Decision, Linear, Rank
 from utility_calibration.metrics.validation import InputError
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Names = Sequence[str]
+Utilities = TypeVar("Utilities", bound=UtilityClass)
 FIX = "write numbers such as 0.5"
 OWN = {
     "payoffs": "users paid by class: CSV, a line per user, a column per class",
@@ -73,19 +74,22 @@ def settings_of(kind: str, value: str, class_names: Names) -> dict[str, Any]:
 
 def payoffs(path: str | Path, class_names: Names, sha256: str | None = None) -> Linear:
     """Users with a payoff per class."""
-    return Linear(_users("payoffs", path, class_names, sha256)[1])
+    names, numbers = _users("payoffs", path, class_names, sha256)
+    return _named(Linear(numbers), *names)
 
 
 def valuations(path: str | Path, class_names: Names, sha256: str | None = None) -> Rank:
     """Users with a value per rank; column 1 is the most probable class, column C the least."""
-    return Rank(_users("valuations", path, class_names, sha256)[1])
+    names, numbers = _users("valuations", path, class_names, sha256)
+    return _named(Rank(numbers), *names)
 
 
 def losses(path: str | Path, class_names: Names, sha256: str | None = None) -> Decision:
     """The loss of each action under each class."""
     lines = _lines(path, class_names, sha256)
     with naming(path):
-        return Decision(numbers_of(lines, list(lines.columns), FIX))
+        decision = Decision(numbers_of(lines, list(lines.columns), FIX))
+    return _named(decision, f"{Path(path).stem} (utility: minus the loss)")
 
 
 def gain(path: str | Path, class_names: Names, sha256: str | None = None) -> GainMatrix:
@@ -93,7 +97,7 @@ def gain(path: str | Path, class_names: Names, sha256: str | None = None) -> Gai
     lines = _lines(path, class_names, sha256)
     _check_match(list(lines.columns), class_names, f"{path}: column", "columns, one per class")
     with naming(path):
-        return GainMatrix(numbers_of(lines, class_names, FIX))
+        return _named(GainMatrix(numbers_of(lines, class_names, FIX)), Path(path).stem)
 
 
 READERS = {"payoffs": payoffs, "valuations": valuations, "losses": losses, "gain": gain}
@@ -103,22 +107,15 @@ def utility(function: str, code: str | None = None) -> FunctionUtility:
     """The utility p [n, C] -> u⃗ [n, C] of a module, by its name `module:function`."""
     module, _, name = function.partition(":")
     try:
-        return FunctionUtility(getattr(import_module(module), name))
+        return _named(FunctionUtility(getattr(import_module(module), name)), function)
     except (ImportError, AttributeError, ValueError) as error:
         fix = "give module:function, importable from here"
         raise InputError(f"--utility {function}: no such function ({error}); {fix}") from error
 
 
-def name_of(entry: Mapping[str, Any], index: int) -> str:
-    """The name of utility `index` of an entry of `evaluation.own`."""
-    kind = str(entry["_target_"]).removeprefix(f"{__name__}.")
-    if kind in ("payoffs", "valuations"):
-        return _users(kind, entry["path"], entry["class_names"])[0][index]
-    if kind == "losses":
-        return f"{Path(entry['path']).stem} (utility: minus the loss)"
-    if kind == "gain":
-        return Path(entry["path"]).stem
-    return str(entry["function"]) if kind == "utility" else f"user {index + 1}"
+def _named(utilities: Utilities, *names: str) -> Utilities:
+    utilities.names = names
+    return utilities
 
 
 def actions_of(path: str | Path) -> list[str]:

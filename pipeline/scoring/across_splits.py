@@ -24,7 +24,6 @@ from ..harness.cache import Record, Save
 from ..harness.parallel import Progress
 from ..harness.settings import Settings
 from ..harness.units import Unit
-from ..own.utilities import name_of
 from ..sources.class_names import class_names
 from .files import rounded
 from .held_out import HeldOut, held_out, options_of, scored
@@ -111,7 +110,7 @@ def worst_of(
         index = int(np.mean(errors, axis=0).argmax())
         points = [predictions_of(utilities, f, o, index, drawn) for f, o, drawn in parts]
         diagram = utility_diagram(Predictions.pooled(points), points=81)
-        own, bins = settings.evaluation.own.get(metric.key), diagram.bins
+        bins, called = diagram.bins, utilities.names
         curves = {
             "at": diagram.predicted,
             "curve": diagram.difference,
@@ -120,7 +119,7 @@ def worst_of(
             "bins": np.column_stack([bins.predicted, bins.realized, bins.low, bins.high]),
         }
         by_metric[metric.key] = {
-            "name": name_of(own, index) if own else _name(metric.key, index, names, options),
+            "name": called[index] if called else _name(metric.key, index, names, options),
             "utility": index,
             "low": diagram.worst.low,
             "high": diagram.worst.high,

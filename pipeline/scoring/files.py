@@ -167,7 +167,7 @@ def _in_each(value: Any, change: Callable[[Any], Any]) -> Any:
 def write_files(
     files: ScoreFiles, facts: Mapping[str, Any], rows: Sequence[Any], curves: Sequence[Any]
 ) -> list[Path]:
-    """Write the three files of a benchmark from lists of dicts or tables; return their paths.
+    """Write the three files of a benchmark from lists of dicts, columns or tables.
 
     Rows and calibrators are sorted, metrics keep their order, and rows of all splits come last.
     """

@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from utility_calibration.metrics import NoiseFloor
 from utility_calibration.metrics.uc import levels, thin
 
-from .files import ALL_SPLITS
+from .files import ALL_SPLITS, CURVE_COLUMNS
 from .inference import FEWEST_SPLITS, bootstrap_half_width
 
 Floats = NDArray[np.float64]
@@ -104,25 +103,29 @@ def draws_of(splits: Sequence[Scored]) -> dict[str, list[float]]:
     return {key: draws.tolist() for key, draws in drawn.items() if draws is not None}
 
 
-def curves_of(calibrator: str, splits: Sequence[Scored], group: str = "") -> list[Row]:
+def curves_of(calibrator: str, splits: Sequence[Scored], group: str = "") -> dict[str, list[Any]]:
     """The eCDF of each family of sampled users at CURVE_POINTS levels, and its noise floor.
 
     The M sorted errors of a split are the quantile function of its eCDF (section 3). The curve is
     the mean of these functions, because pooling all errors would add the scatter between splits.
-    The floor may come from fewer users, so it is interpolated.
+    The floor may come from fewer users, so it is interpolated. The result is a table's columns.
     """
-    rows: list[Any] = []
+    columns: dict[str, list[Any]] = {name: [] for name in CURVE_COLUMNS}
     for family in FAMILIES:
         errors = _mean_draws(splits, family, ordered=True)
         if errors is None:
             continue
         kept = thin(len(errors), CURVE_POINTS)
         at = levels(len(errors))[kept]
-        table: Row = {"calibrator": calibrator, "group": group, "family": family, "level": at}
-        table["error"] = errors[kept]
+        texts = {"calibrator": calibrator, "group": group, "family": family}
+        curve = {"level": at, "error": errors[kept]}
         for end, quantile in (("low", "q05"), ("high", "q95")):
             floor = _mean_draws(splits, f"{family}_floor_{quantile}", ordered=True)
+            curve[f"floor_{end}"] = at * np.nan
             if floor is not None:
-                table[f"floor_{end}"] = np.interp(at, levels(len(floor)), floor)
-        rows += pd.DataFrame(table).to_dict("records")
-    return rows
+                curve[f"floor_{end}"] = np.interp(at, levels(len(floor)), floor)
+        for name, text in texts.items():
+            columns[name] += len(at) * [text]
+        for name, numbers in curve.items():
+            columns[name] += numbers.tolist()
+    return columns

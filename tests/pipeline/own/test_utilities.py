@@ -19,15 +19,14 @@ def test_payoffs_are_matched_by_class_name_in_any_order(tmp_path):
     path = csv(tmp_path, "name,emu,cat,dog\nann,3,1,2\n\nbob,-3,-1,-2.5\n")
     users = own_utilities.payoffs(path, NAMES)
     np.testing.assert_array_equal(users.matrix, [[1, 2, 3], [-1, -2.5, -3]])
-    entry = own_utilities.settings_of("payoffs", str(path), NAMES)
-    assert [own_utilities.name_of(entry, k) for k in range(2)] == ["ann", "bob"]
+    assert users.names == ("ann", "bob")
 
 
 def test_users_without_names_are_numbered_and_valuations_go_by_rank(tmp_path):
     path = csv(tmp_path, "1,2,3\n1,0.5,0\n")
-    np.testing.assert_array_equal(own_utilities.valuations(path, NAMES).matrix, [[1, 0.5, 0]])
-    entry = own_utilities.settings_of("valuations", str(path), NAMES)
-    assert own_utilities.name_of(entry, 0) == "user 1"
+    users = own_utilities.valuations(path, NAMES)
+    np.testing.assert_array_equal(users.matrix, [[1, 0.5, 0]])
+    assert users.names == ("user 1",)
 
 
 def test_losses_and_gains_are_matched_by_line_too(tmp_path):
@@ -36,8 +35,7 @@ def test_losses_and_gains_are_matched_by_line_too(tmp_path):
         own_utilities.losses(path, NAMES).losses[0], [[1, 2], [3, 4], [5, 6]]
     )
     assert own_utilities.actions_of(path) == ["treat", "wait"]
-    entry = own_utilities.settings_of("losses", str(path), NAMES)
-    assert own_utilities.name_of(entry, 0) == "mine (utility: minus the loss)"
+    assert own_utilities.losses(path, NAMES).names == ("mine (utility: minus the loss)",)
     path = csv(tmp_path, "true,dog,cat\ncat,0.1,1\ndog,1,0.2\n")
     np.testing.assert_array_equal(
         own_utilities.gain(path, ["cat", "dog"]).matrix(0), [[1, 0.1], [0.2, 1]]
