@@ -162,9 +162,10 @@ def _text(value: Any) -> str:
     return getattr(value, "__qualname__", None) or repr(value)
 
 
-def equal_blocks(utilities: range, n: int) -> Iterator[slice]:
+def equal_blocks(utilities: range, n: int, most: int | None = None) -> Iterator[slice]:
     """Yield blocks of `utilities` for n points, of equal size because small blocks are slow."""
-    count = -(-len(utilities) // max(FEWEST_ROWS, BLOCK_BYTES // (8 * n)))
+    rows = max(FEWEST_ROWS, BLOCK_BYTES // (8 * n))
+    count = -(-len(utilities) // (rows if most is None else min(rows, most)))
     size = -(-len(utilities) // count)
     for start in range(utilities.start, utilities.stop, size):
         yield slice(start, min(utilities.stop, start + size))

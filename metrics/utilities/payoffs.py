@@ -25,6 +25,12 @@ class PayoffClass(UtilityClass):
     """Utilities given by a payoff per coordinate, where a coordinate is a class or a rank."""
 
     coordinate: Literal["class", "rank"]
+    is_short = False
+    """Whether `near` tells the payoffs of some utilities, without all C² of the class."""
+
+    def near(self, part: slice, classes: int, codes: Tensor) -> tuple[Tensor, Tensor]:
+        """Return payoffs [b, b + 1] of the utilities in `part`, and the outcomes' codes in them."""
+        raise NotImplementedError
 
     @abstractmethod
     def payoffs(self, classes: int) -> Tensor:
@@ -33,7 +39,7 @@ class PayoffClass(UtilityClass):
     def count(self, classes: int) -> int:
         return len(self.payoffs(classes))
 
-    def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
+    def predicted(self, forecast: Forecast, payoffs: Any, part: slice) -> Tensor:
         """Return v of the utilities in `part`, [b, n], for the `payoffs` [m, C] of all."""
         if self.coordinate == "class":
             return payoffs[part] @ forecast.probabilities.T
@@ -59,16 +65,22 @@ class PayoffClass(UtilityClass):
         self, forecast: Forecast, outcomes: Outcomes, part: slice = slice(None)
     ) -> Iterator[Block]:
         """Yield blocks whose predictions fill `BLOCK_BYTES`."""
-        codes = self.codes(outcomes)
-        payoffs = self.payoffs(forecast.classes).to(forecast.probabilities.device)
-        for block in base.equal_blocks(range(len(payoffs))[part], forecast.n):
+        codes, classes = self.codes(outcomes), forecast.classes
+        whole = None if self.is_short else self.payoffs(classes).to(forecast.probabilities.device)
+        # Payoffs of so many utilities are not larger than their predictions.
+        most = max(base.FEWEST_ROWS, forecast.n) if self.is_short else None
+        for block in base.equal_blocks(range(self.count(classes))[part], forecast.n, most):
             known = forecast.known((self, block.start, block.stop))
             predicted = known.predicted
             if predicted is None:
-                predicted = self.predicted(forecast, payoffs, block)
+                predicted = self.predicted(forecast, whole, block)
                 if outcomes.draws > 1:
                     known.predicted = predicted = predicted.contiguous()
-            yield Block(predicted, payoffs[block], codes, known.orders)
+            if whole is None:
+                table, own = self.near(block, classes, codes)
+                yield Block(predicted, table.to(predicted), own, known.orders)
+            else:
+                yield Block(predicted, whole[block], codes, known.orders)
 
 
 class ClassWise(PayoffClass):
@@ -79,7 +91,17 @@ class ClassWise(PayoffClass):
     def payoffs(self, classes: int) -> Tensor:
         return torch.eye(classes, dtype=torch.float64)
 
-    def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
+    is_short = True
+
+    def count(self, classes: int) -> int:
+        return classes
+
+    def near(self, part: slice, classes: int, codes: Tensor) -> tuple[Tensor, Tensor]:
+        size = part.stop - part.start
+        is_other = (codes < part.start) | (codes >= part.stop)
+        return torch.eye(size, size + 1), torch.where(is_other, size, codes - part.start)
+
+    def predicted(self, forecast: Forecast, payoffs: Any, part: slice) -> Tensor:
         """Return columns of the probabilities. Without a product, ties stay ties."""
         return forecast.probabilities[:, part].T
 
@@ -107,7 +129,19 @@ class TopK(PayoffClass):
             )
         return (torch.arange(classes) < torch.tensor(ks)[:, None]).to(torch.float64)
 
-    def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
+    @property
+    def is_short(self) -> bool:  # type: ignore[override]
+        return self.ks is None
+
+    def count(self, classes: int) -> int:
+        return classes if self.ks is None else len(self.payoffs(classes))
+
+    def near(self, part: slice, classes: int, codes: Tensor) -> tuple[Tensor, Tensor]:
+        size = part.stop - part.start
+        columns = size + (part.stop < classes)  # all C pay for every rank
+        return torch.ones(size, columns).tril(), (codes - part.start).clamp(0, size)
+
+    def predicted(self, forecast: Forecast, payoffs: Any, part: slice) -> Tensor:
         """Return the sums of the K largest probabilities, without a copy if all K are used."""
         columns = part if self.ks is None else payoffs[part].sum(dim=1).long() - 1
         return forecast.joined(lambda rows: rows.top_sums[:, columns].T)
@@ -119,7 +153,7 @@ class TopClass(TopK):
     def __init__(self) -> None:
         super().__init__(ks=(1,))
 
-    def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
+    def predicted(self, forecast: Forecast, payoffs: Any, part: slice) -> Tensor:
         """Return the largest probability, which needs no ranking."""
         return forecast.top[0][None]
 

@@ -131,3 +131,17 @@ def test_a_seed_names_a_sample_and_valuations_are_the_sampled_vectors_sorted():
     assert torch.equal(m.Rank.sample(300, 8, 3).matrix, vectors.sort(dim=1, descending=True).values)
     assert not torch.equal(m.Linear.sample(300, 8, 4).matrix, vectors)
     assert torch.equal(state, torch.random.get_rng_state())  # the global generator is left alone
+
+
+@pytest.mark.parametrize("short", [m.ClassWise(), m.TopK()])
+def test_more_classes_than_points_give_the_errors_and_bounds_of_the_whole_matrix(short):
+    """Blocks then know only the outcomes that their own utilities tell apart."""
+    random = np.random.default_rng(0)
+    p, y = random.dirichlet(np.ones(200), 7), random.integers(200, size=7)
+    payoffs = short.payoffs(200)
+    whole = m.Linear(payoffs) if isinstance(short, m.ClassWise) else m.Rank(payoffs)
+    for weights in (None, np.arange(7.0)):
+        errors = [u.calibration_errors(p, y, sample_weight=weights) for u in (short, whole)]
+        np.testing.assert_allclose(*errors, atol=1e-12)
+        bounds = [m.calibration_interval(u, p, y, sample_weight=weights) for u in (short, whole)]
+        assert bounds[0] == pytest.approx(bounds[1], abs=1e-6)
