@@ -99,7 +99,7 @@ class _Refused(ValueError):
 def _opened(path: str | Path | IO[bytes], fix: str) -> Iterator[tuple[IO[bytes], zipfile.ZipFile]]:
     """Open the file and its directory; any error of either becomes an `InputError` of one line."""
     with Path(path).open("rb") if isinstance(path, str | Path) else nullcontext(path) as file:
-        path, start = Path(file.name), file.read(6)
+        path, start = Path(getattr(file, "name", "file")), file.read(6)
         if start == b"\x93NUMPY":
             raise InputError("a single array, not an npz", file=path, fixes=fix)
         if not start.startswith(b"PK"):

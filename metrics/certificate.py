@@ -201,13 +201,13 @@ def evidence_of(
         if weights is not None:
             residuals *= weights
         second = units.second_moments(residuals)
-        deviation = _asymptotic(second, spread * units.largest, count, confidence)
+        deviation = asymptotic_deviation(second, spread * units.largest, count, confidence)
         largest.append(errors)
         uppers.append(torch.minimum(errors + deviation, spread))
         finite.append(spread)
         if units.known is not None:
             most, scale = units.known
-            deviation = _bernstein(second * scale**2, spread * most, count, confidence)
+            deviation = finite_deviation(second * scale**2, spread * most, count, confidence)
             finite[-1] = torch.minimum(errors * scale + deviation, spread)
         ranges = prefix_range(*block[:3], weights=multipliers, orders=block.orders)
         multiplied.append((ranges.high - ranges.low).max(dim=1).values)
@@ -220,7 +220,7 @@ def evidence_of(
     )
 
 
-def _asymptotic(second: Tensor, spread: Tensor, n: int, confidence: float) -> Tensor:
+def asymptotic_deviation(second: Tensor, spread: Tensor, n: int, confidence: float) -> Tensor:
     """Return the normal deviation for second moments V and ranges ρ, corrected for rare misses."""
     z = NormalDist().inv_cdf(confidence)
     extra = (4 - z**2) / 6
@@ -229,7 +229,7 @@ def _asymptotic(second: Tensor, spread: Tensor, n: int, confidence: float) -> Te
     return moment * (z / math.sqrt(n)) + spread * (extra / n)
 
 
-def _bernstein(second: Tensor, spread: Tensor, n: int, confidence: float) -> Tensor:
+def finite_deviation(second: Tensor, spread: Tensor, n: int, confidence: float) -> Tensor:
     """Return the finite-sample deviation for second moments V and ranges ρ."""
     of_mean = -math.log(SHARE * (1 - confidence))
     of_moment = -math.log((1 - SHARE) * (1 - confidence)) / (2 * n)

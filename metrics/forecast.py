@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from .kernels.prefix_range import Orders
-from .kernels.ranks import descending_order, places_of
+from .kernels.ranks import descending_order, largest_values, places_of, ranks_of
 from .kernels.threads import row_blocks
 
 LARGEST_WHOLE = 1 << 26
@@ -61,11 +61,14 @@ class Forecast:
         tied: neighbours in descending order that are no further apart than this are ranked by
             class. With 0 only equal ones are, as in the paper.
         known_order: the ranking, if it is already known.
+        depth: how many of the largest probabilities are needed, if these, and the label's rank, are
+            all that is needed of the ranking. Then no class has to be sorted.
     """
 
     probabilities: Tensor
     tied: float = 0.0
     known_order: Tensor | None = None
+    depth: int | None = None
     _known: dict[Hashable, Known] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -134,7 +137,9 @@ class Forecast:
 
     @cached_property
     def ranked(self) -> Tensor:
-        """[n, C]: each row's probabilities in descending order."""
+        """[n, C], or [n, depth]: each row's probabilities in descending order."""
+        if self.depth is not None:
+            return largest_values(self.probabilities, self.depth)
         return self.probabilities.gather(1, self.order.to(torch.int64))
 
     @cached_property
@@ -210,6 +215,8 @@ class Outcomes:
         if self.known_ranks is not None:
             return self.known_ranks
         assert self.forecast is not None
+        if self.forecast.depth is not None:
+            return torch.stack([ranks_of(y, self.forecast.probabilities) for y in self.labels])
         return torch.stack([places_of(draw, self.forecast.order) for draw in self.labels])
 
     @cached_property

@@ -39,6 +39,15 @@ def _grown(bits: Any) -> Any:
     return bits ^ ((bits >> 63) & ALL_BUT_SIGN)
 
 
+@compiled
+def key_of(distance: Any, shift: int) -> Any:
+    """Return the number of a distance's bucket: the leading bits of a double grow with it.
+
+    They grow like its logarithm, with straight lines between powers of two.
+    """
+    return np.float64(distance).view(np.int64) >> shift
+
+
 @compiled_sums
 def _extremes_and_sum(v: Any) -> Any:
     """Return extremes and sum of v; integers, which have no NaN, are compared in vector lanes."""
@@ -64,13 +73,9 @@ def _fill_buckets(v: Any, distance: Any, bucket: Any) -> None:
     for i in range(v.size):
         # -0.0 - 0.0 is negative zero, whose bits would send it to a bucket of its own.
         distance[i] = (largest - v[i] if from_top else v[i] - smallest) + 0.0
-    # A double's bits grow like its logarithm, with straight lines between powers of two.
-    bits = distance.view(np.int64)
-    greatest = np.empty(1)
-    greatest[0] = largest - smallest
-    last = greatest.view(np.int64)[0] >> SHIFT
+    last = key_of(largest - smallest, SHIFT)
     for i in range(v.size):
-        key = max((bits[i] >> SHIFT) - last + (BUCKETS - 1), 0)
+        key = max(key_of(distance[i], SHIFT) - last + (BUCKETS - 1), 0)
         bucket[i] = BUCKETS - 1 - key if from_top else key
 
 

@@ -29,6 +29,8 @@ CELLS = 1.02
 """Cells per distance that is tied: a little more than one, so that rounding unties no cell."""
 FEW = 20
 """Classes that are sorted by insertion; more are marked and then read in order."""
+MOST_SORTED = 400
+"""Columns of a matrix up to which all are sorted where only the largest are needed."""
 SHORT, WIDE = 32, 62
 """Bits of a cell's number and the class number together, in one unsigned or signed integer."""
 
@@ -194,3 +196,20 @@ def sorted_rows(matrix: Tensor) -> Tensor:
     if matrix.device.type != "cpu":
         return matrix.sort(dim=1).values
     return torch.from_numpy(np.sort(matrix.numpy(), axis=1))
+
+
+def ranks_of(labels: Tensor, matrix: Tensor) -> Tensor:
+    """Return the zero-based rank of each label in its row, int64 [n], without a sort."""
+    own = matrix.gather(1, labels.to(torch.int64)[:, None])
+    before = torch.arange(matrix.shape[1], device=matrix.device) < labels[:, None]
+    return ((matrix > own) | ((matrix == own) & before)).sum(dim=1)
+
+
+def largest_values(matrix: Tensor, count: int) -> Tensor:
+    """Return the `count` largest values of each row in descending order: [n, count].
+
+    On the CPU a row of a hundred values is sorted in .7 µs; its 20 largest are found in 2.5 µs.
+    """
+    if matrix.device.type == "cpu" and matrix.shape[1] <= MOST_SORTED:
+        return sorted_rows(matrix).flip(1)[:, :count]
+    return matrix.topk(count, dim=1).values

@@ -105,6 +105,10 @@ class UtilityClass(ABC):
         """Return the range ρ of each utility: [b]; override it if payoffs are not all values."""
         return block.payoffs.amax(dim=1) - block.payoffs.amin(dim=1)
 
+    def bounds(self, classes: int) -> Tensor:
+        """Return the smallest and the largest value of each utility: [m, 2]; [-1, 1] in general."""
+        return torch.tensor([[-1.0, 1.0]], dtype=torch.float64).repeat(self.count(classes), 1)
+
     def predicted_and_realized(
         self, forecast: Forecast, outcomes: Outcomes, index: int
     ) -> tuple[Tensor, Tensor]:

@@ -126,6 +126,9 @@ class GainMatrix(UtilityClass):
         _, _, chosen = self.choose(forecast, slice(index, index + 1))
         return self.matrix(index).to(chosen.device).T[chosen[:, 0].to(torch.int64)]
 
+    def bounds(self, classes: int) -> Tensor:
+        return torch.tensor([[self._low, 1.0]], dtype=torch.float64).repeat(self.count(classes), 1)
+
     def spread(self, block: Block) -> Tensor:
         """Return 1 minus the smallest gain of any user; a block has only the observed gains."""
         return torch.full_like(block.predicted[:, 0], 1 - self._low)

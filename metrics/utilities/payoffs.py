@@ -39,6 +39,9 @@ class PayoffClass(UtilityClass):
     def count(self, classes: int) -> int:
         return len(self.payoffs(classes))
 
+    def bounds(self, classes: int) -> Tensor:
+        return torch.stack(torch.aminmax(self.payoffs(classes), dim=1), dim=1)
+
     def predicted(self, forecast: Forecast, payoffs: Any, part: slice) -> Tensor:
         """Return v of the utilities in `part`, [b, n], for the `payoffs` [m, C] of all."""
         if self.coordinate == "class":
@@ -84,17 +87,35 @@ class PayoffClass(UtilityClass):
 
 
 class ClassWise(PayoffClass):
-    """U_CWE (Example 3.4): for each class c, v = p_c and u = 1{y = c}."""
+    """U_CWE (Example 3.4): for each class c, v = p_c and u = 1{y = c}.
+
+    Args:
+        classes: the numbers of the classes c; all if not given.
+    """
 
     coordinate = "class"
 
-    def payoffs(self, classes: int) -> Tensor:
-        return torch.eye(classes, dtype=torch.float64)
-
-    is_short = True
+    def __init__(self, classes: Iterable[int] | None = None) -> None:
+        self.classes = None if classes is None else tuple(classes)
 
     def count(self, classes: int) -> int:
-        return classes
+        """Return the number of the chosen classes; `InputError` if one is not below `classes`."""
+        if self.classes is None:
+            return classes
+        if not self.classes or not all(is_whole(c) and 0 <= c < classes for c in self.classes):
+            told = f"classes must be whole numbers in 0 … {classes - 1}, got {self.classes!r}"
+            raise InputError(told, field="ClassWise")
+        return len(self.classes)
+
+    def payoffs(self, classes: int) -> Tensor:
+        """Return one row per chosen class."""
+        rows = torch.arange(classes) if self.classes is None else torch.tensor(self.classes)
+        self.count(classes)
+        return torch.nn.functional.one_hot(rows, classes).to(torch.float64)
+
+    @property
+    def is_short(self) -> bool:  # type: ignore[override]
+        return self.classes is None
 
     def near(self, part: slice, classes: int, codes: Tensor) -> tuple[Tensor, Tensor]:
         size = part.stop - part.start
@@ -103,7 +124,8 @@ class ClassWise(PayoffClass):
 
     def predicted(self, forecast: Forecast, payoffs: Any, part: slice) -> Tensor:
         """Return columns of the probabilities. Without a product, ties stay ties."""
-        return forecast.probabilities[:, part].T
+        columns = part if self.classes is None else list(self.classes[part])
+        return forecast.probabilities[:, columns].T
 
 
 class TopK(PayoffClass):
@@ -120,21 +142,24 @@ class TopK(PayoffClass):
             raise InputError(f"TopK: ks is {ks!r}, expected a sequence of K, such as ({ks!r},)")
         self.ks = None if ks is None else tuple(ks)
 
-    def payoffs(self, classes: int) -> Tensor:
-        """Return ones up to rank K, then zeros; `InputError` if a K is not in 1 … `classes`."""
+    def count(self, classes: int) -> int:
+        """Return the number of the chosen K; `InputError` if one is not in 1 … `classes`."""
         ks = range(1, classes + 1) if self.ks is None else self.ks
         if not ks or not all(is_whole(k) and 1 <= k <= classes for k in ks):
             raise InputError(
                 f"ks must be whole numbers in 1 … {classes}, got {self.ks!r}", field="TopK"
             )
+        return len(ks)
+
+    def payoffs(self, classes: int) -> Tensor:
+        """Return ones up to rank K, then zeros."""
+        count = self.count(classes)
+        ks = range(1, count + 1) if self.ks is None else self.ks
         return (torch.arange(classes) < torch.tensor(ks)[:, None]).to(torch.float64)
 
     @property
     def is_short(self) -> bool:  # type: ignore[override]
         return self.ks is None
-
-    def count(self, classes: int) -> int:
-        return classes if self.ks is None else len(self.payoffs(classes))
 
     def near(self, part: slice, classes: int, codes: Tensor) -> tuple[Tensor, Tensor]:
         size = part.stop - part.start
@@ -264,6 +289,10 @@ class Decision(UtilityClass):
         base.check_classes("losses", self.losses.shape[1], classes)
         return self.losses.shape[0]
 
+    def bounds(self, classes: int) -> Tensor:
+        self.count(classes)
+        return torch.stack(torch.aminmax(-self.losses.flatten(1), dim=1), dim=1)
+
     def _act(self, forecast: Forecast, index: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return the loss [C, K], the chosen action's expected loss [n] and the action [n]."""
         self.count(forecast.classes)
@@ -310,6 +339,9 @@ class Similarity(UtilityClass):
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
         self.count(forecast.classes)
         return forecast.probabilities @ self.matrix.to(forecast.probabilities.device)
+
+    def bounds(self, classes: int) -> Tensor:
+        return torch.stack(torch.aminmax(self.matrix))[None]
 
     def spread(self, block: Block) -> Tensor:
         """Return the range of S, because u is a mean of its entries."""

@@ -1,0 +1,255 @@
+"""Sums of residuals in buckets with fixed borders, which add up over batches, shards and processes.
+
+A utility's prediction v has a known range [low, high], and t = (v - low) / (high - low). Buckets
+get wider with the distance of t to 0 or 1, the nearer one: 2^bits of them per octave of
+(distance + `OFFSET`). The edges of `bins` bins of equal width are borders, too. A larger v never
+gets a smaller bucket and equal ones share a bucket, so borders cut no tie.
+
+With C the running sum of u - v at the borders, and P and N the sums of the positive and of the
+negative residuals of a bucket, the running sum stays inside a bucket between C - N and C + P, C
+being that before the bucket. So UC lies between the range of C and the range of these bounds. A
+bucket whose predictions are all equal holds one group of ties, and then only its border counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .buckets import key_of
+from .compiled import compiled, compiled_sums
+from .threads import over_blocks, row_blocks
+
+OFFSET = 1.7e-5
+"""Distances below it are about one bucket. No border between two bins is a round number then, at
+which predictions that differ only by rounding could be cut."""
+MIDDLE = 0.4975
+"""Below it distances are taken to 0, no round number for the same reason."""
+POSITIVE, NEGATIVE, MASS = range(3)
+
+
+class Borders(NamedTuple):
+    """Buckets for predictions in a known range; utilities differ in their ranges only."""
+
+    bits: int
+    bins: int
+
+    @property
+    def per_side(self) -> int:
+        """The number of buckets on each side of `MIDDLE`."""
+        return _level(1 - MIDDLE, self.bits) + 1
+
+    @property
+    def size(self) -> int:
+        """The number of buckets."""
+        return 2 * self.per_side + self.bins - 1
+
+    @classmethod
+    def at_most(cls, buckets: int, bins: int) -> Borders:
+        """Return the finest borders with at most this number of buckets."""
+        finest = [cls(bits, bins) for bits in range(20) if cls(bits, bins).size <= buckets]
+        return finest[-1] if finest else cls(0, bins)
+
+
+def _level(distance: float, bits: int) -> int:
+    """Return the bucket of a distance, counted from the nearer end."""
+    ends = np.array([distance + OFFSET, OFFSET]).view(np.int64) >> (52 - bits)
+    return int(ends[0] - ends[1])
+
+
+class Buckets(NamedTuple):
+    """What is kept of m utilities with B buckets; `COMBINED` says how two of these become one.
+
+    Attributes:
+        sums: [m, B, 3], of positive and of negative residuals, both >= 0, and of weights.
+        ends: [m, B, 2], the negative of the smallest prediction, and the largest one.
+        moments: [m, 2], sums over the points of the squared weight times the residual's variance
+            under the forecast, and of the squared weight times the squared residual. For utilities
+            of more than two values the squared residual stands for its variance.
+    """
+
+    sums: Tensor
+    ends: Tensor
+    moments: Tensor
+
+    @classmethod
+    def empty(cls, utilities: int, borders: Borders, device: Any = None) -> Buckets:
+        """Return buckets without points."""
+        shape, kind = (utilities, borders.size), {"dtype": torch.float64, "device": device}
+        ends = torch.full((*shape, 2), -torch.inf, **kind)
+        return cls(torch.zeros(*shape, 3, **kind), ends, torch.zeros(utilities, 2, **kind))
+
+    def at(self, utilities: slice) -> Buckets:
+        """Return the buckets of some utilities, which share their memory with these."""
+        return Buckets(*(values[utilities] for values in self))
+
+    def add(
+        self, predicted: Tensor, payoffs: Tensor, codes: Tensor, weights: Tensor,
+        ranges: Tensor, borders: Borders,
+    ) -> None:  # fmt: skip
+        """Add n points: v [m, n], u = payoffs [m, L] at codes [n], weights [n], ranges [m, 2]."""
+        on_cpu = predicted.device.type == "cpu" and self.sums.device.type == "cpu"
+        (_add if on_cpu else add_torch)(self, predicted, payoffs, codes, weights, ranges, borders)
+
+
+COMBINED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "sums": torch.add,
+    "ends": torch.maximum,
+    "moments": torch.add,
+}
+
+
+def _add(
+    buckets: Buckets, predicted: Tensor, payoffs: Tensor, codes: Tensor, weights: Tensor,
+    ranges: Tensor, borders: Borders,
+) -> None:  # fmt: skip
+    arrays = [values.numpy() for values in buckets]
+    table, outcome, w = (
+        payoffs.double().contiguous().numpy(),
+        codes.contiguous().numpy(),
+        weights.numpy(),
+    )
+    are_events = _are_events(payoffs, ranges).numpy()
+    limits, per_side = ranges.numpy(), borders.per_side
+
+    def work(start: int, stop: int) -> None:
+        v = predicted[start:stop].contiguous().numpy()
+        part = slice(start, stop)
+        given = (table[part], outcome, w, limits[part], are_events[part])
+        _add_rows(v, *given, borders.bits, per_side, borders.bins, *(a[part] for a in arrays))
+
+    n = predicted.shape[1]
+    over_blocks(work, row_blocks(len(predicted), n, max(1 << 18, 8 * n)))
+
+
+def _are_events(payoffs: Tensor, ranges: Tensor) -> Tensor:
+    """Return whether each utility has its two extreme values only: bool [m]."""
+    return ((payoffs == ranges[:, :1]) | (payoffs == ranges[:, 1:])).all(dim=1)
+
+
+@compiled
+def _add_rows(
+    predicted: Any, payoffs: Any, codes: Any, weights: Any, ranges: Any, are_events: Any,
+    bits: int, per_side: int, bins: int, sums: Any, ends: Any, moments: Any,
+) -> None:  # fmt: skip
+    rows, n = predicted.shape
+    bucket, residual = np.empty(n, np.int64), np.empty(n)
+    for row in range(rows):
+        v, table, low, high = predicted[row], payoffs[row], ranges[row, 0], ranges[row, 1]
+        for i in range(n):
+            residual[i] = weights[i] * (table[codes[i]] - v[i])
+        _find_buckets(v, low, high, bits, per_side, bins, bucket)
+        _add_to(sums[row], ends[row], bucket, residual, weights, v)
+        squares, variance = _moments(v, residual, weights, low, high)
+        moments[row, 0] += variance if are_events[row] else squares
+        moments[row, 1] += squares
+
+
+@compiled
+def _find_buckets(
+    v: Any, low: float, high: float, bits: int, per_side: int, bins: int, bucket: Any
+) -> None:
+    """Write the bucket of every prediction, in vector lanes."""
+    scale = 1.0 / (high - low) if high > low else 0.0
+    first = key_of(OFFSET, 52 - bits)
+    distance = np.empty(v.size)
+    keys = distance.view(np.int64)
+    for i in range(v.size):
+        t = (v[i] - low) * scale
+        distance[i] = max(t if t < MIDDLE else 1.0 - t, 0.0) + OFFSET
+    for i in range(v.size):
+        t = (v[i] - low) * scale
+        level = min((keys[i] >> (52 - bits)) - first, per_side - 1)
+        bin_of = min(max(np.int64(t * bins), 0), bins - 1)
+        bucket[i] = bin_of + (level if t < MIDDLE else 2 * per_side - 1 - level)
+
+
+@compiled
+def _add_to(sums: Any, ends: Any, bucket: Any, residual: Any, weights: Any, v: Any) -> None:
+    for i in range(v.size):
+        b = np.uint64(bucket[i])  # without a check for negative places
+        of_bucket, limits = sums[b], ends[b]
+        r = residual[i]
+        of_bucket[0] += max(r, 0.0)
+        of_bucket[1] += max(-r, 0.0)
+        of_bucket[2] += weights[i]
+        limits[0] = max(limits[0], -v[i])
+        limits[1] = max(limits[1], v[i])
+
+
+@compiled_sums
+def _moments(v: Any, residual: Any, weights: Any, low: float, high: float) -> Any:
+    squares = variance = 0.0
+    for i in range(v.size):
+        squares += residual[i] * residual[i]
+        variance += weights[i] * weights[i] * max((high - v[i]) * (v[i] - low), 0.0)
+    return squares, variance
+
+
+def add_torch(
+    buckets: Buckets, predicted: Tensor, payoffs: Tensor, codes: Tensor, weights: Tensor,
+    ranges: Tensor, borders: Borders,
+) -> None:  # fmt: skip
+    """`Buckets.add` in plain torch: any device."""
+    low, high = ranges[:, :1], ranges[:, 1:]
+    width = high - low
+    scale = torch.where(width > 0, 1 / width, 0.0)
+    t = (predicted - low) * scale
+    is_low = t < MIDDLE
+    distance = (torch.where(is_low, t, 1 - t).clamp(min=0) + OFFSET).contiguous()
+    first = int(np.array(OFFSET).view(np.int64)) >> (52 - borders.bits)
+    level = (distance.view(torch.int64) >> (52 - borders.bits)) - first
+    level = level.clamp(max=borders.per_side - 1)
+    bin_of = (t * borders.bins).to(torch.int64).clamp(0, borders.bins - 1)
+    bucket = bin_of + torch.where(is_low, level, 2 * borders.per_side - 1 - level)
+    place = (bucket + borders.size * torch.arange(len(t), device=t.device)[:, None]).flatten()
+    residual = weights * (payoffs.double()[:, codes] - predicted)
+    parts = [residual.clamp(min=0), (-residual).clamp(min=0), weights.expand_as(residual)]
+    buckets.sums.view(-1, 3).index_add_(0, place, torch.stack(parts, dim=-1).view(-1, 3))
+    signed = torch.stack([-predicted, predicted], dim=-1).view(-1, 2)
+    buckets.ends.view(-1, 2).scatter_reduce_(0, place[:, None].expand(-1, 2), signed, "amax")
+    squares = residual.square().sum(dim=1)
+    product = ((high - predicted) * (predicted - low)).clamp(min=0)
+    variance = (weights.square() * product).sum(dim=1)
+    is_event = _are_events(payoffs, ranges)
+    buckets.moments.add_(torch.stack([torch.where(is_event, variance, squares), squares], dim=1))
+
+
+class Bounds(NamedTuple):
+    """Bounds on the running sum of u - v of m utilities with B buckets.
+
+    lower, upper: [m], of its range. at_borders: [m, B + 1], its values at the borders.
+    least, most: [m, B], its bounds inside each bucket.
+    """
+
+    lower: Tensor
+    upper: Tensor
+    at_borders: Tensor
+    least: Tensor
+    most: Tensor
+
+
+def bounds_of(buckets: Buckets) -> Bounds:
+    """Return what the module says of the running sums."""
+    positive, negative = buckets.sums[..., POSITIVE], buckets.sums[..., NEGATIVE]
+    at_borders = torch.nn.functional.pad((positive - negative).cumsum(dim=1), (1, 0))
+    before, after = at_borders[:, :-1], at_borders[:, 1:]
+    is_tied = buckets.ends[..., 1] == -buckets.ends[..., 0]
+    least = torch.where(is_tied, torch.minimum(before, after), before - negative)
+    most = torch.where(is_tied, torch.maximum(before, after), before + positive)
+    lower = at_borders.amax(dim=1) - at_borders.amin(dim=1)
+    # With rounding the bounds could be narrower than what they contain.
+    upper = torch.maximum(most.amax(dim=1) - least.amin(dim=1), lower)
+    return Bounds(lower, upper, at_borders, least, most)
+
+
+def joined(parts: Iterable[Buckets]) -> Buckets:
+    """Return the buckets of all points."""
+    whole, *others = parts
+    for part in others:
+        whole = Buckets(*(COMBINED[k](v, getattr(part, k)) for k, v in whole._asdict().items()))
+    return whole

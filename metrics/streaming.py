@@ -1,0 +1,391 @@
+"""Utility calibration in one pass, over any number of points, shards and processes.
+
+    streaming = StreamingCalibration(TopK(), classes=10)
+    for p, y in batches:
+        streaming.update(p, y)
+    streaming.result().upper
+
+What is kept has a fixed size, and it adds up: `merge` joins what several processes have seen. The
+error of a utility is known to lie between two numbers (`kernels/bucket_sums.py` says why), which
+are equal where no bucket holds residuals of both signs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .archive import read_arrays
+from .certificate import CalibrationInterval
+from .errors import InputError
+from .forecast import Forecast
+from .kernels.bucket_sums import MASS, Borders, Bounds, Buckets, bounds_of, joined
+from .kernels.softmax import softmax
+from .kernels.threads import row_blocks
+from .resampling import NoiseFloor
+from .scores import accuracies, brier_scores, log_losses
+from .streaming_chance import Walks
+from .uc import WorstInterval
+from .utilities.base import Block, UtilityClass, utility_of
+from .utilities.payoffs import ClassWise, TopK
+from .validation import (
+    both_classes,
+    check_labels,
+    check_logits,
+    check_probabilities,
+    check_weights,
+    check_whole,
+)
+
+BUCKETS = 1000
+"""Buckets of a utility at most: 39 KB."""
+BINS = 15
+LARGEST_STATE = 2 << 30
+"""Bytes that the buckets of all utilities may take."""
+PART = 1 << 20
+"""Probabilities that are worked on at a time: 8 MiB."""
+
+Utility = UtilityClass | Callable[[Tensor], Tensor]
+
+
+class Seen(NamedTuple):
+    """What is kept of all points: the buckets [m, …], and sums over the points.
+
+    totals: [5], the number of points, their weight, and the weighted sums of hits, of squared
+    errors and of log losses. largest: [1], the largest weight.
+    """
+
+    buckets: Buckets
+    totals: Tensor
+    largest: Tensor
+
+
+@dataclass(frozen=True)
+class StreamingResult:
+    """What is known of the calibration errors of m utilities.
+
+    Attributes:
+        lower, upper: [m], bounds of each utility's UC on the points seen, in its unit.
+        equal_width: [m], the binned error with bins of equal width on the utility's range.
+        equal_mass: [2, m], lower and upper bounds of that with bins of equal weight.
+        n, accuracy, brier, nll: the number of points, and the scores of the forecast.
+    """
+
+    lower: np.ndarray[Any, np.dtype[np.float64]]
+    upper: np.ndarray[Any, np.dtype[np.float64]]
+    equal_width: np.ndarray[Any, np.dtype[np.float64]]
+    equal_mass: np.ndarray[Any, np.dtype[np.float64]]
+    n: int
+    accuracy: float
+    brier: float
+    nll: float
+    _worst: tuple[int, WorstInterval]
+    _walks: Walks
+
+    @property
+    def worst(self) -> tuple[int, WorstInterval]:
+        """The utility of largest `lower`, and its worst interval that ends between buckets."""
+        return self._worst
+
+    def noise_floor(self) -> NoiseFloor:
+        """Return an upper bound of the largest error that chance alone makes (`Walks`)."""
+        return self._walks.noise_floor(float(self.lower.max()))
+
+    def calibration_interval(self, confidence: float = 0.95) -> CalibrationInterval:
+        """Return bounds on the largest true UC on fresh points, as `calibration_interval` does."""
+        return self._walks.interval(self.lower, self.upper, confidence)
+
+
+class StreamingCalibration:
+    """UC (eq. 3.2) of every utility of a class, or of several classes, from batches of points.
+
+    Args:
+        utility: a utility class, a function p [n, C] -> u⃗ [n, C] from torch to torch, or several
+            of these. Values outside `UtilityClass.bounds` are refused.
+        classes: C.
+        buckets: the largest number of buckets per utility, 1,000 if not given. More of them
+            leave a smaller gap between the bounds.
+        logits: whether `update` is given logits, whose softmax is then taken in float64.
+        bins: the number of bins of the binned errors.
+
+    `nbytes` is the size of what will be kept. It is taken at the first batch, on its device.
+    """
+
+    def __init__(
+        self,
+        utility: Utility | Iterable[Utility],
+        classes: int,
+        buckets: int | None = None,
+        logits: bool = False,
+        bins: int = BINS,
+    ) -> None:
+        check_whole(classes, "classes", 2)
+        check_whole(bins, "bins", 1)
+        most = BUCKETS if buckets is None else buckets
+        check_whole(most, "buckets", Borders(0, bins).size)
+        several = (utility,) if isinstance(utility, UtilityClass) or callable(utility) else utility
+        self.utilities = [utility_of(one) for one in several]
+        if not self.utilities:
+            raise InputError("none given; give at least one", field="utilities")
+        self.classes, self.logits = classes, logits
+        self.borders = Borders.at_most(most, bins)
+        self._counts = [one.count(classes) for one in self.utilities]
+        if self.nbytes > LARGEST_STATE:
+            told = f"{sum(self._counts):,} utilities need {self.nbytes >> 20:,} MiB"
+            fixes = ["choose utilities: TopK(ks=…), ClassWise(classes=…)", "use fewer buckets"]
+            raise InputError(told, field="utilities", fixes=fixes)
+        self._ranges = torch.cat([one.bounds(classes).cpu() for one in self.utilities])
+        self._seen: Seen | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the buckets of all utilities take."""
+        return 8 * sum(self._counts) * (5 * self.borders.size + 2)
+
+    def __repr__(self) -> str:
+        several = ", ".join(map(repr, self.utilities))
+        return f"StreamingCalibration([{several}], classes={self.classes}; {self.nbytes:,} bytes)"
+
+    def update(self, probabilities: Any, labels: Any, sample_weight: Any = None) -> None:
+        """Add points; a batch that is refused changes nothing.
+
+        Args:
+            probabilities: [n, C], or logits if `logits`; for two classes [n] of class 1.
+            labels: [n], numbers of classes.
+            sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
+        """
+        name = "logits" if self.logits else "probabilities"
+        matrix = both_classes(probabilities, name, log_odds=self.logits)
+        matrix = (check_logits if self.logits else check_probabilities)(matrix, name)
+        if matrix.shape[1] != self.classes:
+            told = f"{matrix.shape[1]} columns, expected {self.classes}"
+            raise InputError(told, field=name, fixes="give one column per class")
+        y = check_labels(labels, *matrix.shape).to(matrix.device)
+        weights = torch.ones(len(y), dtype=torch.float64)
+        if sample_weight is not None:
+            weights = check_weights(sample_weight, len(y))
+        self.take(self.updated(self.seen, matrix, y, weights.to(matrix.device)))
+
+    @property
+    def seen(self) -> Seen | None:
+        """What was seen so far, None before the first point."""
+        return self._seen
+
+    def take(self, seen: Seen | None) -> None:
+        """Take what was seen, instead of what is held."""
+        self._seen = seen
+
+    def nothing(self, device: Any = None) -> Seen:
+        """Return what is kept before the first point."""
+        buckets = Buckets.empty(sum(self._counts), self.borders, device)
+        totals = torch.zeros(5, dtype=torch.float64, device=device)
+        return Seen(buckets, totals, totals.new_zeros(1))
+
+    def updated(self, seen: Seen | None, matrix: Tensor, y: Tensor, weights: Tensor) -> Seen:
+        """Add checked points to `seen`, in place; if this fails, they are taken away again."""
+        if seen is None:
+            seen = self.nothing(matrix.device)
+        blocks = row_blocks(len(matrix), self.classes, max(PART, 64 * self.classes))
+        held = [*seen.buckets, seen.totals, seen.largest]
+        before = [values.clone() for values in held] if len(blocks) > 1 else []
+        try:
+            for start, stop in blocks:
+                rows = slice(start, stop)
+                self._add(seen, matrix[rows], y[rows], weights[rows])
+        except BaseException:
+            for k, old in enumerate(before):
+                held[k].copy_(old)
+            raise
+        return seen
+
+    def _add(self, seen: Seen, matrix: Tensor, y: Tensor, weights: Tensor) -> None:
+        """Add one block of rows. What can be refused is computed before anything is added."""
+        p = softmax(matrix) if self.logits else matrix
+        forecast = Forecast(p, depth=self._depth)
+        outcomes = forecast.outcomes(y, weights)
+        blocks: list[Block] = []
+        for utility in self.utilities:
+            blocks.extend(utility.blocks(forecast, outcomes))
+        ranges, first = self._ranges.to(p.device), 0
+        for block in blocks:
+            part = slice(first, first + len(block.predicted))
+            self._check_range(block, ranges[part])
+            first = part.stop
+        size = outcomes.size[0, 0]
+        if float(size) > 0:
+            sums = [f(forecast, outcomes)[0] * size for f in (brier_scores, log_losses)]
+            hits = accuracies(outcomes)[0] * size
+            seen.totals.add_(torch.stack([size.new_tensor(len(y)), size, hits, *sums]))
+        else:
+            seen.totals[0] += len(y)
+        torch.maximum(seen.largest, weights.max(), out=seen.largest)
+        first = 0
+        for block in blocks:
+            part = slice(first, first + len(block.predicted))
+            given = block.predicted, block.payoffs, block.codes[0], weights
+            seen.buckets.at(part).add(*given, ranges[part], self.borders)
+            first = part.stop
+
+    def _check_range(self, block: Block, ranges: Tensor) -> None:
+        slack = 1e-9 * (ranges[:, 1] - ranges[:, 0]).clamp(min=1)
+        low, high = block.payoffs.amin(dim=1), block.payoffs.amax(dim=1)
+        if bool(((low < ranges[:, 0] - slack) | (high > ranges[:, 1] + slack)).any()):
+            told = f"values from {float(low.min()):g} to {float(high.max()):g} leave its bounds"
+            fix = "define the method `bounds` of a class of your own"
+            raise InputError(told, field="utility", fixes=[fix, "scale it to [-1, 1]"])
+
+    @property
+    def _depth(self) -> int | None:
+        """How many of the largest probabilities are needed, all (None) in general."""
+        depth = 1
+        for utility in self.utilities:
+            if isinstance(utility, TopK):
+                depth = max(depth, self.classes if utility.ks is None else max(utility.ks))
+            elif not isinstance(utility, ClassWise):
+                return None
+        return depth
+
+    def merge(self, other: StreamingCalibration) -> StreamingCalibration:
+        """Add what `other` has seen, and return this; in any order but for rounding."""
+        if not _same(self._kind(), other._kind()) or self.utilities != other.utilities:
+            raise InputError("has other utilities, classes or buckets", field="other")
+        if other._seen is not None:
+            device = self._seen.totals.device if self._seen else other._seen.totals.device
+            parts = [seen for seen in (self._seen, other._seen) if seen is not None]
+            self._seen = Seen(
+                joined(Buckets(*(v.to(device) for v in seen.buckets)) for seen in parts),
+                torch.stack([seen.totals.to(device) for seen in parts]).sum(dim=0),
+                torch.stack([seen.largest.to(device) for seen in parts]).amax(dim=0),
+            )
+        return self
+
+    def _kind(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return what two of these must share, besides equal utilities."""
+        return {
+            "classes": np.array([self.classes, *self.borders, int(self.logits)]),
+            "names": np.array([type(utility).__name__ for utility in self.utilities]),
+            "ranges": self._ranges.numpy(),
+        }
+
+    def save(self, file: str | Path | IO[bytes]) -> None:
+        """Write an npz, in whole or not at all; `load` needs the same arguments as this object."""
+        seen = self._seen or self.nothing()
+        arrays: dict[str, Any] = {k: values.cpu().numpy() for k, values in tensors_of(seen).items()}
+        arrays |= self._kind()
+        if not isinstance(file, str | Path):
+            np.savez(file, **arrays)
+            return
+        path = Path(file)
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+        try:
+            with temporary.open("wb") as stream:
+                np.savez(stream, **arrays)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def load(self, file: str | Path | IO[bytes]) -> StreamingCalibration:
+        """Take what a file holds in place of what is held, and return this.
+
+        Raises:
+            InputError: the file is damaged, or of other utilities, classes or buckets.
+        """
+        held, empty = (
+            read_arrays(file),
+            {k: v.numpy() for k, v in tensors_of(self.nothing()).items()},
+        )
+        shapes = all(k in held and held[k].shape == v.shape for k, v in empty.items())
+        if not shapes or not _same(self._kind(), held):
+            told = "of other utilities, classes or buckets"
+            raise InputError(told, field="file", fixes="give the arguments that it was saved with")
+        values = {name: torch.from_numpy(held[name].astype(np.float64)) for name in empty}
+        self._seen = seen_of(values)
+        return self
+
+    def result(self) -> StreamingResult:
+        """Return the bounds of all errors, and the scores; `InputError` before the first point."""
+        if self._seen is None or float(self._seen.totals[1]) == 0:
+            raise InputError("no points: call update before result")
+        seen = seen_of({name: values.cpu() for name, values in tensors_of(self._seen).items()})
+        n, weight, hits, squares, losses = seen.totals.tolist()
+        bounds = bounds_of(seen.buckets)
+        lower, upper = bounds.lower / weight, bounds.upper / weight
+        spread = self._ranges[:, 1] - self._ranges[:, 0]
+        return StreamingResult(
+            lower.numpy(),
+            upper.numpy(),
+            self._equal_width(seen.buckets).numpy() / weight,
+            self._equal_mass(seen.buckets, bounds).numpy() / weight,
+            int(n),
+            hits / weight,
+            squares / weight,
+            losses / weight,
+            _worst(seen.buckets, bounds, weight),
+            Walks(seen.buckets.moments, spread, n, weight, float(seen.largest)),
+        )
+
+    def _equal_width(self, buckets: Buckets) -> Tensor:
+        """Return Σ_bins |Σ (u - v) 1_bin|, [m]: a bucket lies in the bin of its predictions."""
+        low, high = self._ranges[:, :1], self._ranges[:, 1:]
+        scale = torch.where(high > low, 1 / (high - low), 0.0)
+        t = (buckets.ends[..., 1].clamp(min=low, max=high) - low) * scale
+        bins = self.borders.bins
+        bin_of = (t * bins).to(torch.int64).clamp(0, bins - 1)
+        net = buckets.sums[..., 0] - buckets.sums[..., 1]
+        return net.new_zeros(len(net), bins).scatter_add(1, bin_of, net).abs().sum(dim=1)
+
+    def _equal_mass(self, buckets: Buckets, bounds: Bounds) -> Tensor:
+        """Return lower and upper bounds on Σ_bins |Σ (u - v) 1_bin| by rank: [2, m].
+
+        An edge inside a bucket leaves the running sum there open between the bucket's bounds, also
+        in a group of ties, whose points come in an order that is not known. With whole weights the
+        edges are whole numbers, so both are allowed.
+        """
+        bins, mass = self.borders.bins, buckets.sums[..., MASS].cumsum(dim=1).contiguous()
+        ends = mass[:, -1:] * torch.arange(1, bins, dtype=torch.float64) / bins
+        net, before = bounds.at_borders, bounds.at_borders[:, :-1]
+        least = before - buckets.sums[..., 1]
+        most = before + buckets.sums[..., 0]
+        lows, highs = [torch.zeros_like(net[:, :1])], [torch.zeros_like(net[:, :1])]
+        places = [torch.searchsorted(mass, e.contiguous()) for e in ((ends + 1e-9).floor(), ends)]
+        lows.append(torch.minimum(*(least.gather(1, place) for place in places)))
+        highs.append(torch.maximum(*(most.gather(1, place) for place in places)))
+        low = torch.cat([*lows, net[:, -1:]], dim=1)
+        high = torch.cat([*highs, net[:, -1:]], dim=1)
+        gap = torch.maximum(low[:, 1:] - high[:, :-1], low[:, :-1] - high[:, 1:]).clamp(min=0)
+        most_of_bin = torch.maximum(high[:, 1:] - low[:, :-1], high[:, :-1] - low[:, 1:])
+        return torch.stack([gap.sum(dim=1), most_of_bin.sum(dim=1)])
+
+
+def _same(kind: dict[str, Any], held: dict[str, Any]) -> bool:
+    return all(np.array_equal(held.get(name, ()), value) for name, value in kind.items())
+
+
+def tensors_of(seen: Seen) -> dict[str, Tensor]:
+    """Return the tensors by name."""
+    return {**seen.buckets._asdict(), "totals": seen.totals, "largest": seen.largest}
+
+
+def seen_of(tensors: dict[str, Tensor]) -> Seen:
+    """Return what the tensors named by `tensors_of` hold."""
+    buckets = Buckets(*(tensors[name] for name in Buckets._fields))
+    return Seen(buckets, tensors["totals"], tensors["largest"])
+
+
+def _worst(buckets: Buckets, bounds: Bounds, weight: float) -> tuple[int, WorstInterval]:
+    """Return the utility of largest error at the borders, and its worst interval."""
+    index = int(bounds.lower.argmax())
+    sums, ends = bounds.at_borders[index], buckets.ends[index]
+    bottom, top = int(sums.argmin()), int(sums.argmax())
+    first, last = (0, len(ends)) if bottom == top else (min(bottom, top), max(bottom, top))
+    inside = ends[first:last].amax(dim=0)
+    sign = 0 if bottom == top else 1 if bottom > top else -1
+    error = float(bounds.lower[index]) / weight
+    return index, WorstInterval(error, -float(inside[0]), float(inside[1]), sign)

@@ -1,0 +1,106 @@
+"""Chance and confidence from sums over the points, without a second pass.
+
+Under a calibrated forecast the running sum of u - v, in the order of v, is a walk with independent
+steps. Its range depends on no more than its variance S = Σ w² Var(u | p), as that of a Brownian
+motion does, whatever the order: P(range > x √S) = 8 Σ_k (-1)^(k-1) k Q(k x) (Feller 1951), with Q
+the upper tail of the normal distribution. Ties make the range smaller, so the law is conservative.
+
+Rare outcomes make large upward steps. Their number is about Poisson, so x is the solution of
+x √S + r x²/6 = t, t the range and r the largest step (Cornish & Fisher). For frequent outcomes this
+changes little.
+
+For several utilities the probabilities are added up. Utilities that depend on each other, such as
+top-K ones, make this bound conservative.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from .certificate import CalibrationInterval, asymptotic_deviation, finite_deviation
+from .errors import InputError
+from .resampling import NoiseFloor
+
+TERMS = 12
+"""Terms of the series."""
+ALWAYS = 0.75
+"""Below this the range of a standard Brownian motion hardly ever lies, and the series is long."""
+STEPS = 400
+
+
+def range_tail(x: Tensor) -> Tensor:
+    """Return P(range of a standard Brownian motion on [0, 1] > x)."""
+    k = torch.arange(1, TERMS + 1, dtype=torch.float64)
+    upper = torch.special.ndtr(-k * x[..., None])
+    series = 8 * (k * (1 - 2 * ((k + 1) % 2)) * upper).sum(dim=-1)
+    return torch.where(x < ALWAYS, 1.0, series.clamp(0, 1))
+
+
+class Walks(NamedTuple):
+    """The running sums of m utilities under chance.
+
+    moments: [m, 2], those of `Buckets`. spread: [m], the range ρ of each utility. n, weight and
+    largest: the number of points, the sum of their weights and the largest one.
+    """
+
+    moments: Tensor
+    spread: Tensor
+    n: float
+    weight: float
+    largest: float
+
+    def exceeded(self, errors: Tensor, column: int = 0) -> Tensor:
+        """Return a bound on P(largest UC > error) for `errors` [k] by a column of `moments`."""
+        root = self.moments[:, column].clamp(min=0).sqrt()
+        step = (self.spread * self.largest).clamp(min=1e-300)
+        t = errors[:, None] * self.weight
+        # The positive root of step x²/6 + root x - t, in a form without cancellation.
+        x = 2 * t / (root + (root.square() + 2 / 3 * step * t).sqrt()).clamp(min=1e-300)
+        return range_tail(x).sum(dim=1).clamp(max=1)
+
+    def quantile(self, level: float, column: int = 0) -> float:
+        """Return the error that the largest UC exceeds with a probability of at most 1 - level."""
+        low, high = 0.0, float(self.spread.max())
+        for _ in range(60):
+            middle = (low + high) / 2
+            if float(self.exceeded(torch.tensor([middle]).double(), column)) > 1 - level:
+                low = middle
+            else:
+                high = middle
+        return high
+
+    def noise_floor(self, observed: float) -> NoiseFloor:
+        """Return mean, 95 % quantile and p-value of the largest UC by chance: upper bounds."""
+        end = max(self.quantile(1 - 1e-6), 1e-12)
+        grid = torch.linspace(0, end, STEPS, dtype=torch.float64)
+        mean = float(torch.trapezoid(self.exceeded(grid), grid))
+        p_value = float(self.exceeded(torch.tensor([observed]).double()))
+        return NoiseFloor(mean, self.quantile(0.95), p_value)
+
+    def interval(self, lower: Any, upper: Any, confidence: float) -> CalibrationInterval:
+        """Return the certificate for errors between `lower` and `upper` [m] on these points.
+
+        The module `certificate` explains it; here the laws are those of walks in place of drawn
+        labels and multipliers. With weights there is no finite-sample bound below ρ.
+        """
+        if not 0 < confidence < 1:
+            raise InputError(f"{confidence}, expected a number in (0, 1)", field="confidence")
+        second = self.moments[:, 1] * (self.n / self.weight**2)
+        most, least = torch.from_numpy(upper), torch.from_numpy(lower)
+        spread = self.spread * (self.largest * self.n / self.weight)
+        count = max(1, int(self.n))
+        deviation = asymptotic_deviation(second, spread, count, confidence)
+        top = float(torch.minimum(most + deviation, self.spread).max())
+        finite = float(self.spread.max())
+        if math.isclose(self.largest * self.n, self.weight):
+            deviation = finite_deviation(second, spread, count, confidence)
+            finite = float(torch.minimum(most + deviation, self.spread).max())
+        noise = max(self.quantile(confidence, column) for column in (0, 1))
+        bottom = max(0.0, float(least.max()) - noise)
+        middle = float((least.max() + most.max()) / 2)
+        estimate = math.sqrt(max(0.0, middle**2 - self.noise_floor(middle).mean ** 2))
+        return CalibrationInterval(min(max(estimate, bottom), top), bottom, top, finite)

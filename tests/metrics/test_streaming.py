@@ -1,0 +1,223 @@
+"""Calibration in one pass: the bounds contain the exact errors, batches and processes add up."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from utility_calibration.metrics import (
+    ClassWise,
+    Decision,
+    DiscountedCumulativeGain,
+    GainMatrix,
+    InputError,
+    Linear,
+    Rank,
+    Similarity,
+    StreamingCalibration,
+    TopClass,
+    TopK,
+    accuracy,
+    binned_class_wise_error,
+    brier_score,
+    negative_log_likelihood,
+)
+from utility_calibration.metrics import reference as plain
+
+ROUNDING = 1e-12
+CASES = 1000
+
+
+def points(seed: int) -> tuple[Any, Any, Any]:
+    """A forecast with ties, zeros and ones, its labels, and whole weights or None."""
+    rng = np.random.default_rng(seed)
+    n, classes = int(rng.integers(1, 60)), int(rng.integers(2, 6))
+    p = rng.dirichlet(np.full(classes, 10.0 ** rng.uniform(-2, 1)), size=n)
+    if seed % 3 == 1:  # ties, and predictions on round numbers
+        p = rng.multinomial(8, np.full(classes, 1 / classes), size=n) / 8
+    if seed % 3 == 2:
+        p[rng.random(n) < 0.5] = np.eye(classes)[rng.integers(classes)]
+    labels = rng.integers(classes, size=n)
+    weights = rng.integers(1, 4, size=n) if seed % 2 else None
+    return p, labels, weights
+
+
+def repeated(p: Any, labels: Any, weights: Any) -> tuple[Any, Any]:
+    """The points as many times as their weights say."""
+    rows = np.arange(len(p)) if weights is None else np.repeat(np.arange(len(p)), weights)
+    return p[rows], labels[rows]
+
+
+def streamed(utility: Any, p: Any, y: Any, w: Any = None, size: int = 17, **options: Any) -> Any:
+    streaming = StreamingCalibration(utility, p.shape[1], **options)
+    for start in range(0, len(p), size):
+        rows = slice(start, start + size)
+        streaming.update(p[rows], y[rows], None if w is None else w[rows])
+    return streaming
+
+
+def test_bounds_contain_the_exact_errors_of_a_thousand_random_forecasts() -> None:
+    gap = []
+    for seed in range(CASES):
+        p, y, w = points(seed)
+        buckets = (60, 250, 1000)[seed % 3]
+        streaming = streamed([ClassWise(), TopK()], p, y, w, buckets=buckets)
+        result, whole = streaming.result(), repeated(p, y, w)
+        exact = np.append(plain.class_wise_errors(*whole), plain.top_k_errors(*whole))
+        assert (result.lower <= exact + ROUNDING).all(), seed
+        assert (result.upper >= exact - ROUNDING).all(), seed
+        gap.append((result.upper - result.lower).max())
+        width = [plain.binned_error(p_c, whole[1] == c, 15, "equal_width")
+                 for c, p_c in enumerate(whole[0].T)]  # fmt: skip
+        assert result.equal_width[: p.shape[1]] == pytest.approx(width, abs=ROUNDING), seed
+        mass = [plain.binned_error(p_c, whole[1] == c) for c, p_c in enumerate(whole[0].T)]
+        low, high = result.equal_mass[:, : p.shape[1]]
+        assert (low <= np.array(mass) + ROUNDING).all(), seed
+        assert (high >= np.array(mass) - ROUNDING).all(), seed
+    assert np.median(gap) < 0.02
+
+
+UTILITIES = {
+    "top-class": TopClass(),
+    "some K": TopK(ks=range(1, 4)),
+    "some classes": ClassWise(classes=[4, 1]),
+    "discounted": DiscountedCumulativeGain(),
+    "linear": Linear.sample(5, 5, 0),
+    "rank": Rank.sample(5, 5, 0),
+    "decision": Decision(np.random.default_rng(0).random((2, 5, 3))),
+    "similarity": Similarity(np.eye(5) + 0.3 * (1 - np.eye(5))),
+    "gain": GainMatrix.sample_aligned(4, 5, 0),
+    "own": lambda p: 1 - p,
+}
+
+
+@pytest.mark.parametrize("name", UTILITIES)
+def test_bounds_contain_the_exact_errors_of_every_class_of_utilities(
+    name: str, forecast_of: Callable[..., Any]
+) -> None:
+    from utility_calibration.metrics.utilities.base import utility_of
+
+    for kind in ("smooth", "dyadic", "saturated", "flat"):
+        p, y = forecast_of(kind, 400, 5, 0)
+        result = streamed(UTILITIES[name], p, y).result()
+        exact = utility_of(UTILITIES[name]).calibration_errors(p, y)
+        assert result.lower.shape == exact.shape
+        assert (result.lower <= exact + ROUNDING).all()
+        assert (result.upper >= exact - ROUNDING).all()
+
+
+def test_more_buckets_leave_less_open_and_scores_are_exact(forecast_of: Callable[..., Any]) -> None:
+    p, y = forecast_of("smooth", 3000, 4, 1)
+    w = np.random.default_rng(0).random(3000)
+    results = [streamed(ClassWise(), p, y, w, 500, buckets=b).result() for b in (250, 1000, 4000)]
+    gaps = [float((result.upper - result.lower).max()) for result in results]
+    assert all(small < large / 2 for large, small in pairwise(gaps)) and gaps[-1] < 1e-3
+    result = results[1]
+    assert result.n == 3000
+    scores = [
+        accuracy(p, y, w),
+        brier_score(p, y, w),
+        negative_log_likelihood(p, y, sample_weight=w),
+    ]
+    assert [result.accuracy, result.brier, result.nll] == pytest.approx(scores, abs=ROUNDING)
+    of_width = binned_class_wise_error(p, y, scheme="equal_width", sample_weight=w)
+    assert result.equal_width.mean() == pytest.approx(of_width, abs=ROUNDING)
+    number, worst = result.worst
+    v = p[:, number]
+    inside = (v >= worst.low) & (v <= worst.high)
+    error = abs(np.sum(w * (v - (y == number)) * inside)) / w.sum()
+    assert error == pytest.approx(worst.error, abs=ROUNDING)
+    assert worst.error == result.lower.max()
+
+
+def test_logits_with_impossible_classes_and_log_odds_are_read(
+    forecast_of: Callable[..., Any],
+) -> None:
+    p, y = forecast_of("one_hot", 50, 3, 0)
+    with np.errstate(divide="ignore"):
+        z = np.log(p).astype(np.float32)
+    by_logits = streamed(TopK(), z, y, logits=True).result()
+    assert by_logits.upper == pytest.approx(streamed(TopK(), p, y).result().upper, abs=ROUNDING)
+    odds = np.random.default_rng(0).normal(size=50)
+    two, hit = StreamingCalibration(ClassWise(), 2, logits=True), y > 0
+    two.update(odds, hit.astype(int))
+    second = 1 / (1 + np.exp(-odds))
+    both = np.column_stack([1 - second, second])
+    expected = streamed(ClassWise(), both, hit.astype(int)).result()
+    assert two.result().lower == pytest.approx(expected.lower, abs=1e-9)
+
+
+def test_parts_merge_in_any_order_and_come_back_from_a_file(tmp_path: Any) -> None:
+    rng = np.random.default_rng(3)
+    p, y = rng.dirichlet(np.ones(3), size=600), rng.integers(3, size=600)
+    whole = streamed([ClassWise(), TopK()], p, y, size=600).result()
+    for order in (rng.permutation(6) for _ in range(4)):
+        parts = [streamed([ClassWise(), TopK()], p[100 * k :][:100], y[100 * k :][:100])
+                 for k in range(6)]  # fmt: skip
+        joined = StreamingCalibration([ClassWise(), TopK()], 3)
+        for k in order:
+            part = parts[k]
+            file: Any = io.BytesIO() if k % 2 else tmp_path / "part.npz"
+            part.save(file)
+            if k % 2:
+                file.seek(0)
+            again = StreamingCalibration([ClassWise(), TopK()], 3).load(file)
+            assert joined.merge(again) is joined
+        result = joined.result()
+        for name in ("lower", "upper", "equal_width", "equal_mass", "accuracy", "brier", "nll"):
+            same = pytest.approx(getattr(whole, name), abs=ROUNDING)
+            assert getattr(result, name) == same
+    with pytest.raises(InputError, match="other utilities"):
+        joined.merge(StreamingCalibration(ClassWise(), 3))
+    with pytest.raises(InputError, match="other utilities"):
+        StreamingCalibration([ClassWise(), TopK()], 4).load(tmp_path / "part.npz")
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_bad_batches_change_nothing() -> None:
+    rng = np.random.default_rng(0)
+    p, y = rng.dirichlet(np.ones(3), size=40), rng.integers(3, size=40)
+    calls = []
+
+    def own(forecast: torch.Tensor) -> torch.Tensor:
+        calls.append(len(forecast))
+        return forecast * (3 if len(calls) > 1 else 1)  # leaves [-1, 1] from the second batch on
+
+    streaming = StreamingCalibration([ClassWise(), own], 3)
+    streaming.update(p, y)
+    before = streaming.result()
+    bad = [(p, y + 3), (p * 2, y), (p, y[:-1]), (p[:, :2], y), (p, y, -np.ones(40)), (p + 9, y)]
+    for batch in bad:
+        with pytest.raises(InputError):
+            streaming.update(*batch)
+    with pytest.raises(InputError, match="bounds"):
+        streaming.update(np.eye(3)[y], y)
+    after = streaming.result()
+    assert after.n == before.n == 40
+    assert (after.lower == before.lower).all() and (after.upper == before.upper).all()
+
+
+def test_the_size_is_told_before_it_is_taken_and_many_classes_fit() -> None:
+    small = StreamingCalibration(TopClass(), 10)
+    assert small.nbytes < 40_000
+    with pytest.raises(InputError, match=r"MiB.*choose utilities"):
+        StreamingCalibration(TopK(), 200_000 // 2)
+    with pytest.raises(InputError, match="no points"):
+        small.result()
+    classes, n = 20_000, 64
+    z = torch.randn(n, classes, generator=torch.Generator().manual_seed(0))
+    y = z.argmax(dim=1)
+    chosen = [TopK(ks=range(1, 21)), TopClass(), ClassWise(classes=[int(y[0]), 5])]
+    streaming = StreamingCalibration(chosen, classes, logits=True)
+    streaming.update(z, y)
+    p = torch.softmax(z.double(), dim=1)
+    exact = np.concatenate([one.calibration_errors(p.numpy(), y.numpy()) for one in chosen])
+    result = streaming.result()
+    assert (result.lower <= exact + 1e-9).all() and (result.upper >= exact - 1e-9).all()
+    assert result.accuracy == 1
