@@ -62,6 +62,10 @@ def decisions(
         probabilities, labels: [n, C] and [n].
         rows_sum_to_one: False admits rows with other sums, as isotonic regression may give them.
     """
+    shapes = [len(getattr(given, "shape", ())) for given in (probabilities, labels)]
+    if shapes == [1, 2]:  # labels, then losses, as metrics take their arguments
+        told = "the losses come first, then probabilities [n, C] and labels [n]"
+        raise InputError(told, field="decisions", fixes="decisions(losses, probabilities, labels)")
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
     table = parameter_matrix(losses, "losses").to(p.device)
     check_classes("losses", len(table), p.shape[1])

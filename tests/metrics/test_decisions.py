@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from utility_calibration.metrics import constant_losses, decisions, net_benefit
+from utility_calibration.metrics import InputError, constant_losses, decisions, net_benefit
 from utility_calibration.metrics.decision_losses import acting_threshold, swap_savings
 
 LOSSES = np.array([[0.0, 3.0], [5.0, 0.0], [1.0, 1.0]])
@@ -45,3 +45,9 @@ def test_the_threshold_of_a_binary_decision_is_where_both_actions_cost_the_same(
     p = np.array([[1 - t - 1e-9, t + 1e-9], [1 - t + 1e-9, t - 1e-9]])
     assert decisions(losses, p, [0, 0]).actions.tolist() == [1, 0]
     assert acting_threshold([[0.0, 1.0], [0.0, 1.0]]) is None
+
+
+def test_the_order_of_other_metrics_is_told():
+    with pytest.raises(InputError) as caught:
+        decisions(np.full((4, 2), 0.5), np.array([0, 1, 0, 1]), np.eye(2))
+    assert caught.value.fixes == ("decisions(losses, probabilities, labels)",)
