@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 import torch
 from torch import Tensor
@@ -98,3 +100,49 @@ def test_probabilities_are_taken_where_no_logits_are_announced_and_bad_batches_r
     assert float(metric.compute()) == of_all(TopK())
     with pytest.raises(InputError, match="utilities: none"):
         UtilityCalibrationError([])
+
+
+def of_process(rank: int, port: int, results) -> None:
+    """What two processes that share the points compute; the second one has fewer."""
+    torch.distributed.init_process_group("gloo", f"tcp://127.0.0.1:{port}", None, 2, rank)
+    logits, labels = points()
+    share = slice(0, 130) if rank == 0 else slice(130, POINTS)
+    metric = UtilityCalibrationError(logits=True, classes=CLASSES, buckets=1000)
+    metric.update(logits[share], labels[share])
+    results.put(float(metric.compute()))
+    torch.distributed.destroy_process_group()
+
+
+def test_sums_of_two_processes_give_the_error_of_one() -> None:
+    metric = updated(UtilityCalibrationError(logits=True, classes=CLASSES, buckets=1000), 64)
+    low, high = map(float, metric.bounds())
+    assert low - 1e-12 <= of_all(None) <= high + 1e-12 and high - low < 0.01
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    context = torch.multiprocessing.get_context("spawn")
+    results = context.SimpleQueue()
+    workers = [context.Process(target=of_process, args=(k, port, results)) for k in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    both = [results.get(), results.get()]
+    assert both == pytest.approx([float(metric.compute())] * 2, abs=1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"classes": CLASSES, "buckets": 1000}])
+def test_scores_of_many_dimensions_are_read_and_labels_left_out(options) -> None:
+    logits, labels = points()
+    expected = updated(UtilityCalibrationError(TopK(), logits=True, **options)).compute()
+    cubes = logits.reshape(10, 30, CLASSES), logits.reshape(10, 30, CLASSES).movedim(-1, 1)
+    for cube in cubes:
+        metric = UtilityCalibrationError(TopK(), logits=True, ignore_index=-100, **options)
+        metric.update(cube, labels.reshape(10, 30))
+        metric.update(cube[:1], torch.full((1, 30), -100))
+        assert float(metric.compute()) == pytest.approx(float(expected), abs=1e-12)
+    with pytest.raises(InputError, match="two readings"):
+        metric.update(torch.zeros(2, CLASSES, CLASSES), torch.zeros(2, CLASSES, dtype=int))
+    odds = UtilityCalibrationError(ClassWise(), logits=True)
+    odds.update(logits[:, 0] - logits[:, 1] + 0.1, (labels == 0).long())
+    assert float(odds.compute()) > 0
