@@ -128,6 +128,8 @@ def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dic
         fitted[name] = array if array.ndim else array.item()
     if version == 1 and parameters.get("loss") == "likelihood":
         parameters["loss"] = "nll"
+    if version == 1 and fitted.get("step_size_") != fitted.get("step_size_"):
+        fitted["step_size_"] = 1.0  # that of "theory", which has none
     if version == 1 and "armijo" in parameters:  # the only option of that release's line search
         options = {"armijo": parameters.pop("armijo")}
         is_searched = parameters.get("line_search") == "armijo"

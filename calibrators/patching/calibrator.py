@@ -5,7 +5,6 @@ the number of steps and whether to sample utilities are tuned on a hold-out of t
 Then the patches are fitted to the whole set.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -123,7 +122,7 @@ class UtilityPatching(Patching):
         """
         fixed = {name: getattr(self, name) for name in ("step_size", "steps", "sampled")}
         if self.line_search == THEORY:
-            fixed["step_size"] = math.nan  # theory's η does not depend on it
+            fixed["step_size"] = 1.0  # theory's η does not depend on it
         if not self.standard:
             fixed["sampled"] = False  # only the user's utilities are audited
         if None not in fixed.values():

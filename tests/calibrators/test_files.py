@@ -53,6 +53,17 @@ def test_flipped_bytes_never_give_another_calibrator(saved, seed, made_up):
         np.testing.assert_array_equal(loaded.predict_proba(made_up()[0]), expected)
 
 
+def test_the_steps_of_the_theory_need_no_size_in_new_files_or_those_of_0_3_0(made_up, tmp_path):
+    fitted = UtilityPatching(steps=3, sampled=False, line_search="theory").fit(*made_up())
+    path = fitted.save(tmp_path / "theory.npz")
+    expected = fitted.predict_proba(made_up()[0])
+    np.testing.assert_array_equal(Calibrator.load(path).predict_proba(made_up()[0]), expected)
+    with np.load(path) as archive:
+        old = dict(archive) | {"format": np.array(1), "step_size_": np.array(np.nan)}
+    np.savez(path, **old)
+    np.testing.assert_array_equal(Calibrator.load(path).predict_proba(made_up()[0]), expected)
+
+
 OLD_PATCHING = partial(UtilityPatching, 0.1, 3, False, line_search={"armijo": 0.1})
 
 
