@@ -26,7 +26,9 @@ from utility_calibration.metrics import (
     accuracy,
     binned_class_wise_error,
     brier_score,
+    calibration_interval,
     negative_log_likelihood,
+    noise_floor,
 )
 from utility_calibration.metrics import reference as plain
 
@@ -221,3 +223,21 @@ def test_the_size_is_told_before_it_is_taken_and_many_classes_fit() -> None:
     result = streaming.result()
     assert (result.lower <= exact + 1e-9).all() and (result.upper >= exact - 1e-9).all()
     assert result.accuracy == 1
+
+
+def test_floor_and_bounds_of_one_pass_are_near_those_of_drawn_labels() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(4), size=2000)
+    y = (p.cumsum(axis=1) < rng.random((2000, 1))).sum(axis=1).clip(max=3)
+    for utility in (ClassWise(), TopClass()):
+        result = streamed(utility, p, y, size=500, buckets=8000).result()
+        floor, drawn = result.noise_floor(), noise_floor(utility, p, y, 200)
+        assert 0.9 * drawn.q95 < floor.q95 < 1.3 * drawn.q95
+        assert 0.9 * drawn.mean < floor.mean < 1.4 * drawn.mean
+        assert floor.p_value > 0.01
+        bounds, exact = result.calibration_interval(), calibration_interval(utility, p, y)
+        assert bounds.lower == 0 == exact.lower
+        assert bounds.lower <= bounds.estimate <= bounds.upper < 1.1 * exact.upper
+        assert bounds.upper < bounds.upper_finite < 1.1 * exact.upper_finite
+    wrong = streamed(ClassWise(), p, np.zeros(2000, int)).result()
+    assert wrong.noise_floor().p_value < 1e-6 and wrong.calibration_interval().lower > 0.3
