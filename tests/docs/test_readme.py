@@ -75,7 +75,8 @@ def test_the_site_has_every_page_and_the_public_names(tmp_path: Path) -> None:
     for page in PAGES:
         assert (tmp_path / page.relative_to(ROOT).with_suffix(".html")).is_file()
     for package, name in (("metrics", "TopK"), ("calibrators", "LogitShiftPatching")):
-        reference = (tmp_path / "api" / f"{package}.html").read_text(encoding="utf-8")
+        page = tmp_path / "api" / "utility_calibration" / f"{package}.html"
+        reference = page.read_text(encoding="utf-8")
         assert f'id="{name}"' in reference
 
 
