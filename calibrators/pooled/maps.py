@@ -104,7 +104,8 @@ class MapPoint:
     def of(cls, vector: Tensor, classes: int) -> Self:
         """Return the parts of a vector, which share its memory."""
         theta, shift, slopes = vector.split((COUNT, classes, len(vector) - COUNT - classes))
-        return cls(theta, shift, slopes.view(classes, -1).squeeze(1))
+        is_matrix = len(slopes) > classes
+        return cls(theta, shift, slopes.view(classes, classes) if is_matrix else slopes)
 
     def scores(self, inputs: Tensor, features: Features) -> Tensor:
         """Return the scores of ℓ [n, C], [n, C]."""
