@@ -184,16 +184,16 @@ def choices_text(base: pd.DataFrame, changed: Mapping[Choice, pd.DataFrame]) -> 
     def counts(cells: pd.DataFrame) -> pd.Series:
         return (cells["z"].abs() <= LIMIT).groupby(cells["seed"]).sum()
 
-    whole, lines = counts(base), []
-    lines.append(["–", "–", f"{whole.loc[0]}", f"{whole.mean():.1f}", "", f"{rms(base['z']):.2f}"])
+    whole, seeds = counts(base), base["seed"].nunique()
+    lines = [["–", "–", f"{whole.mean():.4g}", "", f"{rms(base['z']):.2f}"]]
     for choice, cells in changed.items():
         other = replaced(base, choice, cells)
         gained = whole - counts(other)
-        ends = f"{gained.mean():+.1f} ({gained.min():+d} … {gained.max():+d})"
-        numbers = f"{counts(other).loc[0]}", f"{counts(other).mean():.1f}", ends
+        ends = f" ({gained.min():+d} … {gained.max():+d})" if seeds > 1 else ""
+        numbers = f"{counts(other).mean():.4g}", f"{gained.mean():+.3g}{ends}"
         lines.append([choice.preset, choice.instead, *numbers, f"{rms(other['z']):.2f}"])
-    total = len(base) // base["seed"].nunique()
-    heading = ["Choice", "Replaced by", f"Agree, seed 0 (of {total})", "Mean of the seeds",
+    of = f"mean of {seeds} seeds" if seeds > 1 else "seed 0"
+    heading = ["Choice", "Replaced by", f"Agree, of {len(base) // seeds} ({of})",
                "Cells that the choice gains", "rms z"]  # fmt: skip
     title = f"# What each choice of {PRESET} gains, one by one"
     return "\n\n".join([title, markdown_table(heading, lines, text=2)]) + "\n"

@@ -36,7 +36,9 @@ def test_a_choice_that_is_replaced_changes_its_own_cells_alone() -> None:
     changed = base[base["metric"] == "1"].assign(z=9.0)
     other = replaced(base, CHOICES[0], changed)
     assert sorted(other["z"]) == [0.0, 2.0, 9.0, 9.0]
-    assert "| 1 | 1.0 | +1.0 (+1 … +1) |" in choices_text(base, {CHOICES[0]: changed})
+    assert "| 1 | +1 (+1 … +1) |" in choices_text(base, {CHOICES[0]: changed})
+    one = choices_text(base[base["seed"] == 0], {CHOICES[0]: changed[changed["seed"] == 0]})
+    assert "(seed 0)" in one and "| 1 | +1 |" in one  # no mean of seeds that were not run
 
 
 def test_every_seed_and_setting_has_a_file_of_its_own() -> None:
