@@ -24,7 +24,7 @@ from .scores import accuracy as accuracy
 from .scores import brier_score as brier_score
 from .scores import negative_log_likelihood as negative_log_likelihood
 from .streaming import StreamingCalibration as StreamingCalibration
-from .streaming import StreamingResult as StreamingResult
+from .streaming_result import StreamingResult as StreamingResult
 from .uc import WorstInterval as WorstInterval
 from .uc import dkw_band as dkw_band
 from .uc import ecdf as ecdf

@@ -14,25 +14,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from .archive import read_arrays
-from .certificate import CalibrationInterval
 from .errors import InputError
 from .forecast import Forecast
-from .kernels.bucket_sums import MASS, Borders, Bounds, Buckets, bounds_of, joined
+from .kernels.bucket_sums import Borders, Buckets, joined
 from .kernels.softmax import softmax
 from .kernels.threads import row_blocks
-from .resampling import NoiseFloor
 from .scores import accuracies, brier_scores, log_losses
-from .streaming_chance import Walks
-from .uc import WorstInterval
+from .streaming_result import Seen, StreamingResult, result_of, seen_of, tensors_of
 from .utilities.base import Block, UtilityClass, utility_of
 from .utilities.payoffs import ClassWise, TopK
 from .validation import (
@@ -53,54 +49,6 @@ PART = 1 << 20
 """Probabilities that are worked on at a time: 8 MiB."""
 
 Utility = UtilityClass | Callable[[Tensor], Tensor]
-
-
-class Seen(NamedTuple):
-    """What is kept of all points: the buckets [m, …], and sums over the points.
-
-    totals: [5], the number of points, their weight, and the weighted sums of hits, of squared
-    errors and of log losses. largest: [1], the largest weight.
-    """
-
-    buckets: Buckets
-    totals: Tensor
-    largest: Tensor
-
-
-@dataclass(frozen=True)
-class StreamingResult:
-    """What is known of the calibration errors of m utilities.
-
-    Attributes:
-        lower, upper: [m], bounds of each utility's UC on the points seen, in its unit.
-        equal_width: [m], the binned error with bins of equal width on the utility's range.
-        equal_mass: [2, m], lower and upper bounds of that with bins of equal weight.
-        n, accuracy, brier, nll: the number of points, and the scores of the forecast.
-    """
-
-    lower: np.ndarray[Any, np.dtype[np.float64]]
-    upper: np.ndarray[Any, np.dtype[np.float64]]
-    equal_width: np.ndarray[Any, np.dtype[np.float64]]
-    equal_mass: np.ndarray[Any, np.dtype[np.float64]]
-    n: int
-    accuracy: float
-    brier: float
-    nll: float
-    _worst: tuple[int, WorstInterval]
-    _walks: Walks
-
-    @property
-    def worst(self) -> tuple[int, WorstInterval]:
-        """The utility of largest `lower`, and its worst interval that ends between buckets."""
-        return self._worst
-
-    def noise_floor(self) -> NoiseFloor:
-        """Return an upper bound of the largest error that chance alone makes (`Walks`)."""
-        return self._walks.noise_floor(float(self.lower.max()))
-
-    def calibration_interval(self, confidence: float = 0.95) -> CalibrationInterval:
-        """Return bounds on the largest true UC on fresh points, as `calibration_interval` does."""
-        return self._walks.interval(self.lower, self.upper, confidence)
 
 
 class StreamingCalibration:
@@ -313,79 +261,8 @@ class StreamingCalibration:
         """Return the bounds of all errors, and the scores; `InputError` before the first point."""
         if self._seen is None or float(self._seen.totals[1]) == 0:
             raise InputError("no points: call update before result")
-        seen = seen_of({name: values.cpu() for name, values in tensors_of(self._seen).items()})
-        n, weight, hits, squares, losses = seen.totals.tolist()
-        bounds = bounds_of(seen.buckets)
-        lower, upper = bounds.lower / weight, bounds.upper / weight
-        spread = self._ranges[:, 1] - self._ranges[:, 0]
-        return StreamingResult(
-            lower.numpy(),
-            upper.numpy(),
-            self._equal_width(seen.buckets).numpy() / weight,
-            self._equal_mass(seen.buckets, bounds).numpy() / weight,
-            int(n),
-            hits / weight,
-            squares / weight,
-            losses / weight,
-            _worst(seen.buckets, bounds, weight),
-            Walks(seen.buckets.moments, spread, n, weight, float(seen.largest)),
-        )
-
-    def _equal_width(self, buckets: Buckets) -> Tensor:
-        """Return Σ_bins |Σ (u - v) 1_bin|, [m]: a bucket lies in the bin of its predictions."""
-        low, high = self._ranges[:, :1], self._ranges[:, 1:]
-        scale = torch.where(high > low, 1 / (high - low), 0.0)
-        t = (buckets.ends[..., 1].clamp(min=low, max=high) - low) * scale
-        bins = self.borders.bins
-        bin_of = (t * bins).to(torch.int64).clamp(0, bins - 1)
-        net = buckets.sums[..., 0] - buckets.sums[..., 1]
-        return net.new_zeros(len(net), bins).scatter_add(1, bin_of, net).abs().sum(dim=1)
-
-    def _equal_mass(self, buckets: Buckets, bounds: Bounds) -> Tensor:
-        """Return lower and upper bounds on Σ_bins |Σ (u - v) 1_bin| by rank: [2, m].
-
-        An edge inside a bucket leaves the running sum there open between the bucket's bounds, also
-        in a group of ties, whose points come in an order that is not known. With whole weights the
-        edges are whole numbers, so both are allowed.
-        """
-        bins, mass = self.borders.bins, buckets.sums[..., MASS].cumsum(dim=1).contiguous()
-        ends = mass[:, -1:] * torch.arange(1, bins, dtype=torch.float64) / bins
-        net, before = bounds.at_borders, bounds.at_borders[:, :-1]
-        least = before - buckets.sums[..., 1]
-        most = before + buckets.sums[..., 0]
-        lows, highs = [torch.zeros_like(net[:, :1])], [torch.zeros_like(net[:, :1])]
-        places = [torch.searchsorted(mass, e.contiguous()) for e in ((ends + 1e-9).floor(), ends)]
-        lows.append(torch.minimum(*(least.gather(1, place) for place in places)))
-        highs.append(torch.maximum(*(most.gather(1, place) for place in places)))
-        low = torch.cat([*lows, net[:, -1:]], dim=1)
-        high = torch.cat([*highs, net[:, -1:]], dim=1)
-        gap = torch.maximum(low[:, 1:] - high[:, :-1], low[:, :-1] - high[:, 1:]).clamp(min=0)
-        most_of_bin = torch.maximum(high[:, 1:] - low[:, :-1], high[:, :-1] - low[:, 1:])
-        return torch.stack([gap.sum(dim=1), most_of_bin.sum(dim=1)])
+        return result_of(self._seen, self._ranges, self.borders.bins)
 
 
 def _same(kind: dict[str, Any], held: dict[str, Any]) -> bool:
     return all(np.array_equal(held.get(name, ()), value) for name, value in kind.items())
-
-
-def tensors_of(seen: Seen) -> dict[str, Tensor]:
-    """Return the tensors by name."""
-    return {**seen.buckets._asdict(), "totals": seen.totals, "largest": seen.largest}
-
-
-def seen_of(tensors: dict[str, Tensor]) -> Seen:
-    """Return what the tensors named by `tensors_of` hold."""
-    buckets = Buckets(*(tensors[name] for name in Buckets._fields))
-    return Seen(buckets, tensors["totals"], tensors["largest"])
-
-
-def _worst(buckets: Buckets, bounds: Bounds, weight: float) -> tuple[int, WorstInterval]:
-    """Return the utility of largest error at the borders, and its worst interval."""
-    index = int(bounds.lower.argmax())
-    sums, ends = bounds.at_borders[index], buckets.ends[index]
-    bottom, top = int(sums.argmin()), int(sums.argmax())
-    first, last = (0, len(ends)) if bottom == top else (min(bottom, top), max(bottom, top))
-    inside = ends[first:last].amax(dim=0)
-    sign = 0 if bottom == top else 1 if bottom > top else -1
-    error = float(bounds.lower[index]) / weight
-    return index, WorstInterval(error, -float(inside[0]), float(inside[1]), sign)

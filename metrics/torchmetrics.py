@@ -19,7 +19,8 @@ from torch import Tensor
 from .errors import InputError
 from .forecast import Forecast
 from .kernels.bucket_sums import COMBINED, bounds_of
-from .streaming import StreamingCalibration, seen_of, tensors_of
+from .streaming import StreamingCalibration
+from .streaming_result import seen_of, tensors_of
 from .utilities.base import UtilityClass, utility_of
 from .utilities.payoffs import ClassWise, TopK
 from .validation import as_tensor, both_classes, check_labels, check_logits, check_probabilities
