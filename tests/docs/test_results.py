@@ -14,7 +14,10 @@ from utility_calibration.pipeline.report import run_report
 
 RESULTS = ROOT / "results"
 KINDS = ("*.html", "*.md", "tables/*", "scores/all.csv")
-BY_HAND = {"README.md", "tables/paper_seeds.md", "tables/paper_seeds.csv"}
+MADE_BY_SEEDS = [
+    f"tables/paper_{what}.{end}" for what in ("seeds", "choices") for end in ("md", "csv")
+]
+BY_HAND = {"README.md", *MADE_BY_SEEDS}
 """What the report does not write."""
 REPORTS = [("", [("suite=cifar",), ("suite=paper_closest",)]), ("extended", [("suite=extended",)])]
 """Per folder of results the overrides of the reports that fill it."""
