@@ -130,9 +130,9 @@ def worst_interval(v: Floats, u: Floats, tolerance: float = 0.0) -> tuple[float,
     """
     lows, highs, sums = running_sum(v, u, tolerance)
     bottom, top = int(sums.argmin()), int(sums.argmax())
-    if bottom == top:
-        return 0.0, float(lows[0]), float(highs[-1]), 0
     error = float(sums[top] - sums[bottom]) / len(v)
+    if error == 0.0:  # also where the difference is below the smallest number
+        return 0.0, float(lows[0]), float(highs[-1]), 0
     first, last = min(bottom, top), max(bottom, top) - 1
     return error, float(lows[first]), float(highs[last]), 1 if bottom > top else -1
 

@@ -66,7 +66,9 @@ def compiled(function: Callable[..., Any], fastmath: Collection[str] = ()) -> Ca
 
 def _healing(kernel: Any) -> Callable[..., Any]:
     """The kernel, which is compiled anew where the kept code cannot be read, after a full disk."""
-    kept = kernel._cache
+    kept: Any = getattr(kernel, "_cache", None)  # NUMBA_DISABLE_JIT=1 leaves the plain function
+    if not hasattr(kept, "load_overload"):
+        return kernel
     load = kept.load_overload
 
     def load_or_none(*given: Any) -> Any:

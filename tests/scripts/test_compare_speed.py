@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from utility_calibration.scripts import compare_speed
+from utility_calibration.scripts.speed import __main__ as compare_speed
 from utility_calibration.scripts.speed.cases import OURS, PEERS, Case, Size, data
 
 TINY = Size(300, 6, utilities=9)
