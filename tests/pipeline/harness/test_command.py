@@ -88,6 +88,7 @@ MISTAKES = [
 def test_a_mistake_is_one_line(line, code, words, tmp_path, monkeypatch, capsys):
     module, *arguments = line.split()
     folders = [f"paths.data={tmp_path}", f"paths.results={tmp_path}"]
+    monkeypatch.chdir(tmp_path)  # the logits of the clone count, where it has some
     monkeypatch.setattr(sys, "argv", [module, *arguments, *folders])
     with pytest.raises(SystemExit) as ended:
         import_module(f"utility_calibration.pipeline.{module}").main()
