@@ -34,7 +34,7 @@ help:
 	@echo "make test-slurm   test a sweep with lost jobs on a Slurm cluster of one node (root, Debian)"
 	@echo "make test-ray     test a sweep with a failed job on Ray, in an environment of its own"
 	@echo "make test-lowest, make test-newest   test the lowest and the newest versions that pyproject.toml allows"
-	@echo "make fuzz    try damaged files for FUZZ_SECONDS seconds (default: 600)"
+	@echo "make fuzz    try the properties on fresh draws, then damaged files for FUZZ_SECONDS seconds (default: 600)"
 	@echo "make docs    build the pages and the API reference as a site in site/, offline"
 	@echo "make setup   create $(VENV) from requirements.lock"
 	@echo "make clean   remove environments, caches, cached logits and fits; results and downloads stay"
@@ -146,6 +146,7 @@ test-lowest test-newest:
 
 # Every run has another seed. A finding is kept in tests/fuzz/corpus, and `make test` tries it from then on.
 fuzz: setup
+	$(RUN) python -m pytest -q --numprocesses auto -m "hypothesis and not slow" --hypothesis-profile fresh
 	$(RUN) python -m tests.fuzz --seconds $(FUZZ_SECONDS) --seed $$(date +%s)00000
 
 # A broken link is an error, and so is a warning of pdoc.

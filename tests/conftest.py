@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+SLOW = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+# `make test` tries the same examples in every run: a failure is a change of the code, never the
+# luck of a draw. `make fuzz` draws others each time, and more of them.
+settings.register_profile("repeatable", derandomize=True, max_examples=60, **SLOW)
+settings.register_profile("fresh", derandomize=False, max_examples=1000, **SLOW)
+settings.load_profile("repeatable")
 
 MEASURING = "COVERAGE_PROCESS_CONFIG"
 """This variable makes coverage measure child processes, too."""

@@ -7,12 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import settings
 from numpy.typing import NDArray
-
-# The same examples in every run; compiling a kernel on first use is no reason to fail.
-settings.register_profile("repeatable", derandomize=True, deadline=None)
-settings.load_profile("repeatable")
 
 Data = tuple[NDArray[np.float32], NDArray[np.int64]]
 

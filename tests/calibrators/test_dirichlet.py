@@ -55,7 +55,7 @@ def test_it_minimises_the_stated_formula(made_up, on, loss):
     np.testing.assert_allclose(fitted.predict_proba(logits), expected, rtol=1e-10)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(
     n=st.integers(4, 80),
     classes=st.integers(2, 6),

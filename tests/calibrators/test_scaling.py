@@ -23,7 +23,7 @@ from utility_calibration.calibrators.losses import residuals
 ROWS, CLASSES = 300, 3
 
 
-@settings(deadline=None, max_examples=24)
+@settings(max_examples=24)
 @given(
     n=st.integers(60, 200),
     classes=st.integers(2, 4),
@@ -93,7 +93,6 @@ def test_a_thousand_classes_with_few_points_each_are_fitted_to_the_optimum(made_
     assert fitted.nll_ < TemperatureScaling().fit(logits, labels).nll_ + 1 / 600
 
 
-@settings(max_examples=40)
 @given(rows_of_logits, st.integers(0, 10**6), st.sampled_from(["nll", "brier"]))
 def test_a_loss_and_its_gradient_are_those_of_autograd(values, seed, loss):
     labels = torch.from_numpy(np.random.default_rng(seed).integers(0, values.shape[1], len(values)))

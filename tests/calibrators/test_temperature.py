@@ -26,7 +26,7 @@ def nll(logits, labels, beta):
     return -log_p[np.arange(len(labels)), labels].mean()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     n=st.integers(5, 60),
     classes=st.integers(2, 6),
@@ -118,7 +118,7 @@ def brier(logits, labels, beta):
     return ((p - np.eye(logits.shape[1])[labels]) ** 2).sum(axis=1).mean()
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(
     n=st.integers(2, 40),
     classes=st.integers(2, 5),

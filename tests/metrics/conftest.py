@@ -1,4 +1,4 @@
-"""What the tests of the metrics share: awkward forecasts, and settings."""
+"""What the tests of the metrics share: awkward forecasts."""
 
 from __future__ import annotations
 
@@ -6,20 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-
-# The same examples in every run: a failure is a change of the code, never the luck of a draw.
-settings.register_profile(
-    "repeatable",
-    derandomize=True,
-    deadline=None,
-    max_examples=60,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("repeatable")
 
 
 def _forecast(kind: str, n: int, classes: int, seed: int) -> tuple[Floats, NDArray[np.int64]]:

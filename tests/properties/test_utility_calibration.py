@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from utility_calibration.metrics import ClassWise, Linear, Rank, TopClass, TopK, reference
 
-# The same examples in every run; compiling a kernel on first use is no reason to fail.
-PROPERTY = settings(max_examples=100, derandomize=True, deadline=None)
 CLOSE = {"rtol": 0, "atol": 1e-12}
 
 
@@ -28,7 +26,6 @@ def forecasts(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 seeds = st.integers(0, 2**32 - 1)
 
 
-@PROPERTY
 @given(example=forecasts(), seed=seeds)
 def test_the_order_of_the_points_does_not_matter(example, seed):
     p, y = example
@@ -39,7 +36,6 @@ def test_the_order_of_the_points_does_not_matter(example, seed):
         np.testing.assert_allclose(found, utilities.calibration_errors(p, y), **CLOSE)
 
 
-@PROPERTY
 @given(example=forecasts(), seed=seeds)
 def test_the_names_of_the_classes_do_not_matter(example, seed):
     p, y = example

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.devices.emulated_cuda import emulated_cuda
@@ -182,7 +182,6 @@ def project(name, x):
 
 
 @pytest.mark.parametrize("name", IMPLEMENTATIONS)
-@settings(derandomize=True, deadline=None)
 @given(x=POINTS)
 def test_the_projection_is_the_nearest_point_of_the_simplex(name, x):
     """No point z of the simplex, hence no corner, has <x - y, z - y> > 0."""

@@ -148,7 +148,8 @@ def by_sort(*problem):
 
 
 def rounding(v, payoffs, _):
-    return 1e-14 * len(v) * (np.abs(v).max() + np.abs(payoffs).max())
+    """A bound on the error of a running sum: each of n additions rounds a sum of up to n terms."""
+    return 2 * np.finfo(float).eps * len(v) ** 2 * (np.abs(v).max() + np.abs(payoffs).max())
 
 
 @st.composite

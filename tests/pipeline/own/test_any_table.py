@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pipeline.own.files import written
@@ -84,7 +84,6 @@ def table_of(seed: int, classes: int, kind: str, pattern: str):
 
 
 @given(tables, st.randoms(use_true_random=False))
-@settings(max_examples=80, deadline=None)
 def test_columns_of_any_pattern_and_order_are_the_classes_that_they_name(drawn, random):
     table, p, y = table_of(*drawn)
     order = list(table.columns)
@@ -102,7 +101,6 @@ def test_columns_of_any_pattern_and_order_are_the_classes_that_they_name(drawn, 
     st.booleans(),
     st.booleans(),
 )
-@settings(max_examples=120, deadline=None)
 def test_a_further_column_changes_nothing_or_is_refused_until_it_is_ignored(
     drawn, name, at, one, are_logits
 ):
@@ -130,7 +128,6 @@ def test_a_further_column_changes_nothing_or_is_refused_until_it_is_ignored(
 
 
 @given(tables, st.integers(0, 4), st.booleans())
-@settings(max_examples=60, deadline=None)
 def test_a_class_that_does_not_occur_gives_the_same_numbers_or_a_refusal(drawn, which, are_logits):
     table, p, y = table_of(*drawn)
     which %= p.shape[1]
