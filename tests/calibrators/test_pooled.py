@@ -39,16 +39,21 @@ def plain_features(row, c):
     return np.array([*hinges, *biases, *slopes, (rank == 0) * np.diff(np.sort(row)[-2:])[0]])
 
 
-def plain_objective(vector, log_q, labels, with_matrix):
+def plain_objective(log_q, labels, with_matrix):
+    """The objective as a function of the vector of all parameters."""
     n, classes = log_q.shape
-    theta, shift, slopes = np.split(vector, [maps.COUNT, maps.COUNT + classes])
-    matrix = slopes.reshape(classes, classes) if with_matrix else np.diag(slopes)
     phi = np.array([[plain_features(row, c) for c in range(classes)] for row in log_q])
-    scores = log_q @ matrix.T + shift + phi @ theta
-    own = np.diag(matrix)
-    off = (matrix**2).sum() - (own**2).sum()
-    penalty = (theta**2).sum() + classes * (((own - 1) ** 2).sum() + (shift**2).sum() + 3 * off)
-    return -log_softmax(scores, axis=1)[np.arange(n), labels].mean() + penalty / n
+
+    def objective(vector):
+        theta, shift, slopes = np.split(vector, [maps.COUNT, maps.COUNT + classes])
+        matrix = slopes.reshape(classes, classes) if with_matrix else np.diag(slopes)
+        scores = log_q @ matrix.T + shift + phi @ theta
+        own = np.diag(matrix)
+        off = (matrix**2).sum() - (own**2).sum()
+        penalty = (theta**2).sum() + classes * (((own - 1) ** 2).sum() + (shift**2).sum() + 3 * off)
+        return -log_softmax(scores, axis=1)[np.arange(n), labels].mean() + penalty / n
+
+    return objective
 
 
 @pytest.mark.parametrize("classes", [2, 4, 15])
@@ -69,17 +74,15 @@ def test_a_fit_is_the_minimum_of_its_objective(log_q, with_matrix):
     begin = maps.identity(CLASSES, with_matrix, torch.device("cpu"))
     weight = 2 * maps.penalties(ROWS, CLASSES, with_matrix, begin.device)
     point = maps.solve(data, begin, lambda gradients: gradients / (weight + 1)).point.numpy()
-    slope = approx_fprime(point, plain_objective, 1e-6, *log_q, with_matrix)
+    slope = approx_fprime(point, plain_objective(*log_q, with_matrix), 1e-6)
     np.testing.assert_allclose(slope, 0, atol=1e-5)
 
 
 def test_the_preconditioner_is_the_inverse_hessian_at_the_identity(log_q):
     start = maps.identity(CLASSES, False, torch.device("cpu")).numpy()
     step = 1e-4 * np.eye(len(start))
-    slopes = [
-        [approx_fprime(start + sign * s, plain_objective, 1e-5, *log_q, False) for s in step]
-        for sign in (1, -1)
-    ]
+    objective = plain_objective(*log_q, with_matrix=False)
+    slopes = [[approx_fprime(start + k * s, objective, 1e-5) for s in step] for k in (1, -1)]
     hessian = (np.array(slopes[0]) - np.array(slopes[1])) / 2e-4
     applied = maps.preconditioner_n(data_of(*log_q))(torch.from_numpy(hessian))
     np.testing.assert_allclose(applied, np.eye(len(start)), atol=0.02)

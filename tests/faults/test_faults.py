@@ -2,13 +2,14 @@
 
 Files under their own names are whole at every moment. KILLS in the environment says how many kills
 are tried (`make test-all` tries twenty). No moment is random: the kills lie evenly over a run's
-changes of files. All but three of them are slow tests.
+changes of files. All but one of them are slow tests.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ import pytest
 from tests.faults.programs import PROGRAMS, Ended, Fault, fresh, start, written
 
 KILLS = max(3, int(os.environ.get("KILLS", "3")))
-FAST = {0, KILLS // 3, 2 * KILLS // 3}
+FAST = {KILLS // 2}
 BOTH = pytest.mark.parametrize("program", PROGRAMS)
 
 
@@ -35,14 +36,16 @@ def work(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def runs(work):
-    """The undisturbed run of each program."""
-    wholes = {}
-    for program in PROGRAMS:
+def undisturbed(work):
+    """The undisturbed run of a program, made once."""
+
+    @cache
+    def run(program: str) -> Whole:
         ended = start(program, fresh(work))()
         assert (ended.code, ended.errors) == (0, "")
-        wholes[program] = Whole(written(work), ended.changes)
-    return wholes
+        return Whole(written(work), ended.changes)
+
+    return run
 
 
 def check_what_is_there(work: Path, whole: Whole) -> None:
@@ -74,9 +77,9 @@ def check_one_line(ended: Ended, reason: str) -> None:
 @pytest.mark.parametrize(
     "number", [pytest.param(k, marks=() if k in FAST else pytest.mark.slow) for k in range(KILLS)]
 )
-def test_a_kill_costs_no_result(runs, work, number):
+def test_a_kill_costs_no_result(undisturbed, work, number):
     program = list(PROGRAMS)[number % len(PROGRAMS)]
-    whole = runs[program]
+    whole = undisturbed(program)
     fault = Fault("kill", at=1 + number * whole.changes // KILLS)
     assert start(program, fresh(work), fault)().code == -signal.SIGKILL
     check_what_is_there(work, whole)
@@ -86,16 +89,17 @@ def test_a_kill_costs_no_result(runs, work, number):
 @pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("share", [0.3, 0.8])
-def test_a_full_disk_is_one_line_and_costs_no_result(runs, work, program, share):
-    fault = Fault("full", at=int(share * runs[program].changes))
+def test_a_full_disk_is_one_line_and_costs_no_result(undisturbed, work, program, share):
+    whole = undisturbed(program)
+    fault = Fault("full", at=int(share * whole.changes))
     check_one_line(start(program, fresh(work), fault)(), "No space left on device")
-    check_what_is_there(work, runs[program])
-    check_run_again(program, work, runs[program])
+    check_what_is_there(work, whole)
+    check_run_again(program, work, whole)
 
 
 @pytest.mark.slow
 @BOTH
-def test_a_read_only_folder_is_one_line(runs, work, program):
+def test_a_read_only_folder_is_one_line(work, program):
     ended = start(program, fresh(work), Fault("read-only"))()
     check_one_line(ended, "Read-only file system")
     assert "out" in ended.errors
@@ -104,8 +108,9 @@ def test_a_read_only_folder_is_one_line(runs, work, program):
 
 @pytest.mark.slow
 @BOTH
-def test_two_runs_at_once_end_with_the_result_of_one(runs, work, program):
+def test_two_runs_at_once_end_with_the_result_of_one(undisturbed, work, program):
+    whole = undisturbed(program)
     fresh(work)  # before both: it empties the folder
     ends = [start(program, work) for _ in range(2)]
     assert [(ended.code, ended.errors) for ended in (end() for end in ends)] == [(0, ""), (0, "")]
-    check_run_again(program, work, runs[program])
+    check_run_again(program, work, whole)
