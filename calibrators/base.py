@@ -22,6 +22,7 @@ from utility_calibration import calibrators
 from utility_calibration.metrics.class_order import classes_of, codes_of
 from utility_calibration.metrics.errors import reason_of
 from utility_calibration.metrics.kernels.threads import one_thread
+from utility_calibration.metrics.layout import points_of
 from utility_calibration.metrics.validation import InputError, check_weights, like
 
 from .conditioning import ConditionedModule, Conditioning, condition, warn_of_absent
@@ -79,7 +80,15 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
     inputs: Inputs = field(default="logits", kw_only=True)
     """What X is."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        classes: Any = None,
+        ignore_index: int | str | None = None,
+    ) -> Self:
         """Fit on the logits X [n, C], C >= 2, and the labels y [n] in 0 … C-1, on X's device.
 
         For two classes X may also be [n] or [n, 1], the log-odds of class 1. NumPy arrays, torch
@@ -87,13 +96,15 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         names in their order, or the columns of a data frame bear them. `fit` warns about classes
         without a point, and if the values look like probabilities, percentages or votes. A point of
         `sample_weight` [n] 2 counts like two points, one of weight 0 is left out. Methods with
-        `takes_weights` accept them.
+        `takes_weights` accept them. Points of the label `ignore_index` are left out. Labels [B, …]
+        go with logits [B, …, C] or [B, C, …] (metrics/layout.py).
 
         Raises:
             InputError: NaN or +inf among the logits, labels out of range, lengths that differ, or
                 weights that the method does not take.
         """
         check_choices(self)
+        X, y, sample_weight = points_of(X, y, ignore_index, sample_weight=sample_weight)
         z = logits_of(X, self.inputs)
         if self.inputs == "logits":
             warn_of_lookalike(z)

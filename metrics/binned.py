@@ -113,16 +113,18 @@ def binned_top_class_error(
     sample_weight: Any = None,
     *,
     classes: Any = None,
+    ignore_index: int | str | None = None,
 ) -> float:
     """Return TCE_bin (eq. 2.1): Σ_bins |mean((max p - hit) · 1_bin)|, in [0, 1].
 
     Args:
         bins: number of bins.
         scheme: "equal_weight" for bins by rank, "equal_width" for bins of equal width on [0, 1].
-        probabilities, labels, sample_weight, classes: as in `accuracy`.
+        probabilities, labels, sample_weight, classes, ignore_index: as in `accuracy`.
     """
-    given = checked(probabilities, labels, sample_weight, classes)
-    return float(_errors(TopClass(), *given, bins, scheme)[0, 0])
+    given = probabilities, labels, sample_weight, classes
+    points = checked(*given, ignore_index=ignore_index)
+    return float(_errors(TopClass(), *points, bins, scheme)[0, 0])
 
 
 def binned_class_wise_error(
@@ -134,13 +136,15 @@ def binned_class_wise_error(
     sample_weight: Any = None,
     *,
     classes: Any = None,
+    ignore_index: int | str | None = None,
 ) -> float:
     """Return CWE_bin (eq. 2.2): the weighted mean over classes of their binned errors, in [0, 1].
 
     Args:
         weights: "uniform" for 1/C, "prior" for the share of each class among the labels.
-        probabilities, labels, bins, scheme, sample_weight, classes: as in `binned_top_class_error`.
+        Other arguments: as in `binned_top_class_error`.
     """
-    forecast, outcomes = checked(probabilities, labels, sample_weight, classes)
+    given = probabilities, labels, sample_weight, classes
+    forecast, outcomes = checked(*given, ignore_index=ignore_index)
     errors = _errors(ClassWise(), forecast, outcomes, bins, scheme)
     return float((errors * class_weights(weights, outcomes, forecast.classes))[0].sum())

@@ -114,6 +114,7 @@ def scorecard(
     points: Any = None,
     population: int | None = None,
     classes: Any = None,
+    ignore_index: int | str | None = None,
     **changes: Any,
 ) -> Scorecard:
     """Compute all metrics, their noise floor and the eCDFs of U_lin and U_rank.
@@ -132,7 +133,7 @@ def scorecard(
             draws its label from the same uniforms in all splits.
         population: the number of points in the whole data set, or of clusters if there are any,
             which the bootstrap resamples; those given here, if it is None.
-        classes: [C], names of the columns in their order, if labels are names.
+        classes, ignore_index: as in `accuracy`.
         **changes: fields of `options` and of `noise` by name:
             `scorecard(p, y, utilities=0, bootstrap_repetitions=200)`.
     """
@@ -141,7 +142,7 @@ def scorecard(
     of_options, of_noise = ({k: changes[k] for k in known if k in changes} for known in names)
     options = replace(options or Options(), **of_options)
     noise = replace(noise or Noise(), **of_noise)
-    given = sample_weight, classes, clusters, points, population, rows_sum_to_one
+    given = sample_weight, classes, clusters, points, population, rows_sum_to_one, ignore_index
     whole = sample_of(probabilities, labels, *given)
     users, few = (
         sampled_users(whole.forecast.classes, options, count)

@@ -113,6 +113,7 @@ def calibration_interval(
     population_weights: tuple[float, float] | None = None,
     *,
     classes: Any = None,
+    ignore_index: int | str | None = None,
 ) -> CalibrationInterval:
     """Return bounds on the largest true UC over a class of utilities; the module explains them.
 
@@ -125,13 +126,14 @@ def calibration_interval(
         confidence: 1 - α of each bound.
         seed: seed of the multipliers and of the drawn labels.
         sample_weight: [n], >= 0, weights of the points; the module explains their effect.
-        clusters, classes: as in `scorecard`.
+        clusters, classes, ignore_index: as in `scorecard`.
         population_weights: the mean and the largest weight in the population, for `upper_finite`.
     """
     if not 0 < confidence < 1:
         raise InputError(f"{confidence}, expected a number in (0, 1)", field="confidence")
     utilities = utility_of(utilities)
-    sample = sample_of(probabilities, labels, sample_weight, classes, clusters)
+    given = probabilities, labels, sample_weight, classes, clusters
+    sample = sample_of(*given, ignore_index=ignore_index)
     forecast, outcomes = sample.forecast, sample.outcomes
     floor = torch.from_numpy(largest_by_chance(utilities, sample, REDRAWS, seed))
     units = sample.units(population_weights)

@@ -101,6 +101,7 @@ def noise_floor(
     clusters: Any = None,
     *,
     classes: Any = None,
+    ignore_index: int | str | None = None,
 ) -> NoiseFloor:
     """Return the noise floor of the largest UC over a class of utilities.
 
@@ -111,11 +112,12 @@ def noise_floor(
         points: [n], the number of each point in the whole data set; 0 … n - 1 if not given.
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times, each time with the
             same drawn label. The module explains weights that depend on the label.
-        clusters, classes: as in `scorecard`.
+        clusters, classes, ignore_index: as in `scorecard`.
     """
     check_whole(repetitions, "repetitions", 1)
     utilities = utility_of(utilities)
-    sample = sample_of(probabilities, labels, sample_weight, classes, clusters, points)
+    given = probabilities, labels, sample_weight, classes, clusters, points
+    sample = sample_of(*given, ignore_index=ignore_index)
     observed = utilities.errors(sample.forecast, sample.outcomes).max()
     return NoiseFloor.of(largest_by_chance(utilities, sample, repetitions, seed), float(observed))
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from .forecast import Forecast, Outcomes
+from .layout import points_of
 from .registry import Metric
 from .scores import checked
 from .validation import InputError, check_labels, check_nothing_is_masked
@@ -142,12 +143,16 @@ def sample_of(
     points: Any = None,
     population: int | None = None,
     rows_sum_to_one: bool = True,
+    ignore_index: int | str | None = None,
 ) -> Sample:
     """Return the checked sample of the arguments of `scorecard`, without metrics to compute."""
+    of_points = {"sample_weight": sample_weight, "clusters": clusters, "points": points}
+    given = points_of(probabilities, labels, ignore_index, **of_points)
+    probabilities, labels, sample_weight, clusters, points = given
     forecast, outcomes = checked(probabilities, labels, sample_weight, classes, rows_sum_to_one)
     n, device = forecast.n, forecast.probabilities.device
-    given = torch.arange(n) if points is None else points
-    numbers = check_labels(given, n, LARGEST_POINT, "points").to(device)
+    numbers = torch.arange(n) if points is None else points
+    numbers = check_labels(numbers, n, LARGEST_POINT, "points").to(device)
     if clusters is not None and population is not None:
         clusters = check_labels(clusters, n, population, "clusters").to(device)
     elif clusters is not None:

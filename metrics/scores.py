@@ -9,6 +9,7 @@ from torch import Tensor
 
 from .class_order import class_codes
 from .forecast import Forecast, Outcomes
+from .layout import points_of
 from .validation import check_probabilities, check_weights
 
 LIKELIHOOD_FLOOR = 1e-12
@@ -47,8 +48,11 @@ def checked(
     sample_weight: Any = None,
     classes: Any = None,
     rows_sum_to_one: bool = True,
+    ignore_index: int | str | None = None,
 ) -> tuple[Forecast, Outcomes]:
     """Return forecast and outcomes of a user's arrays; `InputError` if these are wrong."""
+    given = points_of(probabilities, labels, ignore_index, sample_weight=sample_weight)
+    probabilities, labels, sample_weight = given
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
     y = class_codes(labels, probabilities, p.shape, classes)
     weights = None if sample_weight is None else check_weights(sample_weight, len(y)).to(p.device)
@@ -57,7 +61,12 @@ def checked(
 
 
 def accuracy(
-    probabilities: Any, labels: Any, sample_weight: Any = None, *, classes: Any = None
+    probabilities: Any,
+    labels: Any,
+    sample_weight: Any = None,
+    *,
+    classes: Any = None,
+    ignore_index: int | str | None = None,
 ) -> float:
     """Return the share of points whose most probable class (the first on ties) is the label.
 
@@ -67,16 +76,26 @@ def accuracy(
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
         classes: [C], names of the columns in their order, if labels are names and the columns
             of a data frame do not say so.
+        ignore_index: points of this label are left out, such as -100 for padded tokens.
+
+    Labels [B, …] go with probabilities [B, …, C] or [B, C, …] (metrics/layout.py).
     """
-    _, outcomes = checked(probabilities, labels, sample_weight, classes)
+    given = probabilities, labels, sample_weight, classes
+    _, outcomes = checked(*given, ignore_index=ignore_index)
     return float(accuracies(outcomes)[0])
 
 
 def brier_score(
-    probabilities: Any, labels: Any, sample_weight: Any = None, *, classes: Any = None
+    probabilities: Any,
+    labels: Any,
+    sample_weight: Any = None,
+    *,
+    classes: Any = None,
+    ignore_index: int | str | None = None,
 ) -> float:
     """Return the mean over points of Σ_c (p_c - y_c)², in [0, 2]. Arguments as `accuracy`."""
-    return float(brier_scores(*checked(probabilities, labels, sample_weight, classes))[0])
+    given = probabilities, labels, sample_weight, classes
+    return float(brier_scores(*checked(*given, ignore_index=ignore_index))[0])
 
 
 def negative_log_likelihood(
@@ -86,6 +105,8 @@ def negative_log_likelihood(
     sample_weight: Any = None,
     *,
     classes: Any = None,
+    ignore_index: int | str | None = None,
 ) -> float:
     """Return the mean of -log max(p_y, floor) in nats. Arguments as `accuracy`."""
-    return float(log_losses(*checked(probabilities, labels, sample_weight, classes), floor)[0])
+    given = probabilities, labels, sample_weight, classes
+    return float(log_losses(*checked(*given, ignore_index=ignore_index), floor)[0])

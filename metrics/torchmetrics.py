@@ -19,6 +19,7 @@ from torch import Tensor
 from .errors import InputError
 from .forecast import Forecast
 from .kernels.bucket_sums import COMBINED, bounds_of
+from .layout import points_of
 from .streaming import StreamingCalibration
 from .streaming_result import seen_of, tensors_of
 from .utilities.base import UtilityClass, utility_of
@@ -103,13 +104,11 @@ class UtilityCalibrationError(Metric):
         `target` is [B, …] and `preds` [B, C, …], as of torch's cross entropy, or [B, …, C]. If both
         fit, this is refused. For two classes `preds` may be those of class 1 alone, [B].
         """
-        preds, target = _flat(both_classes(preds, "preds", log_odds=self.logits), target)
-        if self.ignore_index is not None:
-            labels = as_tensor(target)
-            kept = labels != self.ignore_index
-            preds, target = preds[kept.to(preds.device)], labels[kept]
-            if not len(target):
-                return
+        scores = both_classes(preds, "preds", log_odds=self.logits)
+        labels = as_tensor(target)
+        if self.ignore_index is not None and bool((labels == self.ignore_index).all()):
+            return
+        preds, target = points_of(scores, labels, self.ignore_index)
         points = (check_logits if self.logits else check_probabilities)(preds, "preds")
         labels = check_labels(target, len(points), points.shape[1], "target").to(points.device)
         if self.streaming is None:
@@ -154,19 +153,3 @@ class UtilityCalibrationError(Metric):
     def plot(self, val: Any = None, ax: Any = None) -> Any:
         """Draw the value, or several values of `forward` or `compute`: figure and axes."""
         return self._plot(val, ax)
-
-
-def _flat(preds: Tensor, target: Any) -> tuple[Tensor, Any]:
-    """Return scores [n, C] and labels [n] of scores [B, C, …] or [B, …, C]."""
-    labels = as_tensor(target)
-    if preds.ndim < 3:
-        return preds, target
-    second = preds.shape[:1] + preds.shape[2:] == labels.shape
-    last = preds.shape[:-1] == labels.shape
-    if second == last:
-        shapes = f"shape {list(preds.shape)} for labels of shape {list(labels.shape)}"
-        fix = "give scores [n, C] and labels [n]"
-        raise InputError(f"{shapes}: {'two readings fit' if last else 'no reading fits'}",
-                         field="preds", fixes=fix)  # fmt: skip
-    columns = preds if last else preds.movedim(1, -1)
-    return columns.reshape(-1, columns.shape[-1]), labels.reshape(-1)

@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from utility_calibration.metrics.layout import points_of
 from utility_calibration.metrics.validation import InputError
 
 from ..losses import Loss
@@ -92,6 +93,7 @@ class LogitShiftPatching(Patching):
         groups: Any = None,
         *,
         classes: Any = None,
+        ignore_index: int | str | None = None,
     ) -> Self:
         """Fit as every calibrator; `groups` [n] are names of groups that get their own patches.
 
@@ -102,6 +104,8 @@ class LogitShiftPatching(Patching):
             raise InputError("groups: none are given; name each point's group (--groups NAME)")
         if groups is not None and not self.standard:
             raise InputError("groups: patches are for standard=True; leave out standard=False")
+        given = {"sample_weight": sample_weight, "groups": groups}
+        X, y, sample_weight, groups = points_of(X, y, ignore_index, **given)
         self._names = None if groups is None else checked_groups(groups, len(y))
         try:
             fitted = super().fit(X, y, sample_weight, classes=classes)

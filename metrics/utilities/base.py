@@ -125,22 +125,36 @@ class UtilityClass(ABC):
         return torch.cat(errors, dim=1)
 
     def calibration_errors(
-        self, probabilities: Any, labels: Any, sample_weight: Any = None, *, classes: Any = None
+        self,
+        probabilities: Any,
+        labels: Any,
+        sample_weight: Any = None,
+        *,
+        classes: Any = None,
+        ignore_index: int | str | None = None,
     ) -> Any:
         """Return UC of each utility of the class (eq. 3.2): [m], of the kind of `probabilities`.
 
         Args:
-            probabilities, labels, sample_weight, classes: as in `accuracy`.
+            probabilities, labels, sample_weight, classes, ignore_index: as in `accuracy`.
         """
-        forecast, outcomes = checked(probabilities, labels, sample_weight, classes)
+        given = probabilities, labels, sample_weight, classes
+        forecast, outcomes = checked(*given, ignore_index=ignore_index)
         return like(self.errors(forecast, outcomes)[0], probabilities)
 
     def worst(
-        self, probabilities: Any, labels: Any, sample_weight: Any = None, *, classes: Any = None
+        self,
+        probabilities: Any,
+        labels: Any,
+        sample_weight: Any = None,
+        *,
+        classes: Any = None,
+        ignore_index: int | str | None = None,
     ) -> tuple[int, WorstInterval]:
         """Return the number of the utility of largest UC, and its worst interval (eq. 3.5)."""
-        given = checked(probabilities, labels, sample_weight, classes)
-        return self.worst_of(*given, self.errors(*given)[0])
+        given = probabilities, labels, sample_weight, classes
+        points = checked(*given, ignore_index=ignore_index)
+        return self.worst_of(*points, self.errors(*points)[0])
 
     def worst_of(
         self, forecast: Forecast, outcomes: Outcomes, errors: Tensor

@@ -105,9 +105,7 @@ def weights_at(cached: CachedLogits, points: Indices) -> NDArray[np.float64] | N
     return None if weights is None else weights[points]
 
 
-def groups_at(
-    cached: CachedLogits, points: Indices, calibrator: Any
-) -> dict[str, NDArray[np.str_]]:
+def groups_at(cached: CachedLogits, points: Indices, calibrator: Any) -> dict[str, Any]:
     """The argument `groups` [points] of a calibrator that needs it; else, or without any, none."""
     groups = cached.arrays().get("groups") if calibrator.needs_groups else None
     return {} if groups is None else {"groups": groups[points]}

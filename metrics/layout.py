@@ -1,0 +1,76 @@
+"""Scores and labels of sequences and images as a matrix of points, without the ignored ones."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .errors import InputError
+
+
+def points_of(
+    scores: Any, labels: Any, ignore_index: int | str | None = None, **of_points: Any
+) -> tuple[Any, ...]:
+    """Return scores [n, C], labels [n] and what else each point has, without ignored points.
+
+    Args:
+        scores: [n, C], or with labels [B, …] the scores [B, …, C] or, as torch's cross entropy
+            takes them, [B, C, …]. If both fit, this is refused.
+        labels: [n] or [B, …].
+        ignore_index: points of this label are left out, such as -100 for padded tokens.
+        **of_points: by the name of the argument, what each point has: of the shape of `labels`.
+    """
+    values = [scores, labels, *of_points.values()]
+    shape, target = (), ()  # type: tuple[int, ...], tuple[int, ...]
+    with suppress(ValueError):  # rows of different lengths, which the checks report
+        shape, target = np.shape(scores), np.shape(labels)
+    second, last = (fits == target for fits in (shape[:1] + shape[2:], shape[:-1]))
+    if len(shape) > 2 and (second or last):
+        if second and last:
+            told = f"two readings fit, scores of shape {list(shape)} and as many labels"
+            fix = "give scores [n, C] and labels [n]"
+            raise InputError(told, field="scores", fixes=fix)
+        values = [_matrix(scores, 1 if second else -1), *map(_vector, values[1:])]
+    elif len(shape) > 2:
+        return tuple(values)  # the checks say which shape is expected
+    if ignore_index is None:
+        return tuple(values)
+    kept = (values[1] if isinstance(labels, Tensor) else np.asarray(values[1])) != ignore_index
+    rows = kept.cpu().numpy() if isinstance(kept, Tensor) else np.asarray(kept, dtype=bool)
+    if not rows.any():
+        raise InputError(f"every label is {ignore_index}", field="ignore_index")
+    for name, held in zip(("scores", "labels", *of_points), values, strict=True):
+        if held is not None and len(held) != len(rows):
+            raise InputError(
+                f"{len(held)} for {len(rows)} labels", field=name, fixes="give one each"
+            )
+    return tuple(_at(held, rows) for held in values)
+
+
+def _matrix(scores: Any, classes_axis: int) -> Any:
+    if isinstance(scores, Tensor):
+        array = scores.movedim(classes_axis, -1)
+    else:
+        array = np.moveaxis(np.asanyarray(scores), classes_axis, -1)
+    return array.reshape(-1, array.shape[-1])
+
+
+def _vector(values: Any) -> Any:
+    if values is None or isinstance(values, Tensor):
+        return None if values is None else values.reshape(-1)
+    return np.asanyarray(values).reshape(-1)
+
+
+def _at(values: Any, rows: NDArray[np.bool_]) -> Any:
+    if values is None:
+        return None
+    if isinstance(values, Tensor):
+        return values[torch.from_numpy(rows).to(values.device)]
+    if hasattr(values, "iloc"):  # a data frame keeps the names of its columns
+        return values.iloc[rows.nonzero()[0]]
+    return np.asanyarray(values)[rows]

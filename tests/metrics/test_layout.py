@@ -1,0 +1,91 @@
+"""Ignored labels, and scores of sequences and images, give what the remaining points give alone."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from tests.refusals import refuses
+from utility_calibration.calibrators import LogitShiftPatching, TemperatureScaling, VectorScaling
+from utility_calibration.metrics import (
+    ClassWise,
+    TopK,
+    accuracy,
+    binned_class_wise_error,
+    binned_top_class_error,
+    brier_score,
+    calibration_interval,
+    negative_log_likelihood,
+    noise_floor,
+    scorecard,
+)
+
+GENERATOR = np.random.default_rng(0)
+LOGITS = GENERATOR.normal(size=(30, 8, 3)) * 2
+NOISY = (LOGITS + GENERATOR.normal(size=LOGITS.shape) * 2).argmax(axis=-1)
+LABELS = np.where(GENERATOR.random((30, 8)) < 0.3, -100, NOISY)
+PROBABILITIES = torch.from_numpy(LOGITS).softmax(dim=-1).numpy()
+KEPT = LABELS != -100
+WEIGHTS = GENERATOR.random(LABELS.shape)
+MEASURES = {
+    "accuracy": accuracy,
+    "brier": brier_score,
+    "nll": negative_log_likelihood,
+    "tce": binned_top_class_error,
+    "cwe": binned_class_wise_error,
+    "errors": lambda p, y, **more: ClassWise().calibration_errors(p, y, **more).tolist(),
+    "worst": lambda p, y, **more: TopK().worst(p, y, **more),
+    "floor": lambda p, y, **more: noise_floor(TopK(), p, y, 20, points=None, **more),
+    "interval": lambda p, y, **more: calibration_interval(TopK(), p, y, **more),
+    "card": lambda p, y, **more: scorecard(p, y, utilities=3, floor_repetitions=5, **more).metrics,
+}
+
+
+@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("form", ["last", "second", "torch", "flat", "frame", "lists"])
+def test_ignored_points_are_left_out_of_every_measure(name, form):
+    measure, weights = MEASURES[name], WEIGHTS
+    expected = measure(PROBABILITIES[KEPT], LABELS[KEPT], sample_weight=WEIGHTS[KEPT])
+    p, y = PROBABILITIES, LABELS
+    if form == "second":
+        p = np.moveaxis(p, -1, 1)
+    elif form == "torch":
+        p, y = torch.from_numpy(p), torch.from_numpy(y)
+    elif form in ("flat", "frame"):
+        p, y, weights = p.reshape(-1, 3), y.ravel(), WEIGHTS.ravel()
+    elif form == "lists":
+        p, y = p.tolist(), y.tolist()
+    if form == "frame":
+        p, y = pd.DataFrame(p), pd.Series(y, index=range(5, 5 + len(y)))
+    assert measure(p, y, sample_weight=weights, ignore_index=-100) == expected
+
+
+@pytest.mark.parametrize("kind", [TemperatureScaling, VectorScaling])
+def test_fits_leave_ignored_points_out(kind):
+    fitted = kind().fit(LOGITS, LABELS, sample_weight=WEIGHTS, ignore_index=-100)
+    expected = kind().fit(LOGITS[KEPT], LABELS[KEPT], sample_weight=WEIGHTS[KEPT])
+    rows = LOGITS.reshape(-1, 3)
+    np.testing.assert_array_equal(fitted.predict_proba(rows), expected.predict_proba(rows))
+
+
+def test_groups_and_clusters_follow_their_points():
+    groups = np.where(np.arange(8) < 4, "a", "b") * np.ones_like(LABELS, dtype=object)
+    fitted = LogitShiftPatching(steps=2).fit(LOGITS, LABELS, groups=groups, ignore_index=-100)
+    expected = LogitShiftPatching(steps=2).fit(LOGITS[KEPT], LABELS[KEPT], groups=groups[KEPT])
+    np.testing.assert_array_equal(fitted.shifts_, expected.shifts_)
+    sentences = np.arange(30)[:, None] * np.ones_like(LABELS)
+    whole = noise_floor(TopK(), PROBABILITIES, LABELS, 20, clusters=sentences, ignore_index=-100)
+    assert whole == noise_floor(
+        TopK(), PROBABILITIES[KEPT], LABELS[KEPT], 20, clusters=sentences[KEPT]
+    )
+
+
+def test_what_has_two_readings_or_other_lengths_is_refuses():
+    with refuses("scores"):
+        accuracy(np.full((3, 3, 3), 1 / 3), np.zeros((3, 3), int))
+    with refuses("probabilities"):
+        accuracy(np.full((3, 4, 5), 1 / 5), np.zeros((3, 3), int))
+    with refuses("sample_weight"):
+        accuracy(PROBABILITIES, LABELS, sample_weight=WEIGHTS[:3], ignore_index=-100)
+    with refuses("ignore_index"):
+        accuracy(PROBABILITIES, np.full_like(LABELS, -100), ignore_index=-100)
