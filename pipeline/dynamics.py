@@ -3,10 +3,12 @@
 utility-calibration dynamics benchmark=cifar100_resnet
 utility-calibration dynamics suite=cifar 'dynamics.families=[aligned]' dynamics.iterations=100
 
-A study of a benchmark and family of users is data/dynamics/<benchmark>/<family>.npz, and as text
-results/dynamics/<benchmark>/<family>/{history.csv,snapshots.csv,dynamics.json}.
+A study of a benchmark, family of users and split is data/dynamics/<benchmark>/<family>/<split>.npz.
+As text results/dynamics/<benchmark>/<family>/ has history.csv, of all splits, and of the first one
+snapshots.csv and dynamics.json.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +19,7 @@ from omegaconf import DictConfig
 from .harness.artifacts import json_text, read_npz, write_text
 from .harness.cache import record_of
 from .harness.command import command
-from .harness.parallel import run_tasks
+from .harness.parallel import Task, run_tasks
 from .harness.progress import say, say_files
 from .harness.units import Request
 from .logits import require_logits
@@ -35,25 +37,41 @@ def main(config: DictConfig) -> None:
 
 
 def run_dynamics(request: Request) -> None:
-    """Study every benchmark and family that is not up to date, and write their text."""
+    """Study each benchmark, family and split that is not up to date, and write their text."""
     if not request.benchmarks:
         say(f"dynamics: nothing to do, suite.dynamics of {request.suite} is empty")
         return
     plan = Plan(request.units())
     require_logits(plan)
-    tasks = [
-        dynamics_step(settings, family, request.splits[0])
-        for settings in plan.settings.values()
-        for family in settings.dynamics.families
-    ]
-    run_tasks("dynamics", tasks, one_by_one=True)
-    for task in tasks:
-        record, tables = record_of(task.path) or {}, dict[str, dict[str, Any]]()
-        for key, values in read_npz(task.path).items():
-            name, _, column = key.partition(".")
-            tables.setdefault(name, {})[column] = values
-        texts = {f"{name}.csv": csv_text(pd.DataFrame(table)) for name, table in tables.items()}
-        content = {key: value for key, value in record.items() if key not in ("key", "arrays")}
-        texts["dynamics.json"] = json_text(rounded(content))
-        folder = task.settings.paths.results / "dynamics" / record["benchmark"] / record["family"]
-        say_files([write_text(folder / name, text) for name, text in texts.items()])
+    studies = list[list[Task]]()
+    for settings in plan.settings.values():
+        splits = request.splits[: settings.dynamics.splits]
+        studies += [
+            [dynamics_step(settings, family, split) for split in splits]
+            for family in settings.dynamics.families
+        ]
+    run_tasks("dynamics", [task for study in studies for task in study], one_by_one=True)
+    for study in studies:
+        write_study(study)
+
+
+def write_study(tasks: Sequence[Task]) -> None:
+    """Write the text of one family of users, whose splits are the tasks."""
+    record = record_of(tasks[0].path) or {}
+    folder = tasks[0].settings.paths.results / "dynamics" / record["benchmark"] / record["family"]
+    arrays = {task.path.stem: read_npz(task.path) for task in tasks}
+    histories = {int(split): _table(held, "history") for split, held in arrays.items()}
+    history = pd.concat(histories, names=["split"]).reset_index("split")
+    snapshots = _table(arrays[tasks[0].path.stem], "snapshots")
+    content = {key: value for key, value in record.items() if key not in ("key", "arrays")}
+    texts = {
+        "history.csv": csv_text(history),
+        "snapshots.csv": csv_text(snapshots),
+        "dynamics.json": json_text(rounded(content)),
+    }
+    say_files([write_text(folder / name, text) for name, text in texts.items()])
+
+
+def _table(arrays: Mapping[str, Any], name: str) -> pd.DataFrame:
+    columns = {key.partition("."): values for key, values in arrays.items()}
+    return pd.DataFrame({c: values for (table, _, c), values in columns.items() if table == name})

@@ -101,14 +101,20 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
     from utility_calibration.metrics.validation import check_labels, check_logits
 
     name, published = settings.benchmark.name, settings.benchmark.published_accuracy
-    ready = ready_made(settings)
-    result = _taken(ready) if ready else _from_source(settings, progress)
+    ready, rows = ready_made(settings), settings.benchmark.rows
+    result = _taken(ready) if ready else from_source(settings, progress)
+    if rows is not None:  # a source with a forward pass has drawn them before it
+        result = result.part(rows)
     check_logits(result.logits, name=f"{name}: logits")
     n, classes = result.logits.shape
     check_labels(result.labels, n, classes, name=f"{name}: labels")
     accuracy = 100 * float(np.mean(result.logits.argmax(axis=1) == result.labels))
     warnings = list(result.details.get("warnings", []))
-    if published is not None and abs(accuracy - published) > ACCURACY_TOLERANCE:
+    tolerance = ACCURACY_TOLERANCE
+    if rows is not None:
+        warnings.append(f"{n} rows, drawn at random (benchmark.rows={rows})")
+        tolerance = max(tolerance, 1.5 * two_standard_errors(accuracy, n))
+    if published is not None and abs(accuracy - published) > tolerance:
         warnings.append(f"accuracy {accuracy:.2f} %, published {published:.2f} %")
     for warning in warnings:
         say(f"{name}: {warning}")
@@ -118,6 +124,7 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
     chance = 1 / classes
     details = {
         **result.details,
+        **({} if rows is None else {"rows": rows}),
         "n": n,
         "classes": classes,
         "rarest_class": int(np.bincount(result.labels, minlength=classes).min()),
@@ -134,7 +141,12 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
     return arrays, details
 
 
-def _from_source(settings: Settings, progress: Progress) -> SourceResult:
+def two_standard_errors(accuracy: float, n: int) -> float:
+    """Two binomial standard errors of an accuracy in percent, of n points."""
+    return 2 * math.sqrt(accuracy * (100 - accuracy) / n)
+
+
+def from_source(settings: Settings, progress: Progress) -> SourceResult:
     """Run the benchmark's source; say first where a folder of ready-made logits lacks them."""
     if folder := settings.paths.precomputed:
         held = sorted(path.name for path in Path(folder).expanduser().glob("*.npz"))
@@ -147,7 +159,8 @@ def _from_source(settings: Settings, progress: Progress) -> SourceResult:
     others = {key: value for key, value in entry.items() if key not in texts}
     source = instantiate(others, _convert_="all", _partial_=True)
     expected = signature(source.func)
-    work = {"device": settings.sources.device, "progress": progress}
+    rows = settings.benchmark.rows
+    work = {"device": settings.sources.device, "progress": progress, "rows": rows}
     options = {key: value for key, value in work.items() if key in expected.parameters} | texts
     try:
         expected.bind(**source.keywords, **options)
@@ -186,7 +199,10 @@ def require_logits(plan: Plan) -> None:
             columns_of(each)
         with suppress(CorruptFile):
             made_with, entry = plan.found(name).options, each.benchmark.source
-            if other := [key for key, value in made_with.items() if entry.get(key) != value]:
+            other = [key for key, value in made_with.items() if entry.get(key) != value]
+            if plan.found(name).details.get("rows") != each.benchmark.rows:
+                other.append("benchmark.rows")
+            if other:
                 say(
                     f"{name}: the logits lie there with other settings of the source "
                     f"({', '.join(other)}); utility-calibration logits makes them again"

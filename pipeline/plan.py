@@ -42,14 +42,19 @@ def logits_step(settings: Settings) -> Task:
     """
     path = logits_path(settings)
     record = record_of(path) or {}
-    origin = record.get("details", {}).get("origin")
+    details = record.get("details", {})
+    origin = details.get("origin")
+    rows = settings.benchmark.rows
+    part = {} if rows is None else {"rows": rows}
     if ready := ready_made(settings):
-        named = {"precomputed": ready.name, "sha256": sha256_of(ready)}
+        named = {"precomputed": ready.name, "sha256": sha256_of(ready), **part}
         inputs: Record = {"made_from": key_of(named), "files": {}}
-    elif isinstance(origin, dict) and origin.get("precomputed"):
+    elif isinstance(origin, dict) and origin.get("precomputed") and details.get("rows") == rows:
         inputs = {"made_from": str(record["made_from"]), "files": {}}
     else:
         inputs = _inputs_of(settings.benchmark.source, record.get("files", {}))
+        if part:
+            inputs["made_from"] = key_of({"made_from": inputs["made_from"], **part})
     similarity = _inputs_of(settings.benchmark.similarity, record.get("similarity_files", {}))
     inputs["similarity_files"] = similarity["files"]
     key = key_of({"made_from": inputs["made_from"], "similarity": similarity["made_from"]})
@@ -105,16 +110,18 @@ def all_splits_step(units: Sequence[Unit], logits: CachedLogits) -> Task:
 
 
 def dynamics_step(settings: Settings, family: str, split: int) -> Task:
-    """Study one family of users; the key has the options, the points and the code."""
+    """Study one family of users on a split; the key has the options, the points and the code."""
     benchmark, options = settings.benchmark.name, asdict(settings.dynamics)
     others = {name for name, value in options.items() if isinstance(value, Mapping)} - {family}
-    used = {key: options[key] for key in options if key not in {"name", "families", *others}}
+    used = {
+        key: options[key] for key in options if key not in {"name", "families", "splits", *others}
+    }
     logits, maker = find_logits(settings), f"{__package__}.scoring.dynamics_study.studied"
     content = {**_points(settings, split, logits), "family": family, "options": used}
     return Task(
-        f"{benchmark} {family}",
+        f"{benchmark} {family} split {split}",
         settings,
-        settings.paths.data / "dynamics" / benchmark / f"{family}.npz",
+        settings.paths.data / "dynamics" / benchmark / family / f"{split}.npz",
         key_of(content, maker),
         partial(late, maker, settings, family, split),
         logits.size,

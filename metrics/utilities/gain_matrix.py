@@ -107,6 +107,11 @@ class GainMatrix(UtilityClass):
         """The number of users."""
         return len(self._users)
 
+    @property
+    def different(self) -> int:
+        """The number of users who differ: specialists of one shared part are the same user."""
+        return len(torch.unique(self._users, dim=0))
+
     def count(self, classes: int) -> int:
         check_classes("gains", self._classes, classes)
         return self.utilities

@@ -55,6 +55,7 @@ class Benchmark:
     name: str = MISSING
     title: str = MISSING
     source: Any = MISSING
+    rows: int | None = None
     similarity: Any = None
     published_accuracy: float | None = None
     precomputed: str | None = None
@@ -91,6 +92,7 @@ class Evaluation:
 class Dynamics:
     name: str = MISSING
     families: list[str] = MISSING
+    splits: int = MISSING
     iterations: int = MISSING
     utilities: int = MISSING
     snapshots: list[int] = MISSING

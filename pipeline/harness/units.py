@@ -26,11 +26,14 @@ for _name in OmegaConf.load(CONF / "suite" / "calarena.yaml").suite.benchmarks:
         ConfigStore.instance().store(name=_name, node=_entry, group="benchmark")
 FILE_NAME = (r"[\w-][\w .+-]*", "letters, digits, - _ . + and spaces; it becomes a file's name")
 DEVICE = (r"auto|cpu|cuda(:\d+)?", "auto, cpu, cuda or cuda:<k>")
+COUNT = (r"[1-9]\d{0,2}|1000", "a whole number from 1 to 1000, such as 10")
 SEED = (r"\d{1,9}", "a whole number from 0 to 999999999")
 ALLOWED_VALUES = {
     "benchmark.name": FILE_NAME,
+    "benchmark.rows": (r"[1-9]\d*", "a whole number of at least 1, such as 2000"),
     "evaluation.name": FILE_NAME,
-    "splits.count": (r"[1-9]\d{0,2}|1000", "a whole number from 1 to 1000, such as 10"),
+    "splits.count": COUNT,
+    "dynamics.splits": COUNT,
     "splits.calibration_fraction": (r"0\.0*[1-9]\d*", "a number between 0 and 1, such as 0.7"),
     "split": (r"\d+", "a whole number, such as 3"),
     "seed": SEED,

@@ -51,7 +51,11 @@ WIDEST = 34  # characters of a line above a panel, beyond which it runs into its
 STUDY_COLORS = {"aligned": "#0072B2", "misaligned": "#D55E00"}
 STUDY_WIDTH = 1.8
 STUDY_BAND: Any = {"alpha": 0.28, "lw": 0}
-OTHER_FAMILY: Any = {"color": "#9A9A9A", "lw": 0.9}
+FLOORS: dict[str, Any] = {
+    "": {"facecolor": FLOOR_FILL, "lw": 0, "zorder": 0.5},
+    "///": {"facecolor": "none", "edgecolor": FLOOR_EDGE, "hatch": "///", "lw": 0.6, "zorder": 0.6},
+}
+"""Of calibration points, and of held-out ones, by their hatch."""
 STUDY_BINS, STUDY_COLUMNS = 24, 3
 
 
@@ -152,47 +156,55 @@ def study_drawings(folder: Path, title: str) -> Drawings:
 
 
 def history_figure(studies: Sequence[Study], title: str) -> Figure:
-    """A panel per family: the worst user's UC per iteration, over the spread of all users' errors.
+    """A panel per family: the worst user's UC on calibration and held-out points per iteration.
 
-    The other family's worst user is a thin grey line; a grey band is its place if calibrated.
+    Lines are means over splits, bands around them the range. Grey bands are the worst user's place
+    if the forecast were calibrated, for as many points each.
     """
+    record, splits = studies[0].record, studies[0].history["split"].nunique()
+    curves = {
+        "worst": ("worst_noise_floor", f"{record['n']:,} calibration points", "-", ""),
+        "held_out": (
+            "worst_noise_floor_held_out",
+            f"{record['n_held_out']:,} held-out points",
+            "--",
+            "///",
+        ),
+    }
     handles: list[Line2D | Patch] = []
     with titled_figure(0.4 + 3.8 * len(studies), 3.9, title) as figure:
         axes = figure.subplots(1, len(studies), sharex=True, sharey=True, squeeze=False)[0]
         for axis, study in zip(axes, studies, strict=True):
-            for other in studies:
-                if other is not study:
-                    axis.plot(other.history["iteration"], other.history["worst"], **OTHER_FAMILY)
-            table, color, name = study.history, study.color, study.family.capitalize()
-            if floor := study.record["worst_noise_floor"]:
-                axis.axhspan(floor["q05"], floor["q95"], color=FLOOR_FILL, lw=0, zorder=0.5)
-                axis.axhline(floor["mean"], color=FLOOR_EDGE, lw=0.8, ls=(0, (4, 2)), zorder=0.6)
-            at = table["iteration"]
-            axis.fill_between(at, table["q05"], table["q95"], color=color, **STUDY_BAND)
-            axis.plot(at, table["worst"], color=color, lw=STUDY_WIDTH, zorder=3)
-            axis.set_title(f"{name} users")
+            for column, (key, _, line, hatch) in curves.items():
+                errors = study.history.groupby("iteration")[column].agg(["mean", "min", "max"])
+                at, (mean, low, high) = errors.index, (errors[name] for name in errors)
+                axis.plot(at, mean, color=study.color, lw=STUDY_WIDTH, ls=line, zorder=3)
+                if splits > 1:
+                    axis.fill_between(at, low, high, color=study.color, **STUDY_BAND)
+                if floor := study.record[key]:
+                    axis.axhspan(floor["q05"], floor["q95"], **FLOORS[hatch])
+            axis.set_title(f"{study.family.capitalize()} users")
             axis.set_xlabel("Iteration (patches so far)")
-            handles.append(Line2D([], [], color=color, lw=STUDY_WIDTH, label=f"{name}: worst user"))
-            handles.append(Patch(facecolor=color, **STUDY_BAND, label=f"{name}: 5–95% of users"))
         axes[0].set_xlim(0, max(study.history["iteration"].max() for study in studies))
         axes[0].xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        axes[0].set_ylabel("Utility calibration error")
+        axes[0].set_ylabel("Utility calibration error\nof the worst user")
         axes[0].set_yscale("log")
         plain_log_axis(axes[0].yaxis, axes[0].get_ylim(), 8)
-        if len(studies) > 1:
-            handles.append(Line2D([], [], **OTHER_FAMILY, label="Worst user of the other family"))
-        if any(study.record["worst_noise_floor"] for study in studies):
-            label = "Worst user if calibrated, 5–95% and mean"
-            handles.append(Patch(facecolor=FLOOR_FILL, edgecolor=FLOOR_EDGE, lw=0.8, label=label))
-        record = studies[0].record
-        note = (
-            f"{record['config']['utilities']} users sampled anew in every iteration; "
-            f"{record['n']:,} calibration points.\n"
-            "Aligned users tolerate hardly any error; misaligned ones each care for one part of "
-            "the labels."
-        )
-        legend_below(figure, handles, note)
+        for key, points, line, hatch in curves.values():
+            handles.append(Line2D([], [], color=NOTE_COLOR, lw=STUDY_WIDTH, ls=line, label=points))
+            if any(study.record[key] for study in studies):
+                handles.append(Patch(**FLOORS[hatch], label="If calibrated"))
+        over = f"Mean and range over {splits} splits" if splits > 1 else "One split"
+        legend_below(figure, handles, f"{users_of(studies)}\n{over}; grey bands are 5–95%.")
     return figure
+
+
+def users_of(studies: Sequence[Study]) -> str:
+    """How many users are sampled, and how many of them differ."""
+    count = studies[0].record["config"]["utilities"]
+    few = [s for s in studies if s.record["different_users"] < count]
+    told = "".join(f"; of the {s.family} ones {s.record['different_users']} differ" for s in few)
+    return f"{count} users sampled anew in every iteration{told}."
 
 
 def snapshot_figure(studies: Sequence[Study], title: str) -> Figure:
@@ -238,6 +250,9 @@ def snapshot_figure(studies: Sequence[Study], title: str) -> Figure:
         named = zip(studies, fillings, strict=True)
         handles: list[Any] = [Patch(**how, label=s.family.capitalize()) for s, how in named]
         handles.append(Line2D([], [], color=NOTE_COLOR, lw=1.4, label="Median"))
-        note = "Each panel has its own error axis, from the least to the most affected user."
+        note = (
+            f"{users_of(studies)}\nEach panel has its own error axis, from the least to the most "
+            "affected user."
+        )
         legend_below(figure, handles, note)
     return figure

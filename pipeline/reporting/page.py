@@ -26,9 +26,9 @@ from .wording import escape_markdown, interval, markdown_table, number, p_value
 
 STUDY_CAPTIONS = {
     "history": "The study of the paper's appendix: patching for users with a gain matrix each. "
-    "Every iteration samples new users. The curves show the worst user's calibration error and "
-    "the spread over all users. Aligned users tolerate hardly any error. A misaligned user cares "
-    "for a part of the labels.",
+    "Every iteration samples new users. The curves show the worst user's calibration error on the "
+    "points that are patched and on held-out points. Aligned users tolerate hardly any error. A "
+    "misaligned user cares for a part of the labels.",
     "snapshots": "The distribution of all users' calibration errors after some iterations.",
 }
 """The figures of the dynamics stage, in their order on the page."""

@@ -26,7 +26,6 @@ from ..harness.parallel import Progress
 from ..harness.settings import Dynamics, Settings
 from .points import find_logits, indices_of
 
-QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 PATCH = ("user", "low", "high", "step", "points")
 DRAWS_TOGETHER = 5
 
@@ -48,42 +47,50 @@ def studied(
 
     The arrays are the columns of two tables: `history`, a row per iteration, of which the last has
     no patch, and `snapshots`, UC of all users at the selected iterations. The record has the noise
-    floor of the largest UC after the last iteration: mean, 5 % and 95 % quantile.
+    floor of the largest UC after the last iteration, on calibration and on held-out points.
     """
     cached, options = find_logits(settings), settings.dynamics
-    logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
-    points, _ = indices_of(settings, cached, split)
-    probabilities = torch.from_numpy(logits[points]).to(device, torch.float64).softmax(dim=1)
-    state = PatchedForecast(probabilities, torch.from_numpy(labels[points]).to(device))
-    tables = run_study(state, family, options, progress)
+    states = []
+    for points in indices_of(settings, cached, split):
+        logits = torch.from_numpy(cached.arrays()["logits"][points]).to(device, torch.float64)
+        labels = torch.from_numpy(cached.arrays()["labels"][points]).to(device)
+        states.append(PatchedForecast(logits.softmax(dim=1), labels))
+    calibration, held_out = states
+    tables = run_study(calibration, held_out, family, options, progress)
     arrays = {
         f"{name}.{column}": table[column].to_numpy()
         for name, table in zip(("history", "snapshots"), tables, strict=True)
         for column in table
     }
-    floor = None
-    if options.floor_draws:
-        users = sample_users(family, probabilities.shape[1], options.iterations, options)
-        noise = noise_errors(state, users, options.floor_draws, options.seed)
-        worst = noise.cpu().numpy().max(axis=1)
-        q05, q95 = np.quantile(worst, [0.05, 0.95])
-        floor = {"mean": float(worst.mean()), "q05": float(q05), "q95": float(q95)}
+    classes = int(cached.details["classes"])
+    users = sample_users(family, classes, options.iterations, options)
     return partial(save_npz, arrays=arrays), {
         "benchmark": settings.benchmark.name,
         "family": family,
         "split": split,
-        "n": len(points),
-        "classes": cached.details["classes"],
+        "n": len(calibration.labels),
+        "n_held_out": len(held_out.labels),
+        "classes": classes,
+        "different_users": users.different,
         "config": asdict(options),
         "logits_sha256": cached.sha256,
-        "worst_noise_floor": floor,
+        "worst_noise_floor": worst_floor(calibration, users, options),
+        "worst_noise_floor_held_out": worst_floor(held_out, users, options),
     }
 
 
 def run_study(
-    state: PatchedForecast, family: str, options: Dynamics, progress: Progress
+    state: PatchedForecast,
+    held_out: PatchedForecast,
+    family: str,
+    options: Dynamics,
+    progress: Progress,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Patch; return `history`, with each patch and the errors before it, and `snapshots`."""
+    """Patch `state`, and replay each patch on points that no patch was fitted on.
+
+    Return `history`, with each patch and the errors before it, and `snapshots`. A round has the
+    same users for both; `held_out` in `history` is the largest error of any on the held-out points.
+    """
     update = ProjectedDescent(options.step_size, line_search(options.line_search))
     brier, last = float(state.losses("brier").mean()), options.iterations
     history, snapshots = [], []
@@ -98,19 +105,23 @@ def run_study(
         if iteration in (*options.snapshots, last):
             users = {"user": np.arange(len(errors)), "error": errors}
             snapshots.append(pd.DataFrame({"iteration": iteration, **users}))
+        unseen = float(class_family(auditor.users, held_out).bounds.max())
         row = {"iteration": iteration, "worst": float(errors.max()), "mean": float(errors.mean())}
-        row |= {name: float(np.quantile(errors, level)) for name, level in QUANTILES.items()}
         moved = int(errors.argmax()), np.nan, np.nan, 0.0, 0
         if patch is not None:
             moved = patch.utility.index, patch.low, patch.high, patch.shift, patch.points
-        history.append({**row, "brier": brier, **dict(zip(PATCH, moved, strict=True))})
+            patch.apply(held_out, update)
+        values = dict(zip(PATCH, moved, strict=True))
+        history.append({**row, "held_out": unseen, "brier": brier, **values})
         brier += patch.loss_change if patch else 0.0
         progress(iteration + 1, last + 1, f"worst {errors.max():.4f}")
     return pd.DataFrame(history), pd.concat(snapshots, ignore_index=True)
 
 
 class UserAuditor:
-    """An auditor of users who are sampled anew in every round; their errors are kept."""
+    """An auditor of users who are sampled anew in every round; `users` and `errors` are kept."""
+
+    users: GainMatrix
 
     def __init__(self, family: str, options: Dynamics) -> None:
         self.family, self.options = family, options
@@ -118,9 +129,22 @@ class UserAuditor:
 
     def __call__(self, state: PatchedForecast, number: int) -> list[Family]:
         classes = state.probabilities.shape[1]
-        users = class_family(sample_users(self.family, classes, number, self.options), state)
-        self.errors = users.bounds.cpu().numpy()  # a class's bounds are its errors
-        return [users]
+        self.users = sample_users(self.family, classes, number, self.options)
+        audited = class_family(self.users, state)
+        self.errors = audited.bounds.cpu().numpy()  # a class's bounds are its errors
+        return [audited]
+
+
+def worst_floor(
+    state: PatchedForecast, users: GainMatrix, options: Dynamics
+) -> dict[str, float] | None:
+    """The largest UC of users of a calibrated forecast: mean, 5 % and 95 % quantile of draws."""
+    if not options.floor_draws:
+        return None
+    noise = noise_errors(state, users, options.floor_draws, options.seed)
+    worst = noise.cpu().numpy().max(axis=1)
+    q05, q95 = np.quantile(worst, [0.05, 0.95])
+    return {"mean": float(worst.mean()), "q05": float(q05), "q95": float(q95)}
 
 
 def noise_errors(state: PatchedForecast, users: GainMatrix, draws: int, seed: int) -> Tensor:

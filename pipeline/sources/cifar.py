@@ -57,10 +57,11 @@ def cifar_logits(
     device: str = "auto",
     batch_size: int = 500,
     workers: int = 0,
+    rows: int | None = None,
     progress: Progress = no_progress,
 ) -> SourceResult:
     """Run a zoo's checkpoint over the CIFAR test set; Args: conf/benchmark/_cifar.yaml."""
-    run = Run(device, batch_size, workers, progress)
+    run = Run(device, batch_size, workers, progress, rows=rows)
     network, origin, warnings = load_network(dataset, model, checkpoint, checkpoints)
     mean, std = NORMALIZATIONS[dataset]
     kind = getattr(require("torchvision.datasets"), dataset.upper())

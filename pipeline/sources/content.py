@@ -4,7 +4,7 @@ A source says by `reads` which of its options name files, and how their content 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from pydoc import locate
 from typing import Any, TypeVar
@@ -43,6 +43,21 @@ class SourceResult:
     tested: NDArray[np.bool_] | None = None  # [splits, n], True for test points
     weights: NDArray[np.float64] | None = None  # [n], >= 0
     clusters: NDArray[np.str_] | None = None  # [n], the name of each point's cluster
+
+    def part(self, rows: int) -> "SourceResult":
+        """The points of `drawn_rows`."""
+        kept = drawn_rows(len(self.labels), rows)
+        of_points = "logits", "labels", "groups", "weights", "clusters"
+        arrays = {name: getattr(self, name) for name in of_points}
+        few = {name: array[kept] for name, array in arrays.items() if array is not None}
+        return replace(self, **few, tested=None if self.tested is None else self.tested[:, kept])
+
+
+def drawn_rows(n: int, rows: int | None) -> NDArray[np.intp]:
+    """`rows` of n rows in their order, drawn at random from a fixed seed; None: all of them."""
+    if rows is None or rows >= n:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, rows, replace=False))
 
 
 def reads(

@@ -44,10 +44,11 @@ def imagenet_logits(
     batch_size: int = 256,
     workers: int | None = None,
     on_error: str = "stop",
+    rows: int | None = None,
     progress: Progress = no_progress,
 ) -> SourceResult:
     """Run a timm model with timm's own preprocessing; Args: conf/benchmark/_imagenet.yaml."""
-    run = Run(device, batch_size, workers, progress, on_error)
+    run = Run(device, batch_size, workers, progress, on_error, rows)
     timm_data = require("timm.data")
     images = _images(data_dir, timm_data.ImageNetInfo().label_names(), expected_images)
     checkpoint = checkpoint or file_in(checkpoints, f"{model}.safetensors")

@@ -24,6 +24,7 @@ from utility_calibration.metrics.errors import InputError, MissingResource, reas
 from ..harness.artifacts import sha256_of
 from ..harness.machine import core_count, device_name, is_out_of_memory, use_plain_float32
 from ..harness.parallel import Progress, no_progress
+from .content import drawn_rows
 
 Collate = Callable[[list[Any]], tuple[Any, Tensor]]
 
@@ -38,6 +39,7 @@ class Run:
     """Processes that load and transform data; 0 loads in this one, None is one per core up to 8."""
     progress: Progress = no_progress
     on_error: str = "stop"  # what an item that cannot be read does: stop, or skip
+    rows: int | None = None  # so many items drawn at random; None: all
 
     def __post_init__(self) -> None:
         for name, value, low in (("batch_size", self.batch_size, 1), ("workers", self.workers, 0)):
@@ -82,10 +84,11 @@ def forward_logits(
 
     InputError: an item cannot be read, a logit is not finite, or memory is too small.
     """
-    device = run.place
+    device, drawn = run.place, set(drawn_rows(len(data), run.rows).tolist())
+    places = [place for place in order or range(len(data)) if place in drawn]
     # The loader's items are numbers, so that an error of a worker process says which item it is of.
     loader: DataLoader[Any] = DataLoader(
-        list(order or range(len(data))),  # type: ignore[arg-type]
+        places,  # type: ignore[arg-type]
         run.batch_size,
         collate_fn=partial(_batch, data, collate),
         num_workers=min(8, core_count()) if run.workers is None else run.workers,
@@ -97,7 +100,7 @@ def forward_logits(
     with torch.inference_mode(), _memory_errors_in_one_line(run):
         model = model.to(device).eval()
         for number, (held, batch, unreadable) in enumerate(loader):
-            run.progress(number * run.batch_size, len(data), "forward pass")
+            run.progress(number * run.batch_size, len(places), "forward pass")
             skipped |= {at: f"{name_of(at)} ({reason})" for at, reason in unreadable.items()}
             if unreadable and run.on_error == "stop":
                 raise InputError(
@@ -114,9 +117,9 @@ def forward_logits(
                 found.append((held, logits, torch.as_tensor(batch[1]).to(torch.int64)))
     if not found:
         raise InputError(f"no item can be read: {'; '.join([*skipped.values()][:3])}")
-    run.progress(len(data), len(data), "forward pass")
-    places, *parts = zip(*found)
-    by_place = np.argsort(np.concatenate(places))
+    run.progress(len(places), len(places), "forward pass")
+    held_places, *parts = zip(*found)
+    by_place = np.argsort(np.concatenate(held_places))
     logits, labels = (torch.cat(part).numpy()[by_place] for part in parts)
     return logits, labels, [skipped[at] for at in sorted(skipped)]
 

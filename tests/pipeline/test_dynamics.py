@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+import torch
 
 from tests.pipeline.conftest import files_below, times
+from utility_calibration.calibrators.patching.state import PatchedForecast
 from utility_calibration.pipeline.dynamics import run_dynamics
 from utility_calibration.pipeline.harness.artifacts import read_json
+from utility_calibration.pipeline.harness.parallel import no_progress
+from utility_calibration.pipeline.harness.units import composed, resolved
 from utility_calibration.pipeline.logits import run_logits
 from utility_calibration.pipeline.plan import Plan
+from utility_calibration.pipeline.scoring.dynamics_study import run_study
 
 SMALL = ("dynamics.iterations=6", "dynamics.utilities=20", "dynamics.snapshots=[0,2]",
-         "dynamics.floor_draws=3", "dynamics.misaligned.subsets=2")  # fmt: skip
+         "dynamics.splits=2", "dynamics.floor_draws=3", "dynamics.misaligned.subsets=2",
+         )  # fmt: skip
 FAMILIES = ("aligned", "misaligned")
 
 
@@ -27,7 +33,10 @@ def test_what_it_writes_and_that_a_second_run_makes_nothing(request_study, tmp_p
     for family in FAMILIES:
         folder = tmp_path / "results/dynamics/tiny" / family
         history, snapshots = (pd.read_csv(folder / f"{k}.csv") for k in ("history", "snapshots"))
-        assert history["iteration"].tolist() == list(range(7))
+        assert history["split"].tolist() == [0] * 7 + [1] * 7
+        assert history["iteration"].tolist() == [*range(7), *range(7)]
+        assert (history["held_out"] != history["worst"]).all()
+        history = history[history["split"] == 0]
         assert (history["brier"].diff().dropna() <= 0).all()
         assert history["worst"].iloc[-1] < history["worst"].iloc[0]
         assert snapshots.groupby("iteration").size().to_dict() == {0: 20, 2: 20, 6: 20}
@@ -35,17 +44,30 @@ def test_what_it_writes_and_that_a_second_run_makes_nothing(request_study, tmp_p
             errors = snapshots.loc[snapshots["iteration"] == number, "error"]
             assert errors.max() == history.loc[number, "worst"]
             assert errors.mean() == pytest.approx(history.loc[number, "mean"], rel=1e-6)
-        assert read_json(folder / "dynamics.json")["n"] == 140
+        record = read_json(folder / "dynamics.json")
+        assert (record["n"], record["n_held_out"]) == (140, 60)
+        assert record["different_users"] == {"aligned": 20, "misaligned": 2}[family]
     before = files_below(tmp_path / "results"), times(tmp_path / "data/dynamics")
     capsys.readouterr()
     run_dynamics(request_study())
-    assert "dynamics: nothing to do, 2 up to date" in capsys.readouterr().out
+    assert "dynamics: nothing to do, 4 up to date" in capsys.readouterr().out
     assert (files_below(tmp_path / "results"), times(tmp_path / "data/dynamics")) == before
+
+
+def test_the_held_out_points_get_the_patches_of_the_calibration_points():
+    """A held-out set that is the calibration set has the same errors before every patch."""
+    logits = torch.randn(200, 5, generator=torch.Generator().manual_seed(0)).double()
+    labels = torch.randint(5, (200,), generator=torch.Generator().manual_seed(1))
+    settings = resolved(composed(["benchmark=digits", "calibrator=uncalibrated", *SMALL]))
+    states = [PatchedForecast((2 * logits).softmax(dim=1), labels) for _ in range(2)]
+    history, _ = run_study(*states, "aligned", settings.dynamics, no_progress)
+    assert history["held_out"].to_list() == pytest.approx(history["worst"].to_list(), rel=1e-9)
+    assert history["worst"].nunique() == len(history)
 
 
 def test_options_and_damage_of_one_family_do_not_redo_the_other(request_study, tmp_path):
     run_dynamics(request_study())
-    unit = {name: tmp_path / f"data/dynamics/tiny/{name}.npz" for name in FAMILIES}
+    unit = {name: tmp_path / f"data/dynamics/tiny/{name}/0.npz" for name in FAMILIES}
     before = {name: path.read_bytes() for name, path in unit.items()}
     written = unit["misaligned"].stat().st_mtime_ns
     unit["aligned"].write_bytes(before["aligned"][:-30])

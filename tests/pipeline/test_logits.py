@@ -15,9 +15,11 @@ from utility_calibration.pipeline.harness.artifacts import sha256_of
 from utility_calibration.pipeline.harness.cache import record_of
 from utility_calibration.pipeline.harness.command import UnitsFailed
 from utility_calibration.pipeline.logits import run_logits
+from utility_calibration.pipeline.plan import logits_step
 from utility_calibration.pipeline.scoring.decisions import decide
 from utility_calibration.pipeline.scoring.files import Scores, score_files
 from utility_calibration.pipeline.scoring.points import find_logits
+from utility_calibration.pipeline.sources.content import drawn_rows
 from utility_calibration.pipeline.sources.digits import digits_logits
 
 
@@ -49,6 +51,23 @@ def test_they_are_taken_with_their_origin_and_stay_without_the_folder(
     before = times(tmp_path / "data")[cached]
     run_logits(plan_of(requested(request_tiny)))
     assert times(tmp_path / "data")[cached] == before
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_pilot_has_some_rows_until_all_are_asked_for(request_tiny, folder, ready):
+    settings = requested(request_tiny, precomputed=folder if ready else None)
+    run_logits(plan_of(settings))
+    whole = find_logits(settings)
+    logits, labels = whole.arrays()["logits"], whole.arrays()["labels"]
+    pilot = replace(settings, benchmark=replace(settings.benchmark, rows=30))
+    run_logits(plan_of(pilot))
+    kept, few = drawn_rows(whole.n, 30), find_logits(pilot)
+    assert np.array_equal(few.arrays()["logits"], logits[kept])
+    assert np.array_equal(few.arrays()["labels"], labels[kept])
+    assert any("30 rows" in warning for warning in few.details["warnings"])
+    assert logits_step(pilot).is_current() and not logits_step(settings).is_current()
+    run_logits(plan_of(settings))
+    assert find_logits(settings).n == whole.n
 
 
 def test_a_folder_without_the_file_computes(request_tiny, tmp_path):

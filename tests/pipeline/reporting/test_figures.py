@@ -17,7 +17,6 @@ from utility_calibration.pipeline.reporting.leaderboard import leaderboard_figur
 from utility_calibration.pipeline.reporting.names import METHODS
 from utility_calibration.pipeline.reporting.sections import all_curves
 from utility_calibration.pipeline.reporting.style import look
-from utility_calibration.pipeline.scoring.dynamics_study import QUANTILES
 
 
 def test_figure_has_both_panels_and_every_method(write_scores) -> None:
@@ -35,12 +34,13 @@ def test_figure_has_both_panels_and_every_method(write_scores) -> None:
 
 def study(family, errors):
     """Errors {iteration: [users]} as the stage would have written them."""
-    users = pd.DataFrame(errors)
-    quantiles = {name: users.quantile(level) for name, level in QUANTILES.items()}
-    history = pd.DataFrame({"iteration": users.columns, "worst": users.max(), **quantiles})
+    worst = [max(values) for values in errors.values()]
+    columns = {"iteration": [*errors], "worst": worst, "held_out": [2 * value for value in worst]}
+    history = pd.concat(pd.DataFrame({"split": k, **columns}) for k in range(2))
     parts = [pd.DataFrame({"iteration": k, "error": values}) for k, values in errors.items()]
     floor = {"mean": 0.006, "q05": 0.005, "q95": 0.007}
-    record = {"config": {"utilities": 3}, "n": 7000, "worst_noise_floor": floor}
+    record = {"config": {"utilities": 3}, "n": 7000, "n_held_out": 3000, "different_users": 2,
+              "worst_noise_floor": floor, "worst_noise_floor_held_out": None}  # fmt: skip
     return Study(family, history, pd.concat(parts), record)
 
 
@@ -53,8 +53,10 @@ STUDIES = [
 def test_a_study_has_a_panel_per_family_and_one_per_iteration() -> None:
     history, snapshots = history_figure(STUDIES, "CIFAR"), snapshot_figure(STUDIES, "CIFAR")
     assert [axis.get_title() for axis in history.axes] == ["Aligned users", "Misaligned users"]
-    drawn = {tuple(line.get_ydata()) for line in history.axes[0].lines}
-    assert {(0.12, 0.03), (0.22, 0.09)} <= drawn  # the worst user of both families
+    drawn = [[tuple(line.get_ydata()) for line in axis.lines] for axis in history.axes]
+    assert drawn == [[(0.12, 0.03), (0.24, 0.06)], [(0.22, 0.09), (0.44, 0.18)]]
+    note = history.legends[0].get_title().get_text()
+    assert "of the misaligned ones 2 differ" in note and "2 splits" in note
     assert [axis.get_title() for axis in snapshots.axes] == ["Before patching", "Iteration 1"]
     medians = [[line.get_xdata()[0] for line in axis.lines] for axis in snapshots.axes]
     assert medians == [[0.11, 0.21], [0.02, 0.03]]

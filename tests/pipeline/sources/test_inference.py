@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from tests.pipeline.sources.conftest import refused
+from utility_calibration.pipeline.sources.content import drawn_rows
 from utility_calibration.pipeline.sources.inference import Run, forward_logits
 
 ROWS, CLASSES = 23, 4
@@ -42,6 +43,12 @@ def test_batches_and_workers_do_not_change_the_logits():
     logits, labels = logits_of(batch_size=7, workers=2)
     np.testing.assert_allclose(logits, logits_of()[0], atol=1e-6)
     np.testing.assert_array_equal(labels, LABELS)
+
+
+def test_drawn_rows_have_the_logits_of_the_whole_pass():
+    kept, (logits, labels) = drawn_rows(ROWS, 9), logits_of(rows=9)
+    np.testing.assert_allclose(logits, logits_of()[0][kept], atol=1e-6)
+    np.testing.assert_array_equal(labels, LABELS[kept])
 
 
 def failing(error):
