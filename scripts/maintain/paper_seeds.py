@@ -77,6 +77,8 @@ CHOICES = (
            overrides=("calibrator.loss=nll",)),
     Choice("Dirichlet on log-probabilities", "on raw logits", own("dirichlet_brier"),
            overrides=("calibrator.on=logits",)),
+    Choice("Dirichlet with μ = 0", "μ = λ", own("dirichlet_brier"),
+           overrides=("calibrator.l2=100",)),
     Choice("IR unnormalised", "normalised", {"isotonic_raw": "isotonic"}),
     Choice("IR one-vs-all", "global", {"isotonic_raw": "isotonic_global"}),
     Choice("JAXopt's line search", "our capped one", own("patching_60"),
