@@ -222,7 +222,8 @@ class Outcomes:
     @cached_property
     def hits(self) -> Tensor:
         """[R, n]: whether the label is the most probable class, which needs no ranking."""
-        if self.known_ranks is not None or self.forecast is None:
+        is_ranked = self.known_ranks is not None or "ranks" in vars(self)
+        if is_ranked or self.forecast is None:
             return self.ranks == 0
         return self.labels == self.forecast.top[1]
 

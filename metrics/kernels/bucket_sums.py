@@ -113,27 +113,21 @@ def _add(
         codes.contiguous().numpy(),
         weights.numpy(),
     )
-    are_events = _are_events(payoffs, ranges).numpy()
     limits, per_side = ranges.numpy(), borders.per_side
 
     def work(start: int, stop: int) -> None:
-        v = predicted[start:stop].contiguous().numpy()
+        v = np.ascontiguousarray(predicted[start:stop].numpy())
         part = slice(start, stop)
-        given = (table[part], outcome, w, limits[part], are_events[part])
+        given = (table[part], outcome, w, limits[part])
         _add_rows(v, *given, borders.bits, per_side, borders.bins, *(a[part] for a in arrays))
 
     n = predicted.shape[1]
-    over_blocks(work, row_blocks(len(predicted), n, max(1 << 18, 8 * n)))
-
-
-def _are_events(payoffs: Tensor, ranges: Tensor) -> Tensor:
-    """Return whether each utility has its two extreme values only: bool [m]."""
-    return ((payoffs == ranges[:, :1]) | (payoffs == ranges[:, 1:])).all(dim=1)
+    over_blocks(work, row_blocks(len(predicted), n, max(1 << 18, 32 * n)))
 
 
 @compiled
 def _add_rows(
-    predicted: Any, payoffs: Any, codes: Any, weights: Any, ranges: Any, are_events: Any,
+    predicted: Any, payoffs: Any, codes: Any, weights: Any, ranges: Any,
     bits: int, per_side: int, bins: int, sums: Any, ends: Any, moments: Any,
 ) -> None:  # fmt: skip
     rows, n = predicted.shape
@@ -145,7 +139,10 @@ def _add_rows(
         _find_buckets(v, low, high, bits, per_side, bins, bucket)
         _add_to(sums[row], ends[row], bucket, residual, weights, v)
         squares, variance = _moments(v, residual, weights, low, high)
-        moments[row, 0] += variance if are_events[row] else squares
+        others = 0  # values that are not extreme; an event has none
+        for k in range(table.size):
+            others += (table[k] != low) & (table[k] != high)
+        moments[row, 0] += squares if others else variance
         moments[row, 1] += squares
 
 
@@ -215,7 +212,7 @@ def add_torch(
     squares = residual.square().sum(dim=1)
     product = ((high - predicted) * (predicted - low)).clamp(min=0)
     variance = (weights.square() * product).sum(dim=1)
-    is_event = _are_events(payoffs, ranges)
+    is_event = ((payoffs == low) | (payoffs == high)).all(dim=1)
     buckets.moments.add_(torch.stack([torch.where(is_event, variance, squares), squares], dim=1))
 
 

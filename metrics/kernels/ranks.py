@@ -200,16 +200,37 @@ def sorted_rows(matrix: Tensor) -> Tensor:
 
 def ranks_of(labels: Tensor, matrix: Tensor) -> Tensor:
     """Return the zero-based rank of each label in its row, int64 [n], without a sort."""
+    if matrix.device.type == "cpu":
+        ranks = np.empty(len(matrix), np.int64)
+        _count_before(matrix.contiguous().numpy(), labels.to(torch.int64).numpy(), ranks)
+        return torch.from_numpy(ranks)
     own = matrix.gather(1, labels.to(torch.int64)[:, None])
     before = torch.arange(matrix.shape[1], device=matrix.device) < labels[:, None]
     return ((matrix > own) | ((matrix == own) & before)).sum(dim=1)
 
 
+@compiled
+def _count_before(matrix: Any, labels: Any, ranks: Any) -> None:
+    for i in range(labels.size):
+        row, label, count = matrix[i], labels[i], 0
+        own = row[label]
+        for j in range(row.size):
+            count += row[j] > own
+        for j in range(label):
+            count += row[j] == own
+        ranks[i] = count
+
+
 def largest_values(matrix: Tensor, count: int) -> Tensor:
     """Return the `count` largest values of each row in descending order: [n, count].
 
-    On the CPU a row of a hundred values is sorted in .7 µs; its 20 largest are found in 2.5 µs.
+    NumPy's vectorised functions find the 20 largest of a hundred values in .3 µs by a sort, and of
+    a thousand in 3 µs by a partition; torch's `topk` takes 2.2 and 14 µs.
     """
-    if matrix.device.type == "cpu" and matrix.shape[1] <= MOST_SORTED:
-        return sorted_rows(matrix).flip(1)[:, :count]
-    return matrix.topk(count, dim=1).values
+    if matrix.device.type != "cpu":
+        return matrix.topk(count, dim=1).values
+    values, rest = matrix.numpy(), matrix.shape[1] - count
+    if matrix.shape[1] > MOST_SORTED and 2 * count < matrix.shape[1]:
+        values = np.partition(values, rest, axis=1)[:, rest:]
+        rest = 0
+    return torch.from_numpy(np.sort(values, axis=1)[:, rest:]).flip(1)
