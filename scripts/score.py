@@ -23,6 +23,8 @@ u_payoffs, with noise floor and certificate. The reports give their worst interv
 unit. docs/your-data.md describes their files. --calibrate-for losses makes patching and logit_shift
 calibrate for the losses alone. With --losses, out/decisions.{json,md} say what acting on each
 method's probabilities costs; for two classes out/decision_curve.* shows it.
+
+Files beyond memory, such as a folder of shards: --stream (docs/streaming.md).
 """
 
 from __future__ import annotations
@@ -59,6 +61,7 @@ from utility_calibration.pipeline.own.options import Options, parsed
 from utility_calibration.pipeline.own.read import check_is_file, check_is_given
 from utility_calibration.pipeline.own.results import write_results
 from utility_calibration.pipeline.own.size import check_fits
+from utility_calibration.pipeline.own.stream import is_streamed, score_streamed
 from utility_calibration.pipeline.plan import Plan
 from utility_calibration.pipeline.reporting.write import print_sections
 from utility_calibration.pipeline.scoring.files import score_files
@@ -72,6 +75,9 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
 
 def score(options: Options) -> None:
     """Run the stages on the file and write what the module's docstring lists."""
+    if is_streamed(options):
+        score_streamed(options)
+        return
     began, is_new = time.monotonic(), not options.output.exists()
     said = checked(options)
     names = names_of(next(iter(said.values())).benchmark.name)

@@ -107,8 +107,7 @@ def assigned(
     others = [name for name in names if name not in gone]
     notes = list[str]()
     contents = without_ignored(contents, choices.ignore)
-    contents = [arrays_of(_flat(held, choices, notes), choices, notes) for held in contents]
-    contents = [_without_labels(held, choices, notes) for held in contents]
+    contents = [prepared(held, choices, notes) for held in contents]
     for name, kind in choices.answers.items():
         if not any(map(are_arrays, contents)):  # one column of numbers
             choices = replace(choices, classes=name, values=kind)
@@ -128,9 +127,14 @@ def without_ignored(contents: Sequence[Held], ignore: str | None) -> list[Held]:
     return [{name: of for name, of in held.items() if name not in gone} for held in contents]
 
 
+def prepared(held: Held, choices: Choices, notes: list[str]) -> Held:
+    """Points as rows, lists of answers as arrays, without points whose label is to be ignored."""
+    return _without_labels(arrays_of(_flat(held, choices, notes), choices, notes), choices, notes)
+
+
 def _flat(held: Held, choices: Choices, notes: list[str]) -> Held:
     """Points of sequences or images as rows: logits [B, T, C] with labels [B, T] are [B T, C]."""
-    label = _labels_of(list(held), choices, [])
+    label = labels_of(list(held), choices, [])
     shape = np.shape(held[label]) if are_arrays(held) else ()
     matrices = [name for name in choices.kinds_of(held) if np.shape(held[name])[:-1] == shape]
     if len(shape) < 2 or not matrices:
@@ -149,7 +153,7 @@ def _without_labels(held: Held, choices: Choices, notes: list[str]) -> Held:
     """The points whose label is none of those that --ignore-label names."""
     if choices.ignore_label is None:
         return held
-    label = _labels_of(list(held), choices, [])
+    label = labels_of(list(held), choices, [])
     labels = distinct_labels(plain_column(held[label]), label, [])
     gone = {text.strip() for text in choices.ignore_label.split(",")}
     kept = np.isin(labels.places, [k for k, text in enumerate(labels.texts) if text not in gone])
@@ -188,7 +192,7 @@ def _joined(path: Path, contents: Sequence[Held], choices: Choices) -> tuple[lis
         what, odd = "columns or arrays" if is_alike else "form", sorted({*names} ^ {*others})
         told = f"not the same {what} as in {path} ({some_of(odd)})"
         raise InputError(f"{told}; give both in one form")
-    label = _roles(names, choices, [])["labels"]
+    label = roles_of(names, choices, [])["labels"]
     held: Held = {}
     for name in names:
         pair = [first[name], second[name]]
@@ -206,7 +210,7 @@ def _assigned(
 ) -> Given:
     """What is what in a file, or in two that are joined; the file has all `names`."""
     notes = list[str]()
-    roles = _roles(list(held), choices, notes)
+    roles = roles_of(list(held), choices, notes)
     if lists := [name for name in roles.values() if has_lists(held[name])]:
         several = " (several labels per point, multi-label)" * (lists[0] == roles["labels"])
         told = f"column `{lists[0]}` holds lists or objects{several}"
@@ -233,7 +237,7 @@ def _assigned(
     )
 
 
-def _labels_of(names: Sequence[str], choices: Choices, notes: list[str]) -> str:
+def labels_of(names: Sequence[str], choices: Choices, notes: list[str]) -> str:
     """The column or array of the labels."""
     if choices.labels is not None:
         if choices.labels not in names:
@@ -254,10 +258,10 @@ def _labels_of(names: Sequence[str], choices: Choices, notes: list[str]) -> str:
     return labels[0]
 
 
-def _roles(names: Sequence[str], choices: Choices, notes: list[str]) -> dict[str, str]:
+def roles_of(names: Sequence[str], choices: Choices, notes: list[str]) -> dict[str, str]:
     """The column or array of each purpose; splits have their own names."""
     roles = {name: name for name in names if is_split(name)} | {
-        "labels": _labels_of(names, choices, notes)
+        "labels": labels_of(names, choices, notes)
     }
     for role, usual in USUAL.items():
         chosen = getattr(choices, role, None)

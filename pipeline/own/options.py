@@ -38,7 +38,11 @@ def _option(text: str, default: Any = None, **settings: Any) -> Any:
 class Options:
     """What a person says; `job.py` adds what the file says."""
 
-    file: Path = _option("npz, CSV, TSV, JSON lines or parquet with labels and answers", type=Path)
+    file: Path = _option(
+        "npz, CSV, TSV, JSON lines or parquet with labels and answers; with --stream also a folder "
+        "of such files, or a pattern in quotes",
+        type=Path,
+    )
     test: Path | None = _option(
         "a second such file: its points test, the first one's calibrate", type=Path, metavar="FILE"
     )
@@ -105,6 +109,20 @@ class Options:
     seed: int = _option("of splits and tuning (default: 0)", default=0, type=int)
     jobs: str = _option("processes (default: auto)", default="auto")
     device: str = _option("auto, cpu or cuda (default: auto)", default="auto")
+    stream: bool = _option(
+        "one pass over files of any size (docs/streaming.md): the forecast as it is, and --methods "
+        "if named",
+        default=False,
+        action="store_true",
+    )
+    calibrator: Path | None = _option(
+        "score this saved calibrator, too, in one pass", type=Path, metavar="FILE.npz"
+    )
+    sample: int = _option(
+        "points that --methods are fitted on in one pass (default: 100,000)",
+        default=100_000,
+        type=int,
+    )
     payoffs: str | None = _option(OWN["payoffs"], metavar="FILE.csv")
     valuations: str | None = _option(OWN["valuations"], metavar="FILE.csv")
     losses: str | None = _option(OWN["losses"], metavar="FILE.csv")

@@ -11,7 +11,7 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -131,19 +131,23 @@ def _check_headers(path: Path, used: Sequence[str], matrices: Sequence[str]) -> 
 
 def read_table(path: Path) -> pd.DataFrame:
     """The table in a file, at least one row; names are printable text without spaces around it."""
+    with naming(path):
+        return named(_table(path))
+
+
+def named(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of at least one row whose columns have distinct names of printable text."""
     import pandas as pd
 
-    with naming(path):
-        table = _table(path)
-        if table.empty:
-            raise InputError("no rows; give a line of names, and one row per point")
-        table.columns = pd.Index([normal(str(name).strip()) for name in table.columns])
-        names = list(table.columns)
-        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-            raise InputError(f"{some_of(twice)}: more than one column of this name; rename them")
-        for place, name in enumerate(names, 1):
-            if not is_plain(name):
-                raise InputError(f"the name of column {place} holds control characters; rename it")
+    if table.empty:
+        raise InputError("no rows; give a line of names, and one row per point")
+    table.columns = pd.Index([normal(str(name).strip()) for name in table.columns])
+    names = list(table.columns)
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise InputError(f"{some_of(twice)}: more than one column of this name; rename them")
+    for place, name in enumerate(names, 1):
+        if not is_plain(name):
+            raise InputError(f"the name of column {place} holds control characters; rename it")
     return table
 
 
@@ -156,7 +160,7 @@ def _table(path: Path) -> pd.DataFrame:
         if kind == "parquet":
             form = kind
             return _read_parquet(path)
-        return _read_lines(path) if ending_of(path) in LINES else _read_separated(path)
+        return _read_lines(path) if ending_of(path) in LINES else _readseparated(path)
     except (InputError, MissingResource):
         raise
     except Exception as error:  # pandas and Arrow raise many kinds for damaged files
@@ -172,12 +176,12 @@ def check_memory(numbers: int, each: int) -> None:
         raise InputError(f"{told}, the limit is {LARGEST_TABLE:,}; give fewer rows, or an npz")
 
 
-def _opened(path: Path) -> TextIO:
-    """The text of a file, unpacked, of which pandas would take any amount of memory."""
+def _opened(path: Path, is_whole: bool = True) -> TextIO:
+    """The text of a file, unpacked; pandas would take any amount of memory for a whole one."""
     unpacked: Any = gzip.open if path.suffix.lower() == ".gz" else open
     size, cells = 0, 0
     with unpacked(path, "rb") as held:
-        while block := held.read(1 << 20):
+        while is_whole and (block := held.read(1 << 20)):
             size, cells = (
                 size + len(block),
                 cells + sum(map(block.count, (b",", b";", b"\t", b"\n"))),
@@ -203,11 +207,21 @@ def _numbered_names(data: Any) -> pd.DataFrame:
 
 def _read_parquet(path: Path) -> pd.DataFrame:
     import pandas as pd
+
+    check_memory(parquet_cells(path), PER_NUMBER[False])
+    return without_categories(pd.read_parquet(path))
+
+
+def parquet_cells(path: Path) -> int:
+    """The number of cells of a table in parquet."""
     import pyarrow.parquet
 
     size = pyarrow.parquet.read_metadata(path)
-    check_memory(size.num_rows * size.num_columns, PER_NUMBER[False])
-    table = pd.read_parquet(path)
+    return int(size.num_rows * size.num_columns)
+
+
+def without_categories(table: pd.DataFrame) -> pd.DataFrame:
+    """A table as `read` gives it: text in place of categories."""
     return table.astype({name: object for name in table if hasattr(table[name], "cat")})
 
 
@@ -231,10 +245,16 @@ def _read_lines(path: Path) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _read_separated(path: Path) -> pd.DataFrame:
+def _readseparated(path: Path) -> pd.DataFrame:
+    (table,) = separated(path, None)
+    return table
+
+
+def separated(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
+    """The table in a file, or tables of some `rows` of it."""
     import pandas as pd
 
-    with _opened(path) as file:
+    with _opened(path, is_whole=rows is None) as file:
         first, more = file.readline(), file.read(1 << 20)
     if first.lower().startswith("sep=") or first.startswith("#"):
         raise InputError(f"the first line is `{cut_off(first.strip())}`; remove this line")
@@ -251,9 +271,14 @@ def _read_separated(path: Path) -> pd.DataFrame:
         # pandas would drop the rest of rows that are longer than the header.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         # "NA" and "null" may be names of classes; a column of numbers refuses them as text.
-        table = pd.read_csv(path, keep_default_na=False, na_values=[""], **options)
         # pandas gives new names to names that occur twice, and to columns without a name.
         names = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
-    pairs = zip(names.iloc[0], table.columns, strict=True)
-    table.columns = pd.Index([given if str(given).strip() else made for given, made in pairs])
-    return table
+        read: Any = pd.read_csv(
+            path, keep_default_na=False, na_values=[""], chunksize=rows, **options
+        )
+        for table in [read] if rows is None else read:
+            pairs = zip(names.iloc[0], table.columns, strict=True)
+            table.columns = pd.Index(
+                [given if str(given).strip() else made for given, made in pairs]
+            )
+            yield table

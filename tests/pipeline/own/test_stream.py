@@ -1,0 +1,133 @@
+"""`score --stream`: one pass over shards gives the numbers of the whole, also after a kill."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.refusals import refuses
+from utility_calibration.calibrators import TemperatureScaling
+from utility_calibration.metrics import ClassWise, TopK, accuracy, brier_score
+from utility_calibration.pipeline.harness.artifacts import read_json, read_npz
+from utility_calibration.pipeline.harness.command import UsageError
+from utility_calibration.pipeline.own import batches, stream
+from utility_calibration.pipeline.own.options import parsed
+
+NAMES = ["ant", "bee", "cat"]
+
+
+@pytest.fixture
+def points() -> tuple[Any, Any]:
+    """Probabilities [900, 3] of an overconfident classifier, and labels."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), size=900)
+    softer = 0.7 * p + 0.1
+    labels = (softer.cumsum(axis=1) < rng.random((900, 1))).sum(axis=1)
+    return p, labels
+
+
+@pytest.fixture
+def shards(tmp_path: Path, points: tuple[Any, Any]) -> Path:
+    """The points in three files, of which the second has its columns in another order."""
+    folder, (p, labels) = tmp_path / "shards", points
+    folder.mkdir()
+    for number, rows in enumerate(np.split(np.arange(900), 3)):
+        table = pd.DataFrame(p[rows], columns=[f"p_{name}" for name in NAMES])
+        table["label"] = np.array(NAMES)[labels[rows]]
+        table = table[table.columns[::-1]] if number == 1 else table
+        table.to_parquet(folder / f"{number}.parquet", index=False)
+    return folder
+
+
+def scored(file: Path, output: Path, *more: str) -> Any:
+    stream.score_streamed(parsed("", [str(file), "--output", str(output), "--stream", *more]))
+    return read_json(output / "streaming.json")
+
+
+def test_a_folder_a_pattern_a_table_and_arrays_give_the_numbers_of_the_whole(
+    shards: Path, points: tuple[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "ROWS", 128)
+    p, labels = points
+    frames = [pd.read_parquet(file) for file in sorted(shards.iterdir())]
+    pd.concat(frames).to_csv(tmp_path / "all.csv", index=False)
+    np.savez(tmp_path / "all.npz", probabilities=p, labels=labels)
+    files = shards, shards / "*.parquet", tmp_path / "all.csv", tmp_path / "all.npz"
+    found = [scored(file, tmp_path / f"out{k}")["uncalibrated"] for k, file in enumerate(files)]
+    for numbers in found:
+        assert numbers["n"] == 900
+        assert numbers["accuracy"] == pytest.approx(accuracy(p, labels))
+        assert numbers["brier"] == pytest.approx(brier_score(p, labels), abs=1e-6)
+        for key, utility in {"u_cwe": ClassWise(), "u_topk": TopK()}.items():
+            exact = utility.calibration_errors(p, labels).max()
+            assert numbers[key]["lower"] - 1e-6 <= exact <= numbers[key]["upper"] + 1e-6
+            assert numbers[key]["lower"] == pytest.approx(found[0][key]["lower"], abs=1e-12)
+
+
+def test_a_killed_run_resumes_at_the_shard(
+    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = scored(shards, tmp_path / "whole", "--methods", "temperature", "--sample", "200")
+    monkeypatch.setattr(stream, "SECONDS_BETWEEN_SAVES", 0.0)
+    read, add = [], stream._add
+
+    def counted(given: Any, *others: Any) -> None:
+        read.append(len(given.labels))
+        if len(read) == 3:
+            raise KeyboardInterrupt
+        add(given, *others)
+
+    monkeypatch.setattr(stream, "_add", counted)
+    arguments = "--methods", "temperature", "--sample", "200"
+    with pytest.raises(KeyboardInterrupt):
+        scored(shards, tmp_path / "out", *arguments)
+    again = scored(shards, tmp_path / "out", *arguments)
+    assert len(read) == 4  # of which the third was interrupted
+    assert again == whole
+    assert whole["temperature"]["nll"] < whole["uncalibrated"]["nll"]
+    assert whole["temperature"]["n"] == 900 - 200
+
+
+def test_the_sample_depends_on_the_seed_alone(
+    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for rows, seed in ((10_000, "0"), (77, "0"), (77, "1")):
+        monkeypatch.setattr(batches, "ROWS", rows)
+        output = tmp_path / f"{rows}-{seed}"
+        scored(shards, output, "--methods", "vector", "--sample", "100", "--seed", seed)
+        (file,) = output.glob("data/stream/*/sample.npz")
+        found.append(read_npz(file))
+    one, same, other = found
+    assert len(one["labels"]) == 100
+    for name in one:
+        np.testing.assert_array_equal(one[name], same[name])
+    assert (one["numbers"] != other["numbers"]).any()
+
+
+def test_a_saved_calibrator_is_scored(
+    shards: Path, points: tuple[Any, Any], tmp_path: Path
+) -> None:
+    fitted = TemperatureScaling().fit(np.log(points[0]).astype(np.float32), points[1])
+    path = fitted.save(tmp_path / "mine.npz")
+    p = fitted.predict_proba(np.log(points[0]).astype(np.float32))
+    np.savez(tmp_path / "all.npz", probabilities=points[0], labels=points[1])
+    found = scored(tmp_path / "all.npz", tmp_path / "out", "--calibrator", str(path))
+    assert found["mine"]["brier"] == pytest.approx(brier_score(p, points[1]), abs=1e-6)
+
+
+def test_what_does_not_fit_is_refused_with_its_place(shards: Path, tmp_path: Path) -> None:
+    odd = pd.read_parquet(shards / "2.parquet")
+    odd.loc[7, "label"] = "dog"
+    odd.to_parquet(shards / "2.parquet", index=False)
+    with refuses("labels", row=7, fix="--classes", number="2.parquet"):
+        scored(shards, tmp_path / "out")
+    with pytest.raises(UsageError, match="--groups"):
+        stream.is_streamed(parsed("", [str(shards), "--groups", "site"]))
+    assert not stream.is_streamed(parsed("", [str(shards / "0.parquet")]))
+    with refuses(number="*.csv"):
+        batches.shards_of(shards / "*.csv")
