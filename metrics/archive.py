@@ -114,6 +114,10 @@ def _opened(path: str | Path | IO[bytes], fix: str) -> Iterator[tuple[IO[bytes],
                 "too large for the memory", file=path, fixes="save fewer rows"
             ) from error
         except Exception as error:  # on damaged bytes zipfile and NumPy raise a dozen kinds
+            if type(error) is LookupError:  # an encoding, which Python imports when it needs it
+                told = f"this user cannot read Python's own files ({error})"
+                fix = "install Python outside of another user's home"
+                raise InputError(told, file=path, fixes=fix) from error
             reason = _printable(str(error) or type(error).__name__)[:120]
             raise InputError(
                 f"not readable as npz, truncated or damaged ({reason})", file=path, fixes=fix

@@ -31,7 +31,7 @@ from .reporting.style import draw_all
 from .reporting.tables import TableSpec
 from .reporting.write import print_sections, write_page, write_section
 from .scoring.files import DEFAULT_EVALUATION, columns_of, score_files, write_all_scores
-from .scoring.scores import wanted_scores
+from .scoring.scores import wanted_scores, writes_results
 
 TITLE = "Utility calibration of multiclass classifiers"
 
@@ -41,7 +41,9 @@ def main(config: DictConfig) -> None:
     """Write the report of the requested benchmarks, all splits."""
     if config.split is not None:
         raise UsageError(f"split={config.split}: a report covers all splits; leave it out")
-    run_report(Request.from_hydra(config))
+    request = Request.from_hydra(config)
+    with writes_results(request.units()[0].settings):
+        run_report(request)
 
 
 def run_report(request: Request) -> None:

@@ -29,6 +29,7 @@ Files beyond memory, such as a folder of shards: --stream (docs/streaming.md).
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 
@@ -60,12 +61,14 @@ from utility_calibration.pipeline.own.job import Job, settings_of, takes
 from utility_calibration.pipeline.own.options import Options, parsed
 from utility_calibration.pipeline.own.read import check_is_file, check_is_given
 from utility_calibration.pipeline.own.results import write_results
-from utility_calibration.pipeline.own.size import check_fits
+from utility_calibration.pipeline.own.size import LONG, check_fits, core_seconds
 from utility_calibration.pipeline.own.stream import is_streamed, score_streamed
 from utility_calibration.pipeline.plan import Plan
 from utility_calibration.pipeline.reporting.write import print_sections
 from utility_calibration.pipeline.scoring.files import score_files
 from utility_calibration.pipeline.scoring.points import absent_in_calibration
+
+MOST_NAMED = 5  # classes without calibration points that are named
 
 
 def parse(arguments: Sequence[str] | None = None) -> Options:
@@ -132,18 +135,41 @@ def read(options: Options, said: Mapping[str, Settings]) -> Job:
     draws, wanted = (of.evaluation.floor_repetitions for of in (job.first, settings))
     if draws < wanted:
         say(f"many points: {draws} redrawn label vectors behind each noise floor")
-    for number, splits in absent_in_calibration(job.first, logits).items():
+    if absent := absent_in_calibration(job.first, logits):
+        few = ", ".join(job.class_names[number] for number in list(absent)[:MOST_NAMED])
+        more = f" and {len(absent) - MOST_NAMED:,} others" * (len(absent) > MOST_NAMED)
         say(
-            f"class {job.class_names[number]} has no calibration point in {splits} of "
+            f"class {few}{more} has no calibration point in {max(absent.values())} of "
             f"{job.first.splits.count} splits; a method that learns class by class (vector, "
             "isotonic, dirichlet) cannot learn it there"
         )
-    if left_out := [name for name in options.methods if name not in job.settings]:
+    left_out = [name for name in options.methods if name not in job.settings]
+    if too_large := [name for name in left_out if takes(said[name], "weights")]:
+        told = "left out of a quick look, with more parameters than there are points"
+        say(f"{', '.join(too_large)}: {told} (to include it, name all with --methods)")
+    if unweighted := [name for name in left_out if name not in too_large]:
         say(
-            f"weights: {', '.join(left_out)} cannot be fitted with weights; left out (to include "
+            f"weights: {', '.join(unweighted)} cannot be fitted with weights; left out (to include "
             "them, draw points in proportion to their weights)"
         )
+    _say_what_it_takes(job)
     return job
+
+
+def _say_what_it_takes(job: Job) -> None:
+    """Say how long a long run takes, and which option makes it shorter."""
+    options, splits = job.options, job.first.splits.count
+    seconds = core_seconds(job.settings, job.logits.n, int(job.logits.details["classes"]))
+    if seconds < LONG:
+        return
+    if options.may_split_once and splits == 1:
+        test = round((1 - job.first.splits.calibration_fraction) * job.logits.n)
+        say(f"a large file: one split with {test:,} test points (to have three: --splits 3)")
+    fix = "give fewer rows, or --methods temperature" if options.quick else "a first look: --quick"
+    say(
+        f"about {math.ceil(seconds / 60)} core minutes for {len(job.settings)} methods and "
+        f"{splits} split{'s' * (splits > 1)} ({fix})"
+    )
 
 
 def _score(job: Job, began: float) -> None:

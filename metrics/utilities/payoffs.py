@@ -53,8 +53,12 @@ class PayoffClass(UtilityClass):
         return outcomes.labels if self.coordinate == "class" else outcomes.ranks
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
-        p = forecast.probabilities
-        payoff = self.payoffs(forecast.classes)[index].to(p.device)
+        p, classes = forecast.probabilities, forecast.classes
+        if self.is_short:  # all C² payoffs of 20,000 classes would take gigabytes
+            table, own = self.near(slice(index, index + 1), classes, torch.arange(classes))
+            payoff = table[0, own].to(p)
+        else:
+            payoff = self.payoffs(classes)[index].to(p.device)
         if self.coordinate == "class":
             return payoff.expand_as(p)
         order = forecast.order.to(torch.int64)

@@ -4,13 +4,10 @@ A list in the folder has the names that the program took when no file of the per
 A name is taken before the first file is written, so that a killed run can be continued.
 """
 
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
 from pathlib import Path
-from socket import gethostname
 
 from utility_calibration.calibrators.files import read_archive
 from utility_calibration.metrics.archive import array_names
@@ -18,7 +15,7 @@ from utility_calibration.metrics.validation import InputError
 
 from ..harness.artifacts import CorruptFile, read_json, write_json
 from ..harness.command import UsageError
-from ..harness.progress import say
+from ..harness.lock import alone
 
 LIST = ".written_by_score.json"
 PICTURES = ("pdf", "svg", "png")
@@ -49,27 +46,11 @@ def only_run(folder: Path, names: Sequence[str], wait: bool) -> Iterator[None]:
 
     UsageError: a run is in the folder, which the message names, and this one does not `wait`.
     """
-    from filelock import FileLock, Timeout
-
     take(folder, names)
-    lock, holder = FileLock(folder / "data/locks/run.lock"), folder / "data/locks/run.json"
-    with suppress(Timeout):
-        lock.acquire(timeout=0)
-    if not lock.is_locked:
-        known = read_json(holder) if holder.is_file() else {}
-        who = f"process {known.get('process', '?')} on {known.get('host', '?')}"
-        told = f"--output {folder}: {who} writes there since {known.get('began', '?')}"
-        if not wait:
-            raise UsageError(f"{told}; name another folder, or wait for its end: --wait")
-        say(f"waiting: {told}")
-        lock.acquire()
-    try:
+    fix = "" if wait else "name another folder, or wait for its end: --wait"
+    with alone(folder / "data/locks/run.lock", f"--output {folder}", fix):
         take(folder, names)  # a run that failed has removed its list
-        began = datetime.now().astimezone().isoformat(" ", "seconds")
-        write_json(holder, {"process": os.getpid(), "host": gethostname(), "began": began})
         yield
-    finally:
-        lock.release()
 
 
 def take(folder: Path, names: Sequence[str]) -> None:

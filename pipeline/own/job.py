@@ -14,8 +14,11 @@ from ..plan import Plan
 from ..scoring.choice import REPAIRS
 from ..scoring.points import CachedLogits
 from .options import Options
-from .size import affordable_draws
+from .size import LONG, affordable_draws, core_seconds
 from .utilities import own_utilities
+
+QUICK_TEST = 100_000  # test points of a quick look at a large file
+PER_CLASS = ("vector",)  # quick methods with parameters for each class
 
 
 def settings_of(options: Options, method: str) -> Settings:
@@ -81,6 +84,10 @@ class Job:
         used = dict.fromkeys([*methods, *filter(None, [options.method])])
         every = {name: said.get(name) or settings_of(options, name) for name in used}
         settings = {name: _completed(each, options, details, own) for name, each in every.items()}
+        size = details["n"], details["classes"]
+        is_free = options.may_split_once and "given_splits" not in details
+        if is_free and core_seconds(settings, *size) > LONG:
+            settings = {name: _of_one_split(each, details["n"]) for name, each in settings.items()}
         units = [
             unit
             for name in methods
@@ -92,6 +99,12 @@ class Job:
     def first(self) -> Settings:
         """The settings of the first method; all but its calibrator are those of every method."""
         return self.plan.units[0].settings
+
+
+def _of_one_split(settings: Settings, n: int) -> Settings:
+    """The settings with one split, whose test points are enough for a quick look."""
+    share = max(settings.splits.calibration_fraction, 1 - QUICK_TEST / n)
+    return replace(settings, splits=replace(settings.splits, count=1, calibration_fraction=share))
 
 
 def _completed(
@@ -116,6 +129,9 @@ def _fitting(
 ) -> list[str]:
     """The methods that can be fitted to the points, with the one that repairs groups."""
     methods = list(options.methods)
+    # A quick look leaves out what has more parameters than points, and so takes longest.
+    if options.quick and options.may_add and 2 * details["classes"] > details["n"]:
+        methods = [name for name in methods if name not in PER_CLASS]
     if "groups" not in details:
         for name, settings in said.items():
             if settings.calibrator.get("needs_groups"):

@@ -14,6 +14,7 @@ from .utilities import OWN
 QUICK_METHODS, QUICK_SPLITS = ("uncalibrated", "temperature", "vector"), 3
 QUICK_EVALUATION = (
     "evaluation.utilities=200",
+    "evaluation.floor_utilities=50",
     "evaluation.floor_repetitions=100",
     "evaluation.bootstrap_repetitions=100",
 )
@@ -97,7 +98,8 @@ class Options:
     wide: bool = _option("print all columns, even wide ones", default=False, action="store_true")
     splits: int = _option("random splits, where the file gives none (default: 10)", type=int)
     quick: bool = _option(
-        f"a first look: {', '.join(QUICK_METHODS)}; {QUICK_SPLITS} splits, no images",
+        f"a first look: {', '.join(QUICK_METHODS)}; {QUICK_SPLITS} splits (one of a large file), "
+        "no images",
         default=False,
         action="store_true",
     )
@@ -137,6 +139,8 @@ class Options:
     evaluation: tuple[str, ...] = ()  # settings of the evaluation
     may_add: bool = True
     """Whether the methods are the default ones, to which a repair of groups may be added."""
+    may_split_once: bool = False
+    """Whether nobody asked for several splits, so that a quick look at a large file takes one."""
 
     @property
     def used(self) -> list[str]:
@@ -167,6 +171,7 @@ def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> Options:
     given |= {
         "methods": named or (QUICK_METHODS if quick else tuple(METHODS)),
         "may_add": not named,
+        "may_split_once": quick and given["splits"] is None,
         "calibrate_for": tuple(dict.fromkeys(given["calibrate_for"])),
         "evaluation": QUICK_EVALUATION if quick else (),
     }

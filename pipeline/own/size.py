@@ -1,7 +1,8 @@
-"""Check that a user's file fits into the memory, before anything is computed.
+"""What a user's file takes, memory and time, before anything is computed.
 
 Logits stay in the file if it can be mapped. Scaling holds the calibration points' logits in
 float32. Scoring holds the test points' probabilities in float64, and numbers computed from them.
+The time is a rule, measured with 500 to 30,000 points of 10 to 20,000 classes.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,8 @@ from typing import Any
 from hydra.utils import get_class
 
 from utility_calibration.metrics.archive import array_headers
+from utility_calibration.metrics.forecast import LARGEST_WHOLE, MOST_POINTS
+from utility_calibration.metrics.samples import MULTIPLIERS
 from utility_calibration.metrics.validation import InputError
 
 from ..harness.machine import free_memory
@@ -23,11 +26,42 @@ from .read import SAVE, is_table
 BASE = 2 << 30  # bytes of libraries and of all else that does not grow with points and classes
 SMALL = 1 << 26  # up to this number of logits, any machine has enough memory
 PER_TEST_PROBABILITY = 11  # bytes: 8 for float64, 2 for its rank, the rest for utilities
+KEPT = 40  # bytes per test probability of few points, whose predictions and orders are kept
 GENERAL = 40  # bytes per test probability for a utility with a vector for each point, and its draws
 READ_WHOLE = 32  # bytes per entry while probabilities, or an array that cannot be mapped, are read
 MOST_DRAWN = 40_000_000  # labels redrawn for the floors (points x vectors); more takes long
 FEWEST_DRAWS = 100  # label vectors at least, because the 95 % quantile needs them
 SPLITS = ("split", "split_1")  # arrays that say which points calibrate and test
+LONG = 60  # core seconds from which on a run says beforehand what it takes
+FITS = {
+    "uncalibrated": (0, 2e-8),
+    "temperature": (0, 1e-7),
+    "isotonic": (0, 3e-7),
+    "vector": (0, 4e-7),
+    "structured_vector": (0, 6e-7),
+    "structured_matrix": (0, 2e-6),
+    "dirichlet": (0, 3e-6),
+    "logit_shift": (1e-4, 1e-5),
+    "patching": (4e-4, 5e-6),
+}
+"""Core seconds of a fit for each of its points, and for each of their logits."""
+PER_REDRAWN, PER_WEIGHTED, PER_SORTED = 3e-9, 7e-10, 5e-8
+"""Core seconds for each utility and test point: of a redrawn label, a set of weights, and once."""
+
+
+def core_seconds(methods: Mapping[str, Settings], n: int, classes: int) -> float:
+    """The time of a run with these methods, their settings by name, on n points."""
+    total = 0.0
+    for name, settings in methods.items():
+        splits, of = settings.splits, settings.evaluation
+        calibrating = splits.calibration_fraction * n
+        per_point, per_logit = FITS.get(name, FITS["patching"])
+        utilities = 2 * (classes + of.floor_utilities)
+        work = PER_REDRAWN * of.floor_repetitions + PER_SORTED
+        work += PER_WEIGHTED * (of.bootstrap_repetitions + MULTIPLIERS)
+        fit = calibrating * (per_point + per_logit * classes)
+        total += splits.count * (fit + (n - calibrating) * utilities * work)
+    return total
 
 
 def affordable_draws(settings: Settings) -> int:
@@ -67,7 +101,9 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
     matrix = held[0].get("logits") if len(files) == 1 and "logits" in kinds else None
     is_mapped = matrix is not None and matrix.can_be_mapped and matrix.dtype == "float32"
     reading = 0 if is_mapped else READ_WHOLE * n
-    scoring = (PER_TEST_PROBABILITY * (1 + ("groups" in held[0])) + GENERAL * general) * test
+    is_kept = test <= MOST_POINTS and test * classes <= LARGEST_WHOLE
+    each = PER_TEST_PROBABILITY * (1 + ("groups" in held[0])) + GENERAL * general + KEPT * is_kept
+    scoring = each * test
     scaling = max(reading, 4 * (n - test), scoring)
     jobs = str(first.jobs)
     processes = int(jobs) if jobs.isdecimal() else 1

@@ -5,15 +5,15 @@ calibrator that conf/calibrator no longer has are removed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from ..harness.artifacts import read_npz
 from ..harness.cache import Record, record_of
 from ..harness.command import CONF, UnitsFailed, UsageError
+from ..harness.lock import alone
 from ..harness.progress import say
 from ..harness.settings import Settings
 from ..harness.units import Unit
@@ -37,7 +37,7 @@ def write_scores(
     logits.pop("versions", None)
     header = {"benchmark": settings.benchmark.name, **_behind(settings), "logits": logits}
     files.rows.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(settings.paths.data / "locks" / f"scores-{files.stem}.lock"):
+    with writes_results(settings):
         rows, curves, calibrators = _of_others(files, header, complete)
         for name, record in across.items():
             own, groups = complete[name], record["groups"]
@@ -58,6 +58,11 @@ def write_scores(
                 **({"draws": draws} if any(draws.values()) else {}),
             }
         return write_files(files, {**header, "calibrators": calibrators}, rows, curves)
+
+
+def writes_results(settings: Settings) -> AbstractContextManager[None]:
+    """Keep other processes from writing the results, of which a report reads several files."""
+    return alone(settings.paths.data / "locks" / "results.lock", str(settings.paths.results))
 
 
 def _behind(settings: Settings) -> dict[str, Any]:

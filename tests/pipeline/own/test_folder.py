@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from threading import Event, Thread
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from tests.scripts.conftest import quick
 from utility_calibration.metrics import InputError
 from utility_calibration.pipeline.harness.artifacts import write_json
 from utility_calibration.pipeline.harness.command import UsageError
-from utility_calibration.pipeline.own import folder
 from utility_calibration.pipeline.own.folder import (
     ALWAYS,
     LIST,
@@ -109,20 +107,3 @@ def test_a_second_run_in_the_folder_says_who_is_there_and_changes_nothing(tmp_pa
             quick(path, out, *ONE)
         assert held == {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
     assert quick(path, out, *ONE)
-
-
-def test_a_run_that_waits_begins_when_the_other_one_ends(tmp_path, monkeypatch):
-    order, waits = [], Event()
-    monkeypatch.setattr(folder, "say", lambda text: waits.set())
-
-    def second():
-        with only_run(tmp_path, ["table.csv"], wait=True):
-            order.append("second")
-
-    thread = Thread(target=second)
-    with only_run(tmp_path, ["table.csv"], wait=False):
-        thread.start()
-        assert waits.wait(60)
-        order.append("first")
-    thread.join(60)
-    assert order == ["first", "second"]

@@ -45,7 +45,7 @@ def bytes_in(line) -> list[int]:
 
 
 def test_what_does_not_fit_is_refused_with_its_bytes_and_what_would_fit(path, monkeypatch):
-    scaling = 1000 + 11 * 150 * CLASSES  # 150 test points
+    scaling = 1000 + (11 + size.KEPT) * 150 * CLASSES  # 150 test points
     free(monkeypatch, scaling)
     monkeypatch.setattr(size, "BYTES_PER_LOGIT", 10_000)
     line = refused(path, "patching", "temperature", "vector", "dirichlet")

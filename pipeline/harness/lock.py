@@ -1,0 +1,43 @@
+"""One process at a time in a folder: a lock that tells who holds it."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from socket import gethostname
+
+from .artifacts import CorruptFile, read_json, write_json
+from .command import UsageError
+from .progress import say
+
+
+@contextmanager
+def alone(lock_file: Path, place: str, fix: str = "") -> Iterator[None]:
+    """Keep other processes out until the block ends; the lock ends with its process.
+
+    If another one holds the lock, a line says which. Then this one waits, or with a `fix` raises
+    UsageError. `place` is what both write to, as the line calls it.
+    """
+    from filelock import FileLock, Timeout
+
+    lock_file.parent.mkdir(parents=True, exist_ok=True)
+    lock, holder = FileLock(lock_file), lock_file.with_suffix(".json")
+    with suppress(Timeout):
+        lock.acquire(timeout=0)
+    if not lock.is_locked:
+        known = {}
+        with suppress(CorruptFile, OSError):
+            known = read_json(holder)
+        who = f"process {known.get('process', '?')} on {known.get('host', '?')}"
+        told = f"{place}: {who} writes there since {known.get('began', '?')}"
+        if fix:
+            raise UsageError(f"{told}; {fix}")
+        say(f"waiting: {told}")
+        lock.acquire()
+    try:
+        began = datetime.now().astimezone().isoformat(" ", "seconds")
+        write_json(holder, {"process": os.getpid(), "host": gethostname(), "began": began})
+        yield
+    finally:
+        lock.release()

@@ -1,0 +1,33 @@
+"""One process at a time: the second one waits for the first, or says who is there and ends."""
+
+from __future__ import annotations
+
+import os
+from threading import Event, Thread
+
+import pytest
+
+from utility_calibration.pipeline.harness import lock
+from utility_calibration.pipeline.harness.command import UsageError
+
+
+def test_a_second_process_names_the_first_and_waits_or_ends(tmp_path, monkeypatch):
+    order, waits, path = [], Event(), tmp_path / "locks/results.lock"
+    monkeypatch.setattr(lock, "say", lambda text: waits.set())
+
+    def second():
+        with lock.alone(path, "results"):
+            order.append("second")
+
+    thread = Thread(target=second)
+    with lock.alone(path, "results"):
+        with (
+            pytest.raises(UsageError, match=f"results: process {os.getpid()} on .*; another"),
+            lock.alone(path, "results", fix="another"),
+        ):
+            order.append("never")
+        thread.start()
+        assert waits.wait(60)
+        order.append("first")
+    thread.join(60)
+    assert order == ["first", "second"]
