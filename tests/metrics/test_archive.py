@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.refusals import refuses
 from utility_calibration.metrics import InputError
 from utility_calibration.metrics.archive import array_headers, array_names, read_arrays
 
@@ -134,3 +135,13 @@ def npy_of(values) -> bytes:
     buffer = io.BytesIO()
     np.save(buffer, values)
     return buffer.getvalue()
+
+
+def test_a_user_who_cannot_read_pythons_own_files_is_told_so(tmp_path, monkeypatch):
+    def undecodable(*_):
+        raise LookupError("unknown encoding: cp437")
+
+    np.savez(tmp_path / "x.npz", **ARRAYS)
+    monkeypatch.setattr(zipfile, "ZipFile", undecodable)
+    with refuses(fix="install Python"):
+        read_arrays(tmp_path / "x.npz")
