@@ -23,6 +23,7 @@ from .progress import Bar, say
 from .settings import Settings
 
 BYTES_PER_LOGIT = 60  # of a process, per n x C of its unit; patching takes most, about 48
+LITTLE = 200_000  # logits of all units together; up to here score --quick is faster without workers
 SECONDS_IDLE = 20  # how long a worker process waits for work before it ends
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP)  # errors of a file system that cannot lock files
 KILLED = "a worker process was killed, perhaps out of memory; run it again with jobs=1"
@@ -109,13 +110,14 @@ def late(name: str, *arguments: Any) -> Any:
 def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
     """The number of processes that work on units of `sizes` (n x C each) at the same time.
 
-    `auto` is one process per core, or fewer where the memory is short, and one on a GPU. joblib
-    gives each process its share of the cores as threads: all of them if there is one unit, and one
-    where all cores are busy, because threads that share small matrices mostly wait.
+    `auto` is this process alone on a GPU and for little work. Otherwise it is one process per core,
+    or fewer where the memory is short. joblib gives each process its share of the cores as threads:
+    all of them if there is one process, and one where all cores are busy, because threads that
+    share small matrices mostly wait.
     """
     if jobs != "auto":
         return min(int(jobs), len(sizes))
-    if device.startswith("cuda"):
+    if device.startswith("cuda") or sum(sizes) <= LITTLE:
         return 1
     fitting = max(1, free_memory() // (BYTES_PER_LOGIT * max(1, *sizes)))
     return min(core_count(), fitting, len(sizes))

@@ -21,6 +21,7 @@ from utility_calibration.pipeline.harness.command import UnitsFailed
 from utility_calibration.pipeline.harness.machine import MissingDevice, device_name, free_memory
 from utility_calibration.pipeline.harness.parallel import (
     BYTES_PER_LOGIT,
+    LITTLE,
     Task,
     attempt,
     job_count,
@@ -104,11 +105,12 @@ def test_a_killed_worker_is_told_and_the_same_call_makes_the_rest(tmp_path):
 
 def test_jobs_are_as_many_as_cores_and_memory_allow(monkeypatch):
     monkeypatch.setattr(parallel, "core_count", lambda: 8)
-    monkeypatch.setattr(parallel, "free_memory", lambda: 3 * BYTES_PER_LOGIT * 1000)
-    many = [10] * 20
+    monkeypatch.setattr(parallel, "free_memory", lambda: 3 * BYTES_PER_LOGIT * LITTLE)
+    many = [LITTLE // 10] * 20
     assert job_count("auto", many, "cpu") == 8
-    assert job_count("auto", [*many, 1000], "cpu") == 3  # the largest unit decides
-    assert job_count("auto", [10, 10], "cpu") == 2
+    assert job_count("auto", [*many, LITTLE], "cpu") == 3  # the largest unit decides
+    assert job_count("auto", [LITTLE] * 2, "cpu") == 2
+    assert job_count("auto", [LITTLE // 20] * 20, "cpu") == 1  # workers would not pay
     assert job_count("auto", many, "cuda:0") == 1
     assert job_count(5, many, "cpu") == 5
 
