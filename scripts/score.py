@@ -160,11 +160,12 @@ def _say_what_it_takes(job: Job) -> None:
     """Say how long a long run takes, and which option makes it shorter."""
     options, splits = job.options, job.first.splits.count
     seconds = core_seconds(job.settings, job.logits.n, int(job.logits.details["classes"]))
-    if seconds < LONG:
-        return
-    if options.may_split_once and splits == 1:
+    is_free = options.may_split_once and "given_splits" not in job.logits.details
+    if is_free and splits == 1:
         test = round((1 - job.first.splits.calibration_fraction) * job.logits.n)
         say(f"a large file: one split with {test:,} test points (to have three: --splits 3)")
+    if seconds < LONG:
+        return
     fix = "give fewer rows, or --methods temperature" if options.quick else "a first look: --quick"
     say(
         f"about {math.ceil(seconds / 60)} core minutes for {len(job.settings)} methods and "
