@@ -59,6 +59,8 @@ def core_seconds(methods: Mapping[str, Settings], n: int, classes: int) -> float
         utilities = 2 * (classes + of.floor_utilities)
         work = PER_REDRAWN * of.floor_repetitions + PER_SORTED
         work += PER_WEIGHTED * (of.bootstrap_repetitions + MULTIPLIERS)
+        if n - calibrating > MOST_POINTS:
+            work *= 3  # orders are not kept, and their rows leave the cache
         fit = calibrating * (per_point + per_logit * classes)
         total += splits.count * (fit + (n - calibrating) * utilities * work)
     return total
