@@ -1,6 +1,5 @@
 from .acting import ActingGain as ActingGain
 from .acting import acting_gain as acting_gain
-from .acting import two_bin_error as two_bin_error
 from .binned import binned_class_wise_error as binned_class_wise_error
 from .binned import binned_top_class_error as binned_top_class_error
 from .card import Scorecard as Scorecard
@@ -25,6 +24,7 @@ from .scores import brier_score as brier_score
 from .scores import negative_log_likelihood as negative_log_likelihood
 from .streaming import StreamingCalibration as StreamingCalibration
 from .streaming_result import StreamingResult as StreamingResult
+from .two_bin import two_bin_error as two_bin_error
 from .uc import WorstInterval as WorstInterval
 from .uc import dkw_band as dkw_band
 from .uc import ecdf as ecdf

@@ -1,17 +1,10 @@
-"""What a user loses by acting on a forecast as it stands, and an error that truth minimises.
+"""What a user loses by acting on a forecast as it stands.
 
-*What could be gained.* Somebody acts where the predicted utility v is at least t, because acting
-costs t and pays u. Acting from another threshold s on changes the mean payoff by the sum of u - t
-over the points between s and t, divided by n. The largest gain over all t and s is the calibration
-decision loss restricted to monotone changes of the forecast (Gopalan et al. 2025, arXiv 2511.13699,
-and "SCDL", arXiv 2605.17749). It is at most UC, whose terms u - v are at least as large.
-
-*A truthful error.* A label is 1 with probability p. The squared sums of y - v over two bins of
-points, {v <= t} and {v > t}, have the expectation Σ p (1 - p) plus the squared sums of p - v. The
-former does not depend on the forecast. So v = p minimises the expectation for every t and n, and so
-it does the mean over t uniform on [0, 1] (Hartline, Hu and Wu 2025, arXiv 2508.13100; of several
-classes arXiv 2510.06388). Σ v (1 - v) must not be subtracted, although it estimates that constant:
-it depends on the forecast, and a forecast nearer to 1/2 than the truth would gain.
+Somebody acts where the predicted utility v is at least t, because acting costs t and pays u. Acting
+from another threshold s on changes the mean payoff by the sum of u - t over the points between s
+and t, divided by n. The largest gain over all t and s is the calibration decision loss restricted
+to monotone changes of the forecast (Gopalan et al. 2025, arXiv 2511.13699, and "SCDL", arXiv
+2605.17749). It is at most UC, whose terms u - v are at least as large.
 """
 
 from __future__ import annotations
@@ -72,94 +65,92 @@ def acting_gain(
     return ActingGain(gain, worst, threshold, act_from, floor)
 
 
+class Gain(NamedTuple):
+    """The largest mean gain of one utility: `gain`, `threshold` and `act_from` of `ActingGain`."""
+
+    gain: float
+    threshold: float
+    act_from: float
+
+
+def largest_gain(
+    predicted: NDArray[np.float64],
+    realized: NDArray[np.float64],
+    weights: NDArray[np.float64] | None = None,
+) -> Gain:
+    """Return the largest gain by another threshold of one utility, from v and u: [n] each."""
+    order = np.argsort(predicted, kind="stable")
+    counts = np.ones(len(order)) if weights is None else weights[order].astype(np.float64)
+    return Gain(*_largest_gain(predicted[order], realized[order], counts).tolist())
+
+
 def _gains(utilities: UtilityClass, forecast: Any, outcomes: Any) -> NDArray[np.float64]:
     """Return gain, threshold and the v to act from: [R, m, 3]."""
     parts = []
     for block in utilities.tied_blocks(forecast, outcomes):
         v, payoffs = block.predicted.cpu().numpy(), block.payoffs.cpu().numpy()
-        codes = block.codes.cpu().numpy()
+        codes, counts = block.codes.cpu().numpy(), np.ones(v.shape[1])
         found = np.empty((len(codes), len(v), 3))
         for k, predicted in enumerate(v):
             order = np.argsort(predicted, kind="stable")
             for draw, code in enumerate(codes):
-                found[draw, k] = _largest_gain(predicted[order], payoffs[k, code[order]])
+                found[draw, k] = _largest_gain(predicted[order], payoffs[k, code[order]], counts)
         parts.append(found)
     return np.concatenate(parts, axis=1)
 
 
 @compiled
-def _gain_below(v: Any, u: Any, heights: Any, hull: Any) -> Any:
-    """Return the largest Σ (u - t) over points from place j to the last with v <= t; its j and t.
+def _gain_below(v: Any, u: Any, w: Any, widths: Any, heights: Any, hull: Any) -> Any:
+    """Return the largest Σ w (u - t) over points from place j to the last with v <= t; its j and t.
 
-    v is ascending. With the sums U_k of the first k payoffs this is U_k - U_j - t (k - j). For
-    given k and t the best j is where a line of slope t touches the lower convex hull of the points
-    (j, U_j), and j begins a group of tied v. For a given k the smallest t is best.
+    v is ascending. With the sums W_k of the first k weights w and U_k of w u this is
+    U_k - U_j - t (W_k - W_j). For given k and t the best j is where a line of slope t touches the
+    lower convex hull of the points (W_j, U_j), and j begins a group of tied v. For a given k the
+    smallest t is best.
     """
     n, size = len(v), 0
     best, first, threshold = 0.0, 0, v[0]
-    heights[0] = 0.0
+    widths[0] = heights[0] = 0.0
     for k in range(n):
         if k == 0 or v[k] > v[k - 1]:
             while size > 1:
                 last, before = hull[size - 1], hull[size - 2]
-                rise = (heights[last] - heights[before]) * (k - last)
-                if rise < (heights[k] - heights[last]) * (last - before):
+                rise = (heights[last] - heights[before]) * (widths[k] - widths[last])
+                if rise < (heights[k] - heights[last]) * (widths[last] - widths[before]):
                     break
                 size -= 1
             hull[size] = k
             size += 1
-        heights[k + 1] = heights[k] + u[k]
+        widths[k + 1] = widths[k] + w[k]
+        heights[k + 1] = heights[k] + w[k] * u[k]
         if k + 1 < n and v[k + 1] == v[k]:
             continue
         low, high = 0, size - 1
         while low < high:
             middle = (low + high) // 2
             here, after = hull[middle], hull[middle + 1]
-            if heights[after] - heights[here] < v[k] * (after - here):
+            if heights[after] - heights[here] < v[k] * (widths[after] - widths[here]):
                 low = middle + 1
             else:
                 high = middle
         j = hull[low]
-        gain = heights[k + 1] - heights[j] - v[k] * (k + 1 - j)
+        gain = heights[k + 1] - heights[j] - v[k] * (widths[k + 1] - widths[j])
         if gain > best:
             best, first, threshold = gain, j, v[k]
     return best, first, threshold
 
 
 @compiled
-def _largest_gain(v: Any, u: Any) -> Any:
-    """Return the largest gain for v [n] in ascending order, its t, and the v to act from.
+def _largest_gain(v: Any, u: Any, w: Any) -> Any:
+    """Return the largest gain for v, u, weights w [n], v ascending; its t, and the v to act from.
 
     Who acts too rarely gains by acting below t. Who acts too often gains by not acting above t,
     which is the same with -v and -u.
     """
-    n = len(v)
-    heights, hull = np.empty(n + 1), np.empty(n + 1, np.int64)
-    below, first, t = _gain_below(v, u, heights, hull)
-    above, last, minus_t = _gain_below(-v[::-1], -u[::-1], heights, hull)
+    n, whole = len(v), w.sum()
+    widths, heights, hull = np.empty(n + 1), np.empty(n + 1), np.empty(n + 1, np.int64)
+    below, first, t = _gain_below(v, u, w, widths, heights, hull)
+    above, last, minus_t = _gain_below(-v[::-1], -u[::-1], w[::-1], widths, heights, hull)
     if below >= above:
-        return np.array([below / n, t, v[first]])
-    return np.array([above / n, -minus_t, v[n - last] if last else np.inf])
-
-
-def two_bin_error(probabilities: Any, labels: Any, *, classes: Any = None) -> float:
-    """Return the truthful two-bin error: the sum over classes of the mean over t in [0, 1] of
-
-    (Σ_{p_c <= t} (1{y = c} - p_c) / n)² + (Σ_{p_c > t} (1{y = c} - p_c) / n)².
-
-    The true probabilities minimise its expectation, so of two forecasts the one with the smaller
-    error is the better guess where no test tells them apart. It is not zero for the truth.
-
-    Args:
-        probabilities, labels, classes: as in `metrics.accuracy`.
-    """
-    forecast, outcomes = checked(probabilities, labels, classes=classes)
-    p = forecast.probabilities
-    residuals = torch.zeros_like(p).scatter_(1, outcomes.labels.T, 1.0) - p
-    ordered, order = p.sort(dim=0)
-    sums = residuals.gather(0, order).cumsum(dim=0)
-    whole = sums[-1:]
-    # Between two neighbours t has the same two bins; tied ones have no t between them.
-    lengths = torch.diff(ordered, dim=0, append=torch.ones_like(whole))
-    means = (lengths * (sums**2 + (whole - sums) ** 2)).sum(dim=0) + (ordered[0] * whole**2)[0]
-    return float(means.sum()) / forecast.n**2
+        return np.array([below / whole, t, v[first]])
+    return np.array([above / whole, -minus_t, v[n - last] if last else np.inf])

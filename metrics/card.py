@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .acting import Gain, largest_gain
 from .card_exports import CardExports
 from .certificate import CalibrationInterval, Evidence, evidence_of, joined
 from .forecast import Forecast, Outcomes
@@ -26,6 +27,7 @@ from .registry import METRICS, PURPOSES, metrics_of
 from .resampling import Floats, NoiseFloor, bootstrap_draws, floor_draws, means
 from .samples import Sample, in_batches, sample_of
 from .scores import zero_likelihoods
+from .utilities.base import UtilityClass
 from .validation import check_known
 
 ALL_CLASSES = "all"
@@ -41,7 +43,8 @@ class Scorecard(CardExports):
         the forecast, and "p_value", how often a calibrated forecast has as large an error; empty
         without redrawn labels.
     worst: for each utility metric the worst utility and its interval ("utility", "low", "high",
-        "sign", "error"); "utility" counts from 0 within the class.
+        "sign", "error"); "utility" counts from 0 within the class. What a user of this utility
+        gains by another threshold is "gain", with "threshold" and "act_from" (metrics/acting.py).
     ecdf: "linear" and "rank": UC of each sampled utility, [M], in the order of the sample; and
         "<family>_floor_mean", "_q05", "_q95": sorted errors under drawn labels, [M], interpolated
         from those of `floor_utilities` utilities.
@@ -188,7 +191,8 @@ def _card(
             batch = max(of_batches, key=lambda m: float(m.errors(metric.key, utilities).max()))
             errors = batch.errors(metric.key, utilities)[0]
             index, interval = utilities.worst_of(batch.forecast, batch.outcomes, errors)
-            worst[metric.key] = {"utility": index, **interval._asdict()}
+            gain = _gain(utilities, batch, index)
+            worst[metric.key] = {"utility": index, **interval._asdict(), **gain._asdict()}
     for family in whole.families:
         batches = [m for s, m in zip(samples, observed, strict=True) if s.families]
         of_users = [m.errors(family, m.users[family])[0] for m in batches]
@@ -211,6 +215,13 @@ def _card(
         certificates=_certificates(whole, observed[0], floors, noise) if len(samples) == 1 else {},
         zero_likelihood=int(zero_likelihoods(whole.forecast, whole.outcomes)[0]),
     )
+
+
+def _gain(utilities: UtilityClass, batch: Measurement, index: int) -> Gain:
+    weights = batch.outcomes.weights
+    points = utilities.predicted_and_realized(batch.forecast, batch.outcomes, index)
+    given = points if weights is None else (*points, weights[0])
+    return largest_gain(*(column.cpu().numpy() for column in given))
 
 
 def _certificates(

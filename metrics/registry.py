@@ -17,6 +17,7 @@ from torch import Tensor
 from .binned import class_weights
 from .measurement import Measurement, Options
 from .scores import accuracies, brier_scores, log_losses
+from .two_bin import two_bin_errors
 from .utilities import payoffs
 from .utilities.base import UtilityClass
 from .validation import InputError, check_known
@@ -39,6 +40,7 @@ class Metric:
         utilities: returns the class whose largest UC this is; None if options lack what it needs.
         compute: returns the values, one per outcome [R], if the metric is no UC of a class.
         sampled: whether it needs the users sampled for the eCDFs.
+        resampled: whether it is measured under resampled points, too.
     """
 
     key: str
@@ -51,6 +53,7 @@ class Metric:
     utilities: UtilitiesOf = lambda options: None
     compute: Callable[[Measurement], Tensor] | None = None
     sampled: bool = False
+    resampled: bool = True
 
     @property
     def scale(self) -> str:
@@ -130,6 +133,9 @@ METRICS: dict[str, Metric] = {
                   "median over sampled users paid by rank"),
         _quantile("u_rank_q95", "U_rank 95 %", "rank", 0.95,
                   "95 % over sampled users paid by rank"),
+        Metric("two_bin", "Two-bin", 4, "truthful two-bin error, smallest for the truth",
+               "squared share", has_floor=False, resampled=False,
+               compute=lambda m: two_bin_errors(m.forecast, m.outcomes)),
     )
 }  # fmt: skip
 """All metrics by key, in the order of the tables."""

@@ -188,9 +188,11 @@ def bootstrap_draws(
     size = max(population, whole.forecast.n)
     if size * whole.forecast.classes > LARGEST_WHOLE:
         return {}
+    few = [[metric for metric in sample.metrics if metric.resampled] for sample in samples]
     if size > LARGEST:
-        few = [[metric for metric in sample.metrics if not metric.sampled] for sample in samples]
-        samples = [s._replace(metrics=m, families=()) for s, m in zip(samples, few, strict=True)]
+        few = [[metric for metric in metrics if not metric.sampled] for metrics in few]
+        samples = [sample._replace(families=()) for sample in samples]
+    samples = [s._replace(metrics=metrics) for s, metrics in zip(samples, few, strict=True)]
 
     def resampled(sample: Sample) -> Draws:
         numbers = sample.points if sample.clusters is None else sample.clusters

@@ -14,8 +14,10 @@ from ..reporting.names import method_name
 from ..reporting.sections import Section, provenance_of, section_of
 from ..reporting.style import draw_all
 from ..reporting.tables import TableSpec
+from ..reporting.worst import PRESENT, left_words
 from ..reporting.write import write_page, write_section
 from ..scoring.files import Scores, score_files
+from ..scoring.left import left_to_gain
 from ..scoring.points import find_logits
 from .decisions import decisions_of, decisions_table, write_decisions
 
@@ -41,6 +43,12 @@ def write_results(
     losses = settings.evaluation.own.get("u_losses")
     record = None if losses is None else decisions_of(losses, units)
     section = section_of(scores, methods, [spec], priced=record)
+    if figures:
+        taken = [section.verdict.overall, *(use.take for use in section.verdict.uses)]
+        compared = [m for m in dict.fromkeys([PRESENT, *taken]) if m in methods]
+        said = left_words(left_to_gain(units, compared))
+        summary = [*section.verdict.summary, *said]
+        section = replace(section, verdict=replace(section.verdict, summary=summary))
     if record is not None:
         write_decisions(record, folder, figures)
         section = replace(section, priced=decisions_table(record))

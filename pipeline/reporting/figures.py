@@ -29,7 +29,7 @@ from ..harness.artifacts import read_json
 from ..scoring.choice import is_own
 from ..scoring.inference import CONFIDENCE
 from .names import method_name
-from .sections import Curves, Section, Worst
+from .sections import Curves, Section
 from .style import (
     FLOOR_EDGE,
     FLOOR_FILL,
@@ -41,6 +41,7 @@ from .style import (
     titled_figure,
 )
 from .wording import interval
+from .worst import Worst
 
 PANEL_TITLES = {
     "linear": r"Linear utilities  $\mathcal{U}_{\mathrm{lin}}$",

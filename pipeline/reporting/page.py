@@ -158,6 +158,7 @@ def report_markdown(
     for section in sections:
         verdict = section.verdict
         parts += [f"## {escape_markdown(section.spec.title)}", "### Verdict"]
+        parts += map(escape_markdown, verdict.present)
         if verdict.headline:
             parts.append(f"**{escape_markdown(verdict.headline)}**")
         if verdict.uses:

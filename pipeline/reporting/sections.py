@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,7 +21,8 @@ from ..scoring.inference import SIZE
 from .names import FLOOR_METHOD, method_name
 from .tables import ResultTable, TableSpec, remarks_of
 from .verdict import Verdict, verdict_of
-from .wording import TextTable, interval, p_value, short
+from .wording import TextTable, p_value, short
+from .worst import Worst, present_of
 
 Array = NDArray[np.float64]
 
@@ -43,39 +43,6 @@ class Curves:
     count: int
     splits: int
     batch: int | None
-
-
-@dataclass(frozen=True)
-class Worst:
-    """The worst utility of one class for one method.
-
-    utility: its number; error, floor: the table's cell and the 95 % quantile of its noise floor;
-    low, high: the worst interval of predicted utility over the pooled points; share of the points
-    in it; gap: mean of realized minus predicted there.
-    """
-
-    name: str
-    utility: int
-    error: float
-    floor: float
-    low: float
-    high: float
-    share: float
-    gap: float
-    diagram: Mapping[str, Any]
-
-    @property
-    def words(self) -> str:
-        """One sentence in the unit of the utility."""
-        if not self.gap:
-            return f"{self.name}: realised as predicted"
-        floor = f" (floor {short(self.floor)})" if math.isfinite(self.floor) else ""
-        return (
-            f"{self.name}, predicted {interval(self.low, self.high)} "
-            f"({100 * self.share:.0f} % of the points): "
-            f"realised {short(abs(self.gap))} {'more' if self.gap > 0 else 'less'} than predicted; "
-            f"calibration error {short(self.error)}{floor}"
-        )
 
 
 @dataclass(frozen=True)
@@ -140,7 +107,7 @@ def section_of(
     section = Section(
         decisions=decisions,
         tables=[ResultTable.of(decisions, spec) for spec in specs],
-        verdict=verdict_of(decisions, priced),
+        verdict=replace(verdict_of(decisions, priced), present=present_of(decisions, worst)),
         curves=all_curves(scores, methods),
         worst=worst,
         pooled=pooled_note(decisions.splits, pooled),

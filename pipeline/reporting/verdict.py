@@ -53,7 +53,10 @@ USERS = "user of these classes (U_CWE, U_topK, U_dcg and the like)"
 
 @dataclass(frozen=True)
 class Verdict:
-    """`legend` explains the signs and marks that occur; `overall`: the method for all uses."""
+    """`legend` explains the signs and marks that occur; `overall`: the method for all uses.
+
+    `present` says how far the forecast as it is misleads (worst.py); a reader sees it first.
+    """
 
     headline: str
     legend: str
@@ -61,6 +64,7 @@ class Verdict:
     uses: Sequence[Use]
     overall: str | None
     marks: Mapping[str, Sequence[str]]
+    present: Sequence[str] = ()
 
     @property
     def grid(self) -> list[list[str]]:
@@ -77,7 +81,7 @@ def verdict_of(decisions: Decisions, priced: Mapping[str, Any] | None = None) ->
     """The verdict; `priced`: what decisions by the user's losses cost (own/decisions.py)."""
     choice = chosen.choice_of(decisions, priced and priced["methods"])
     clusters = CLUSTERED.format(decisions.clusters) if decisions.clusters else ""
-    sentences = _choice_sentence(choice), *_limits(decisions, choice), clusters
+    sentences = _choice_sentence(choice), _guess(decisions, choice), *_limits(decisions, choice)
     occurring = {sign for use in choice.uses for sign in use.signs.values()}
     signs = [f"{SIGNS[sign]} {MEANINGS[sign]}" for sign in SIGNS if sign in occurring]
     signs += [f"{mark} {meaning}" for mark, meaning in MARKED.items() if decisions.marked(mark)]
@@ -86,7 +90,7 @@ def verdict_of(decisions: Decisions, priced: Mapping[str, Any] | None = None) ->
     return Verdict(
         headline=_headline(decisions, choice, priced),
         legend="; ".join(filter(None, legend)),
-        summary=list(filter(None, sentences)),
+        summary=list(filter(None, [*sentences, clusters])),
         uses=choice.uses,
         overall=choice.overall,
         marks={method: marks for method, marks in decisions.marks.items() if marks},
@@ -182,6 +186,18 @@ def _choice_sentence(choice: Choice) -> str:
     return f"{start}: {sure}.{f' It is {noise}.' if noise else ''}"
 
 
+def _guess(decisions: Decisions, choice: Choice) -> str:
+    """Where no test tells the methods apart: the one that the truthful error prefers."""
+    column = decisions.column("two_bin")
+    if choice.unranked != chosen.EQUAL or not column:
+        return ""
+    best = min(column, key=lambda method: column[method].mean)
+    return (
+        f"If you must choose, take {method_name(best)}: its two-bin error is the smallest, which "
+        "the true probabilities minimise on average. No test supports this choice."
+    )
+
+
 def _limits(decisions: Decisions, choice: Choice) -> Iterator[str]:
     """Bounds on errors, the rarest class, and what the sample cannot show, as far as known.
 
@@ -221,7 +237,8 @@ def _limits(decisions: Decisions, choice: Choice) -> Iterator[str]:
             prevalence = short(rarest.points / rarest.n)
             text += f": compare its prevalence {prevalence} with the bound {bound(value)} (U_CWE)"
         if any(chosen.UNSEEN in use.signs.values() for use in uses):
-            tested = f"{rarest.tested:.0f} of them; fewer than {rarest.needed}"
+            about = min(round(rarest.tested), rarest.needed - 1)  # rounded up it may seem enough
+            tested = f"{about} of them; fewer than {rarest.needed}"
             text += f". A test part has about {tested} {NOT_SHOWN}"
         yield f"{text}."
     compared = uses if len(decisions.methods) > 1 else ()

@@ -132,7 +132,8 @@ def _rich_table(table: ResultTable, is_terminal: bool) -> Table:
 
 
 def _print_verdict(verdict: Verdict, title: str) -> None:
-    """Print the headline, a sign per method and use, and the summary, wrapped at words."""
+    """Print what is wrong at present, the headline, signs per use, and the summary."""
+    print_lines(verdict.present, console)
     text = f"{title}: {verdict.headline}" if title else verdict.headline
     print_lines([text], console, style="bold")
     if verdict.uses:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from utility_calibration.metrics.acting import largest_gain
 from utility_calibration.metrics.diagram import Predictions, predictions_of, utility_diagram
 from utility_calibration.metrics.forecast import Forecast
 from utility_calibration.metrics.measurement import Options
@@ -109,7 +110,9 @@ def worst_of(
         errors = [utilities.errors(f, outcomes)[0].numpy() for f, outcomes, _ in parts]
         index = int(np.mean(errors, axis=0).argmax())
         points = [predictions_of(utilities, f, o, index, drawn) for f, o, drawn in parts]
-        diagram = utility_diagram(Predictions.pooled(points), points=81)
+        pooled = Predictions.pooled(points)
+        diagram = utility_diagram(pooled, points=81)
+        gain = largest_gain(pooled.predicted, pooled.realized, pooled.weights)
         bins, called = diagram.bins, utilities.names
         curves = {
             "at": diagram.predicted,
@@ -125,6 +128,7 @@ def worst_of(
             "high": diagram.worst.high,
             "share": diagram.share,
             "gap": diagram.gap,
+            **gain._asdict(),
             "diagram": {key: rounded(values.tolist(), DIGITS) for key, values in curves.items()},
         }
     return by_metric

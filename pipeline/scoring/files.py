@@ -21,6 +21,7 @@ ROW_COLUMNS = (
     *("calibrator", "group", "split", "metric", "value"),
     *("floor_mean", "floor_q95", "p_value", "half_width"),
     *("worst_utility", "worst_low", "worst_high", "worst_sign"),
+    *("gain", "threshold", "act_from"),
     *("estimate", "lower", "upper", "upper_finite"),
     *("n_test", "zero_likelihood"),
 )
@@ -29,7 +30,8 @@ CURVE_COLUMNS = ("calibrator", "group", "family", "level", "error", "floor_low",
 """Of `<benchmark>.ecdf.csv`."""
 TEXT = ("calibrator", "group", "split", "metric", "family")
 """Columns that are text, all others are numbers; an empty group means all points."""
-ON_REQUEST = ("u_tce", "u_comb")  # other columns imply them; a benchmark must name them
+ON_REQUEST = ("u_tce", "u_comb", "two_bin")
+"""Metrics that are no column of a table unless a benchmark names them."""
 
 
 class ScoreFiles(NamedTuple):

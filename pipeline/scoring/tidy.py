@@ -79,12 +79,15 @@ def rows_of(
 
 
 def _interval(worst: Mapping[str, Any] | None) -> Row:
-    """The worst interval of one class of utilities; nothing for a metric without one."""
+    """The worst interval and the gain of a class of utilities; nothing for a metric without."""
     if worst is None:
         return {}
     sign = int(worst["sign"] if "sign" in worst else np.sign(worst["gap"]))
     interval = {f"worst_{name}": worst[name] for name in ("utility", "low", "high")}
-    return interval | {"worst_sign": sign}
+    never = float("inf")  # JSON has no infinity
+    act_from = never if worst["act_from"] is None else worst["act_from"]
+    gain = {"gain": worst["gain"], "threshold": worst["threshold"], "act_from": act_from}
+    return interval | {"worst_sign": sign} | gain
 
 
 def _mean_draws(splits: Sequence[Scored], name: str, ordered: bool = False) -> Floats | None:

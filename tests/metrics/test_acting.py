@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from utility_calibration.metrics import ClassWise, TopK, acting_gain, reference, two_bin_error
+from utility_calibration.metrics.acting import largest_gain
 
 
 def problem(n, classes, seed, tied=False):
@@ -52,6 +53,14 @@ def test_a_known_distortion_is_found_and_chance_is_not():
     assert found.gain > 5 * found.floor
     calibrated = np.column_stack([1 - truth, truth])
     assert acting_gain(ClassWise(), calibrated, labels).gain < 0.02
+
+
+def test_a_weight_of_three_counts_as_three_points():
+    random = np.random.default_rng(4)
+    v, u, w = random.integers(1, 9, 40) / 10, random.normal(size=40), random.integers(0, 4, 40)
+    found = largest_gain(v, u, w)
+    expected = reference.acting_gain(np.repeat(v, w), np.repeat(u, w))
+    assert found.gain == pytest.approx(expected, abs=1e-12) and expected > 0
 
 
 def test_the_two_bin_error_is_its_definition():

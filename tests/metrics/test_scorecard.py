@@ -28,6 +28,7 @@ def one_by_one(p, y):
         "accuracy": m.accuracy(p, y),
         "brier": m.brier_score(p, y),
         "nll": m.negative_log_likelihood(p, y),
+        "two_bin": m.two_bin_error(p, y),
         "cwe_bin": m.binned_class_wise_error(p, y),
         "tce_bin": m.binned_top_class_error(p, y),
         "u_cwe": class_wise.max(),
@@ -74,9 +75,12 @@ def test_the_worst_utility_and_its_interval_explain_the_number(kind, forecast_of
     for key, worst in card.worst.items():
         assert worst["error"] == pytest.approx(card.metrics[key], abs=1e-12), key
         assert worst["sign"] in (-1, 1)
+        assert 0 <= worst["gain"] <= worst["error"] + 1e-12
     chosen = card.worst["u_cwe"]
     again = m.worst_interval(p[:, chosen["utility"]], y == chosen["utility"])
     assert {key: chosen[key] for key in again._fields} == pytest.approx(again._asdict())
+    v, u = p[:, chosen["utility"]], 1.0 * (y == chosen["utility"])
+    assert chosen["gain"] == pytest.approx(m.reference.acting_gain(v, u), abs=1e-12)
     assert card.worst["u_tce"]["utility"] == 0
     assert 0 <= card.worst["u_topk"]["utility"] < 6  # K - 1
 
@@ -188,7 +192,8 @@ def test_rows_that_do_not_sum_to_one_pass_only_when_asked_for():
     assert card.worst["u_topk"]["error"] == pytest.approx(card.metrics["u_topk"], abs=1e-12)
     assert card.noise_floor == card.certificates == {}
     assert set(card.ecdf) == CURVES
-    assert set(card.draws) == {f"bootstrap_{key}" for key in card.metrics}
+    resampled = {f"bootstrap_{key}" for key in card.metrics if m.METRICS[key].resampled}
+    assert set(card.draws) == resampled
 
 
 def test_a_large_forecast_worked_on_by_parts_has_the_scorecard_of_a_small_one(monkeypatch):

@@ -37,7 +37,8 @@ def record(level):
         "bins": [[x, min(1.0, x + level), x - 0.02, x + 0.02] for x in at[::4].tolist()],
     }  # fmt: skip
     return {"name": "class <cat>", "utility": 3, "low": 0.0, "high": 0.5, "share": 0.62,
-            "gap": level, "diagram": diagram}  # fmt: skip
+            "gap": level, "gain": level / 9, "threshold": 0.4, "act_from": 0.47,
+            "diagram": diagram}  # fmt: skip
 
 
 def section(benchmark, title, seed, folder):

@@ -17,6 +17,7 @@ from utility_calibration.pipeline.scoring.points import CachedLogits
 from utility_calibration.pipeline.scoring.scores import write_scores
 
 WORST = {"u_cwe": {"name": "class 1", "utility": 1, "low": 0.1, "high": 1 / 3, "gap": -0.1,
+                   "gain": 0.05, "threshold": 0.5, "act_from": None,
                    "share": 0.5, "diagram": {"at": [0.0, 1.0]}}}  # fmt: skip
 
 

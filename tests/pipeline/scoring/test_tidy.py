@@ -8,6 +8,9 @@ from tests.pipeline.reporting.conftest import scored
 from utility_calibration.metrics.uc import thin
 from utility_calibration.pipeline.scoring.tidy import curves_of, rows_of
 
+GAIN = {"gain": 0.02, "threshold": 0.3, "act_from": 0.4}
+NEVER = {**GAIN, "act_from": None}
+
 
 def all_row(splits, key):
     rows = {(row["split"], row["metric"]): row for row in rows_of("m", splits, {})}
@@ -43,12 +46,32 @@ def test_rows_of_a_split_say_what_was_measured_there():
             k,
             {"u_cwe": 0.1 + k, "accuracy": 0.9},
             noise_floor={"u_cwe": {"mean": 0.01, "q95": 0.02, "p_value": 0.5}},
-            worst={"u_cwe": {"utility": 3, "low": 0.2, "high": 0.4, "sign": -1}},
+            worst={
+                "u_cwe": {
+                    "utility": 3,
+                    "low": 0.2,
+                    "high": 0.4,
+                    "sign": -1,
+                    "gain": 0.02,
+                    "threshold": 0.3,
+                    "act_from": 0.4,
+                }
+            },
             certificates={"u_cwe": bounds, "all": {**bounds, "upper": 0.3 + 0.2 * k}},
         )
         for k in range(2)
     ]
-    pooled = {"u_cwe": {"utility": 5, "low": 0.0, "high": 1.0, "gap": 0.1}}
+    pooled = {
+        "u_cwe": {
+            "utility": 5,
+            "low": 0.0,
+            "high": 1.0,
+            "gap": 0.1,
+            "gain": 0.05,
+            "threshold": 0.5,
+            "act_from": None,
+        }
+    }
     rows = rows_of("m", splits, pooled, "north")
     assert [(r["split"], r["metric"]) for r in rows] == [
         (split, metric) for split in (0, 1, "all") for metric in ("u_cwe", "accuracy", "all")
@@ -57,6 +80,7 @@ def test_rows_of_a_split_say_what_was_measured_there():
     assert first["group"] == "north" and first["p_value"] == 0.5 and first["upper"] == 0.2
     assert (first["worst_utility"], first["worst_sign"]) == (3, -1)
     assert (whole["worst_utility"], whole["worst_sign"]) == (5, 1)
+    assert (first["gain"], first["act_from"], whole["act_from"]) == (0.02, 0.4, np.inf)
     assert whole["value"] == pytest.approx(0.6)
     assert rows[8]["value"] is None and rows[8]["upper"] == pytest.approx(0.4)
 

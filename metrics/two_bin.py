@@ -1,0 +1,52 @@
+"""An error of a forecast that the true probabilities minimise, at every number of points.
+
+A label is 1 with probability p. The squared sums of y - v over two bins of points, {v <= t} and
+{v > t}, have the expectation Σ p (1 - p) plus the squared sums of p - v. The former does not depend
+on the forecast. So v = p minimises the expectation for every t and n, and also that of the mean
+over t uniform on [0, 1] (Hartline, Hu and Wu 2025, arXiv 2508.13100; of several classes arXiv
+2510.06388). Σ v (1 - v) must not be subtracted, although it estimates that constant: it depends on
+the forecast, and a forecast nearer to 1/2 than the truth would gain.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .forecast import Forecast, Outcomes
+from .scores import checked
+
+
+def two_bin_error(probabilities: Any, labels: Any, *, classes: Any = None) -> float:
+    """Return the truthful two-bin error: the sum over classes of the mean over t in [0, 1] of
+
+    (Σ_{p_c <= t} (1{y = c} - p_c) / n)² + (Σ_{p_c > t} (1{y = c} - p_c) / n)².
+
+    The true probabilities minimise its expectation, so of two forecasts the one with the smaller
+    error is the better guess where no test tells them apart. It is not zero for the truth.
+
+    Args:
+        probabilities, labels, classes: as in `metrics.accuracy`.
+    """
+    return float(two_bin_errors(*checked(probabilities, labels, classes=classes))[0])
+
+
+def two_bin_errors(forecast: Forecast, outcomes: Outcomes) -> Tensor:
+    """Return `two_bin_error` under each outcome, weighted where the outcomes are: float64 [R]."""
+    p = forecast.probabilities.T.contiguous()
+    ordered, order = p.sort(dim=1)
+    # Between two neighbours t has the same two bins; tied ones have no t between them.
+    lengths = torch.diff(ordered, dim=1, append=torch.ones_like(p[:, :1]))
+    errors = []
+    for draw in range(outcomes.draws):
+        labels = outcomes.labels[draw % len(outcomes.labels)]  # one draw may have many weights
+        residuals = torch.zeros_like(p).scatter_(0, labels[None], 1.0) - p
+        if outcomes.weights is not None:
+            residuals *= outcomes.weights[draw % len(outcomes.weights)]
+        sums = residuals.gather(1, order).cumsum(dim=1)
+        whole = sums[:, -1:]
+        below = ordered[:, 0] * whole[:, 0] ** 2
+        errors.append((lengths * (sums**2 + (whole - sums) ** 2)).sum() + below.sum())
+    return torch.stack(errors) / torch.as_tensor(outcomes.size).flatten() ** 2

@@ -1,0 +1,110 @@
+"""The worst utilities of a benchmark in words, and how far its present forecast misleads."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from utility_calibration.metrics.registry import PURPOSES
+
+from ..scoring.choice import LABELS, is_use
+from ..scoring.decisions import Decisions
+from .names import method_name
+from .wording import SMALLEST_BOUND, bound, interval, listed, short
+
+PRESENT = "uncalibrated"
+"""The method that leaves a forecast as it is."""
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The worst utility of one class for one method.
+
+    utility: its number; error, floor: the table's cell and the 95 % quantile of its noise floor;
+    low, high: the worst interval of predicted utility over the pooled points; share of the points
+    in it; gap: mean of realized minus predicted there. gain: what this user gains in a decision on
+    average by acting from `act_from` on, not from `threshold` on; None: by never acting.
+    """
+
+    name: str
+    utility: int
+    error: float
+    floor: float
+    low: float
+    high: float
+    share: float
+    gap: float
+    gain: float
+    threshold: float
+    act_from: float | None
+    diagram: Mapping[str, Any]
+
+    @property
+    def words(self) -> str:
+        """One sentence in the unit of the utility."""
+        if not self.gap:
+            return f"{self.name}: realised as predicted"
+        floor = f" (floor {short(self.floor)})" if math.isfinite(self.floor) else ""
+        return (
+            f"{self.name}, predicted {interval(self.low, self.high)} "
+            f"({100 * self.share:.0f} % of the points): "
+            f"realised {short(abs(self.gap))} {'more' if self.gap > 0 else 'less'} than predicted; "
+            f"calibration error {short(self.error)}{floor}"
+        )
+
+
+def present_of(decisions: Decisions, worst: Mapping[str, Mapping[str, Worst]]) -> Sequence[str]:
+    """How far the present forecast misleads its users; nothing if it was not scored."""
+    if PRESENT not in decisions.methods:
+        return []
+    return list(_sentences(decisions, {key: of[PRESENT] for key, of in worst.items()}))
+
+
+def _sentences(decisions: Decisions, worst: Mapping[str, Worst]) -> Iterator[str]:
+    rows = {key: decisions.rows[PRESENT, key] for key in decisions.shown if is_use(key)}
+    labels = {key: PURPOSES.get(key) or LABELS.get(key, key.removeprefix("u_")) for key in rows}
+    beyond = [key for key, row in rows.items() if row.beyond_floor]
+    if not beyond:
+        tested = [labels[key] for key, row in rows.items() if row.within_noise]
+        if tested:
+            yield f"The present probabilities are within noise of calibrated for {listed(tested)}."
+        return
+    errors = [f"{short(rows[key].mean)} in {labels[key]}" for key in beyond]
+    chance = listed([short(rows[key].floor_q95) for key in beyond])
+    yield (
+        f"With the present probabilities a user is misled on average by up to {listed(errors)}; "
+        f"chance alone explains {chance}."
+    )
+    most = max(
+        (worst[key] for key in beyond if key in worst), key=lambda one: one.gain, default=None
+    )
+    if most is None or most.gain <= 0:
+        return
+    threshold, act_from = _apart(most.threshold, most.act_from)
+    yield (
+        f"Who acts on “{most.name}” where at least {threshold} is predicted loses "
+        f"{short(most.gain)} a decision: {act_from}."
+    )
+
+
+def _apart(threshold: float, act_from: float | None) -> tuple[str, str]:
+    """Two predictions with so many decimals that they differ."""
+    if act_from is None or not math.isfinite(act_from):
+        return f"{threshold:.2f}", "never act"
+    gap = abs(act_from - threshold)
+    digits = 2 if gap >= 0.02 or gap == 0 else 1 - math.floor(math.log10(gap))
+    return f"{threshold:.{digits}f}", f"act from {act_from:.{digits}f} on"
+
+
+def left_words(gains: Mapping[str, tuple[float, float]]) -> Iterator[str]:
+    """What any recalibration could still gain with each method, or that no test finds anything."""
+    parts = []
+    for method, (gain, half) in gains.items():
+        if gain > half:
+            parts.append(f"{short(gain)} ± {short(half)} with {method_name(method)}")
+        else:
+            most = bound(max(gain + half, SMALLEST_BOUND))
+            parts.append(f"nothing that a test finds with {method_name(method)} (at most {most})")
+    if parts:
+        start = "Recalibration could still gain, in nats a point of the first split"
+        yield f"{start}: {listed(parts)}."
