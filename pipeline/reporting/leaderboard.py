@@ -39,13 +39,27 @@ MARKS = (("o", "#0072B2"), ("s", "#E69F00"), ("^", "#009E73"))
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """`heading` and `lines` as people read them; `frame` has the numbers, a row per method."""
+    """`heading` and `lines` as people read them; `frame` has the numbers, a row per method.
+
+    `values` has for each cell of `lines` the number that a page sorts by.
+    """
 
     benchmarks: int
     heading: Sequence[str]
     lines: Sequence[Sequence[str]]
+    values: Sequence[Sequence[Any]]
     frame: pd.DataFrame
     note: str
+
+    @property
+    def headline(self) -> str:
+        """Which method loses fewest cells, and how many the next one loses."""
+        first, second = self.frame.iloc[0], self.frame.iloc[1]
+        return (
+            f"{method_name(first['method'])} is worse than the best method in {first['worse']} of "
+            f"{first['cells']} comparisons, the next one, {method_name(second['method'])}, in "
+            f"{second['worse']}."
+        )
 
     def markdown(self) -> str:
         """The table in Markdown."""
@@ -98,9 +112,10 @@ def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
     }
     rows = frame.to_dict("records")
     lines = [[form(row[name]) for name, (_, form) in columns.items()] for row in rows]
+    values = [[place, *(row[name] for name in [*columns][1:])] for place, row in enumerate(rows)]
     note = NOTE.format(percent=100 * SIZE, chance=round(SIZE * count), cells=count)
     heading = [title for title, _ in columns.values()]
-    return Leaderboard(len(tables), heading, lines, frame, note)
+    return Leaderboard(len(tables), heading, lines, values, frame, note)
 
 
 def regrets(cells: pd.DataFrame) -> "pd.Series[float]":

@@ -34,7 +34,9 @@ STUDY_CAPTIONS = {
 """The figures of the dynamics stage, in their order on the page."""
 INTRODUCTION = (
     "This page compares calibration methods on {}. All scores are from points that no method was "
-    "fitted on. A column's heading has its scale. Smaller is better, except for accuracy."
+    "fitted on. A calibration error is the largest average gap between the utility that was "
+    "predicted and what came true, over all intervals of the prediction. A column's heading has "
+    "its scale. Smaller is better, except for accuracy."
 )
 FAMILY_TITLES = {"linear": "Users paid by class", "rank": "Users paid by rank"}
 BLACK = "#000000"
@@ -154,7 +156,8 @@ def report_markdown(
 
     parts = [f"# {escape_markdown(title)}"]
     if leaderboard is not None:
-        parts += ["## Who wins", leaderboard.markdown(), leaderboard.note]
+        parts += ["## Who wins", f"**{escape_markdown(leaderboard.headline)}**"]
+        parts += [leaderboard.markdown(), leaderboard.note]
     for section in sections:
         verdict = section.verdict
         parts += [f"## {escape_markdown(section.spec.title)}", "### Verdict"]
@@ -164,7 +167,7 @@ def report_markdown(
         if verdict.uses:
             headings = ["Method", *(escape_markdown(use.label) for use in verdict.uses)]
             rows = [[escape_markdown(name), *signs] for name, *signs in verdict.grid]
-            parts += [markdown_table(headings, rows, text=len(headings)), verdict.legend]
+            parts += [verdict.legend, markdown_table(headings, rows, text=len(headings))]
         if verdict.summary:
             parts.append(bullets(verdict.summary))
         if section.priced is not None:

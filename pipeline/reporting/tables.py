@@ -171,7 +171,8 @@ class ResultTable:
         if any(column.metric.key == "nll" for column in self.columns):
             infinite = "∞: infinite NLL, because so many labels had probability 0."
             floored = f"The NLL takes probabilities below {LIKELIHOOD_FLOOR:g} as this number."
-            notes.append((infinite if any(cell.note for cell in cells) else "", floored))
+            is_infinite = any(cell.row.zero_likelihood > 0 for cell in cells)
+            notes.append((infinite if is_infinite else "", floored))
         return notes
 
 
@@ -189,20 +190,28 @@ def _column(rows: Mapping[str, Decision], look: str, floor_source: str) -> Colum
             filter(math.isfinite, printed.values()), default=None
         )
         best = {method for method, value in printed.items() if value == top}
+    floors = {method: row.floor_q95 * scale for method, row in rows.items()}
+    floor = "" if np.isnan(floors[floor_source]) else number(floors[floor_source], digits)
+
+    def note(method: str, row: Decision) -> str:
+        if row.zero_likelihood > 0:  # only the NLL has it: it is finite by its floor alone
+            return f"∞, {row.zero_likelihood:.3g}"
+        # Below the last row's floor a mark would look like a mistake.
+        is_odd = row.beyond_floor and floor and row.mean * scale <= floors[floor_source]
+        return f"own floor {number(floors[method], digits)}" if is_odd else ""
+
     cells = {
         method: Cell(
             mean=means[method],
             spread="" if np.isnan(spreads[method]) else number(spreads[method], digits),
             best=method in best,
             beyond=bool(row.beyond_floor),
-            # Only the NLL has zero_likelihood: it is finite by its floor alone.
-            note=f"∞, {row.zero_likelihood:.3g}" if row.zero_likelihood > 0 else "",
+            note=note(method, row),
             row=row,
         )
         for method, row in rows.items()
     }
-    floor = rows[floor_source].floor_q95 * scale
-    return Column(column, cells, "" if np.isnan(floor) else number(floor, digits))
+    return Column(column, cells, floor)
 
 
 def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...]:

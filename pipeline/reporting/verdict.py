@@ -131,8 +131,9 @@ def _clause(uses: Sequence[Use]) -> str:
         return f"for {labels} take {method_name(methods[0])}"
     if len(methods) <= MOST_NAMED:
         return f"{names(methods, 'or')} will do for {labels}"
-    signs = listed(list(dict.fromkeys(SIGNS[use.signs[m]] for use in uses for m in methods)), "or")
-    finite = f" and without {INFINITE}" if any(use.left_out for use in uses) else ""
+    found = dict.fromkeys(use.signs[m] for use in uses for m in methods)
+    signs = listed([f"{SIGNS[sign]} ({sign})" for sign in found], "or")
+    finite = f" and a finite NLL (no {INFINITE})" if any(use.left_out for use in uses) else ""
     return f"any of the {counted(len(methods))} methods with {signs}{finite} will do for {labels}"
 
 

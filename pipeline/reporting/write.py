@@ -144,8 +144,8 @@ def _print_verdict(verdict: Verdict, title: str) -> None:
             grid.add_column(escape(use.label), justify="center", min_width=longest, overflow="fold")
         for method, *signs in verdict.grid:
             grid.add_row(method, *signs)
-        console.print(grid, soft_wrap=False)
         print_lines([verdict.legend], console, style="dim")
+        console.print(grid, soft_wrap=False)
     print_lines(verdict.summary, console)
 
 

@@ -38,6 +38,8 @@ function scale([low, high], [from, to], log) {
   return Object.assign(at, { low, high, log });
 }
 
+const FEWEST_TICKS = 3; // with fewer a reader cannot tell the scale
+
 function ticks(low, high, most, log) {
   if (log && high / low > 3) {
     for (const mantissas of [[1, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]]) {
@@ -49,9 +51,14 @@ function ticks(low, high, most, log) {
     }
   }
   const span = high - low, rough = span / most, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => span / s <= most);
-  const found = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) found.push(k * step);
+  const steps = [1, 2, 2.5, 5, 10].map((m) => m * power);
+  const first = steps.findIndex((s) => span / s <= most);
+  let found = [];
+  for (const step of [...steps.slice(0, first + 1).reverse(), power / 2, power / 5]) {
+    found = [];
+    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) found.push(k * step);
+    if (found.length >= FEWEST_TICKS) break;
+  }
   return found;
 }
 
@@ -66,11 +73,11 @@ function frame(holder, { height, x, y, xlog, xlabel, ylabel, ytext, label }) {
     "aria-label": label }, holder);
   const right = width - MARGIN.right, bottom = height - MARGIN.bottom;
   const sx = scale(x, [MARGIN.left, right], xlog), sy = scale(y, [bottom, MARGIN.top]);
-  for (const tick of ticks(...x, Math.max(2, Math.floor(width / 75)), xlog)) {
+  for (const tick of ticks(...x, Math.max(FEWEST_TICKS, Math.floor(width / 75)), xlog)) {
     draw("line", { class: "grid", x1: sx(tick), x2: sx(tick), y1: MARGIN.top, y2: bottom }, svg);
     draw("text", { x: sx(tick), y: bottom + 15, "text-anchor": "middle" }, svg, plain(tick));
   }
-  for (const tick of ticks(...y, Math.max(2, Math.floor(height / 45)))) {
+  for (const tick of ticks(...y, Math.max(FEWEST_TICKS, Math.floor(height / 45)))) {
     draw("line", { class: "grid", x1: MARGIN.left, x2: right, y1: sy(tick), y2: sy(tick) }, svg);
     const text = (ytext || plain)(tick);
     draw("text", { x: MARGIN.left - 6, y: sy(tick) + 4, "text-anchor": "end" }, svg, text);
