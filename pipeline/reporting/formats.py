@@ -10,7 +10,7 @@ from html import escape
 from utility_calibration.metrics.registry import METRICS, Metric
 
 from .names import NOISE_FLOOR, method_name
-from .tables import MARK, Cell, ResultTable
+from .tables import MARK, OWN_FLOOR, Cell, ResultTable
 from .wording import titled_table
 
 UTILITY = re.compile(r"U_(.+?)( median| 95 %)?")
@@ -76,7 +76,8 @@ def latex(table: ResultTable) -> str:
 def _latex_table(table: ResultTable, end: str) -> str:
     def math(text: str) -> str:
         replaced = text.replace("∞", r"\infty").replace("–", r"\mbox{--}")
-        return f"${replaced}$"
+        words = r"\mbox{" + OWN_FLOOR + " }"
+        return f"${replaced.replace(f'{OWN_FLOOR} ', words)}$"
 
     marks = r" \pm ", r"\bm{{{}}}", r"^{\dagger}", r"\;({})"
     metrics = [column.metric for column in table.columns]

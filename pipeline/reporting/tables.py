@@ -20,6 +20,7 @@ from ..scoring.decisions import HARMED, Decision, Decisions
 from .names import FLOOR_METHOD, method_name
 from .wording import bound, decimals, names, number
 
+OWN_FLOOR = "own floor"  # the note of a marked cell that lies below the last row's floor
 MARK = "†"  # behind every number beyond its noise floor
 INTERVALS = {
     "bootstrap": "It is 1.96 standard errors of a bootstrap over the points, which reweights all "
@@ -197,8 +198,8 @@ def _column(rows: Mapping[str, Decision], look: str, floor_source: str) -> Colum
         if row.zero_likelihood > 0:  # only the NLL has it: it is finite by its floor alone
             return f"∞, {row.zero_likelihood:.3g}"
         # Below the last row's floor a mark would look like a mistake.
-        is_odd = row.beyond_floor and floor and row.mean * scale <= floors[floor_source]
-        return f"own floor {number(floors[method], digits)}" if is_odd else ""
+        is_odd = row.beyond_floor and floor and row.mean * scale < floors[floor_source]
+        return f"{OWN_FLOOR} {number(floors[method], digits)}" if is_odd else ""
 
     cells = {
         method: Cell(

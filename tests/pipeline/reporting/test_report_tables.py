@@ -62,6 +62,17 @@ def test_cells_beyond_their_own_floor_are_marked_in_every_format() -> None:
         assert "Temp" in line, name
 
 
+def test_a_mark_below_the_last_rows_floor_names_its_own_floor() -> None:
+    columns = {"tce_bin": {
+        "temperature": error(0.0364, 0.004),
+        "isotonic": error(0.0266, 0.001, floor_q95=0.0201, beyond_floor=True),
+    }}  # fmt: skip
+    table = ResultTable.of(decided(columns), SMALL)
+    notes = {method: cell.note for method, (cell,) in table.rows}
+    assert notes == {"temperature": "", "isotonic": "own floor 20.1"}
+    assert r"(\mbox{own floor } 20.1)$" in formats.latex(table)
+
+
 def printed(tables, width: int, wide: bool = False) -> str:
     stream = io.StringIO()
     print_tables(tables, Console(file=stream, width=width), wide)
