@@ -128,7 +128,8 @@ def _read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
         return table[list(columns)]
     except (OSError, ValueError, KeyError) as error:
         reason = str(error).partition("\n")[0]
-        raise CorruptFile(f"{path}: cannot be read ({reason}); evaluate again") from error
+        fix = "delete it and evaluate again"
+        raise CorruptFile(f"{path}: cannot be read ({reason}); {fix}") from error
 
 
 def columns_of(settings: Settings) -> tuple[str, ...]:
