@@ -76,7 +76,7 @@ def latex(table: ResultTable) -> str:
 def _latex_table(table: ResultTable, end: str) -> str:
     def math(text: str) -> str:
         replaced = text.replace("∞", r"\infty").replace("–", r"\mbox{--}")
-        words = r"\mbox{" + OWN_FLOOR + " }"
+        words = rf"\mbox{{{OWN_FLOOR} }}"
         return f"${replaced.replace(f'{OWN_FLOOR} ', words)}$"
 
     marks = r" \pm ", r"\bm{{{}}}", r"^{\dagger}", r"\;({})"

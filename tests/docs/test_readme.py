@@ -35,7 +35,7 @@ def test_the_first_ten_lines_say_whose_implementation_this_is() -> None:
 
 def test_the_verdict_on_the_first_screen_is_the_committed_one() -> None:
     verdict = json.loads(VERDICT.read_text(encoding="utf-8"))
-    headline, heading, *rows, legend = blocks(README)[0].text.splitlines()
+    headline, legend, heading, *rows = blocks(README)[0].text.splitlines()
     assert headline == verdict["headline"] and legend == verdict["legend"]
     assert all(use["label"] in heading for use in verdict["uses"])
     for method, row in zip(verdict["uses"][0]["signs"], rows, strict=True):

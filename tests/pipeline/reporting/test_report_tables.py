@@ -70,7 +70,7 @@ def test_a_mark_below_the_last_rows_floor_names_its_own_floor() -> None:
     table = ResultTable.of(decided(columns), SMALL)
     notes = {method: cell.note for method, (cell,) in table.rows}
     assert notes == {"temperature": "", "isotonic": "own floor 20.1"}
-    assert r"(\mbox{own floor } 20.1)$" in formats.latex(table)
+    assert r"(\mbox{own floor }20.1)$" in formats.latex(table)
 
 
 def printed(tables, width: int, wide: bool = False) -> str:
