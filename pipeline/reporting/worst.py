@@ -81,8 +81,10 @@ def _sentences(decisions: Decisions, worst: Mapping[str, Worst]) -> Iterator[str
     if most is None or most.gain <= 0:
         return
     threshold, act_from = _apart(most.threshold, most.act_from)
+    is_late = most.act_from is not None and most.act_from <= most.threshold
+    where = f"only where more than {threshold}" if is_late else f"where at least {threshold}"
     yield (
-        f"Who acts on “{most.name}” where at least {threshold} is predicted loses "
+        f"Who acts on “{most.name}” {where} is predicted loses "
         f"{short(most.gain)} a decision: {act_from}."
     )
 

@@ -27,7 +27,13 @@ def test_the_present_forecast_comes_with_its_error_by_chance_and_the_gain_of_a_t
 
 
 @pytest.mark.parametrize(
-    ("gains", "told"), [((0.013, None), "never act"), ((0.01, 0.4003), "act from 0.40030 on")]
+    ("gains", "told"),
+    [
+        ((0.013, None), "never act"),
+        ((0.01, 0.4003), "act from 0.40030 on"),
+        ((0.01, 0.4), "only where more than 0.40"),
+        ((0.01, 0.1), "only where more than 0.40"),
+    ],
 )
 def test_thresholds_have_so_many_digits_that_they_differ(gains, told):
     assert told in said(True, gains)[1]
