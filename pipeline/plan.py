@@ -138,7 +138,7 @@ def _of_unit(
 
 
 def _points(settings: Settings, split: int, logits: CachedLogits) -> dict[str, Any]:
-    """The part of a key that tells the points of one split."""
+    """The entries of a key that say which points a split has."""
     splits = asdict(settings.splits)
     del splits["count"]
     points = {"split": split, **splits, "logits": logits.sha256}

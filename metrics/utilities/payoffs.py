@@ -26,7 +26,7 @@ class PayoffClass(UtilityClass):
 
     coordinate: Literal["class", "rank"]
     is_short = False
-    """Whether `near` tells the payoffs of some utilities, without all C² of the class."""
+    """Whether `near` gives a few utilities' payoffs; those of all utilities are C² numbers."""
 
     def near(self, part: slice, classes: int, codes: Tensor) -> tuple[Tensor, Tensor]:
         """Return payoffs [b, b + 1] of the utilities in `part`, and the outcomes' codes in them."""

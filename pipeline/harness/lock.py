@@ -1,4 +1,4 @@
-"""One process at a time in a folder: a lock that tells who holds it."""
+"""A lock that lets one process at a time write to a folder, and says which process that is."""
 
 import os
 from collections.abc import Iterator

@@ -160,7 +160,7 @@ def _table(path: Path) -> pd.DataFrame:
         if kind == "parquet":
             form = kind
             return _read_parquet(path)
-        return _read_lines(path) if ending_of(path) in LINES else _readseparated(path)
+        return _read_lines(path) if ending_of(path) in LINES else _read_separated(path)
     except (InputError, MissingResource):
         raise
     except Exception as error:  # pandas and Arrow raise many kinds for damaged files
@@ -245,7 +245,7 @@ def _read_lines(path: Path) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _readseparated(path: Path) -> pd.DataFrame:
+def _read_separated(path: Path) -> pd.DataFrame:
     (table,) = separated(path, None)
     return table
 

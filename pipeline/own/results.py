@@ -10,11 +10,11 @@ from ..harness.artifacts import CorruptFile, write_json
 from ..harness.settings import Settings
 from ..harness.units import Unit
 from ..reporting.figures import drawings_of
-from ..reporting.names import method_name
+from ..reporting.names import PRESENT, method_name
 from ..reporting.sections import Section, provenance_of, section_of
 from ..reporting.style import draw_all
 from ..reporting.tables import TableSpec
-from ..reporting.worst import PRESENT, left_words
+from ..reporting.worst import left_words
 from ..reporting.write import write_page, write_section
 from ..scoring.files import Scores, score_files
 from ..scoring.left import left_to_gain

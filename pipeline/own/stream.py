@@ -33,6 +33,7 @@ from ..harness.artifacts import (
 )
 from ..harness.command import UsageError
 from ..harness.progress import Bar, say
+from ..reporting.names import PRESENT
 from ..reporting.wording import markdown_table
 from .batches import Meaning, Points, Stream, is_too_large, shards_of
 from .cells import Choices
@@ -40,7 +41,6 @@ from .folder import only_run
 from .job import settings_of, takes
 from .options import Options
 
-PRESENT = "uncalibrated"
 SECONDS_BETWEEN_SAVES = 10.0
 MOST_RANKED, MOST_CLASSES = 1000, 10_000
 """Classes up to which all K of top-K, and all classes of class-wise utilities, are scored."""

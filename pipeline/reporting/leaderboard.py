@@ -16,13 +16,12 @@ from ..harness.artifacts import write_text
 from ..scoring.decisions import Decisions
 from ..scoring.files import csv_text
 from ..scoring.inference import SIZE
-from .names import method_name
+from .names import PRESENT, method_name
 from .style import NOTE_COLOR, titled_figure
 from .wording import bound, markdown_table
 
 COUNTED = ("u_cwe", "u_topk", "u_dcg")  # the purposes whose noise floor and bound are counted
 GAINS = ("nll", "brier")  # scores whose mean gain over the uncalibrated forecast is shown
-BASE = "uncalibrated"
 NOTE = (
     "A method loses a cell, one metric on one benchmark, where a paired test finds it worse than "
     "the best method. Such a test is wrong in {percent:.0f} % of cases, so chance alone may take "
@@ -81,7 +80,7 @@ def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
     cells = pd.concat(tables, names=["benchmark", None]).reset_index("benchmark")
     measured = set(cells["metric"])
     purposes = [key for key in COUNTED if key in measured]
-    saved = [key for key in GAINS if key in measured and BASE in methods]
+    saved = [key for key in GAINS if key in measured and PRESENT in methods]
     frame = pd.DataFrame({"cells": cells["method"].value_counts()}, index=methods)
     frame["worse"] = cells[cells["not_worse"] == False]["method"].value_counts()  # noqa: E712
     within = cells[cells["within_noise"] == True]  # noqa: E712  (neither None nor NaN)
@@ -95,7 +94,7 @@ def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
     for key in saved:
         own = cells[cells["metric"] == key]
         means = own.pivot(index="method", columns="benchmark", values="mean")
-        frame[f"{key}_saved"] = (1 - means / means.loc[BASE]).mean(axis="columns")
+        frame[f"{key}_saved"] = (1 - means / means.loc[PRESENT]).mean(axis="columns")
     frame = frame.sort_values("worse", kind="stable").reset_index(names="method")
     count, noise = int(frame["cells"].max()), f"Within noise, of {len(tables)}"
     columns: dict[str, tuple[str, Callable[[Any], str]]] = {

@@ -38,6 +38,7 @@ VARIANT_WORDS: dict[str, str] = {
 
 NOISE_FLOOR = "Noise floor"
 FLOOR_METHOD = "temperature"
+PRESENT = "uncalibrated"  # the method that leaves a forecast as it is
 
 
 def family(method: str) -> str:

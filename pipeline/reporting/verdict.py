@@ -188,7 +188,7 @@ def _choice_sentence(choice: Choice) -> str:
 
 
 def _guess(decisions: Decisions, choice: Choice) -> str:
-    """Where no test tells the methods apart: the one that the truthful error prefers."""
+    """Name the method of the smallest two-bin error, if no test finds any difference."""
     column = decisions.column("two_bin")
     if choice.unranked != chosen.EQUAL or not column:
         return ""

@@ -5,15 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from utility_calibration.metrics.registry import PURPOSES
-
-from ..scoring.choice import LABELS, is_use
+from ..scoring.choice import is_use, label_of
 from ..scoring.decisions import Decisions
-from .names import method_name
+from .names import PRESENT, method_name
 from .wording import SMALLEST_BOUND, bound, interval, listed, short
-
-PRESENT = "uncalibrated"
-"""The method that leaves a forecast as it is."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +57,13 @@ def present_of(decisions: Decisions, worst: Mapping[str, Mapping[str, Worst]]) -
 
 def _sentences(decisions: Decisions, worst: Mapping[str, Worst]) -> Iterator[str]:
     rows = {key: decisions.rows[PRESENT, key] for key in decisions.shown if is_use(key)}
-    labels = {key: PURPOSES.get(key) or LABELS.get(key, key.removeprefix("u_")) for key in rows}
     beyond = [key for key, row in rows.items() if row.beyond_floor]
     if not beyond:
-        tested = [labels[key] for key, row in rows.items() if row.within_noise]
+        tested = [label_of(key) for key, row in rows.items() if row.within_noise]
         if tested:
             yield f"The present probabilities are within noise of calibrated for {listed(tested)}."
         return
-    errors = [f"{short(rows[key].mean)} in {labels[key]}" for key in beyond]
+    errors = [f"{short(rows[key].mean)} in {label_of(key)}" for key in beyond]
     chance = listed([short(rows[key].floor_q95) for key in beyond])
     yield (
         f"With the present probabilities a user is misled on average by up to {listed(errors)}; "

@@ -90,6 +90,11 @@ def is_use(key: str) -> bool:
     return key in PURPOSES or is_own(key)
 
 
+def label_of(key: str) -> str:
+    """What a use is called: what people do, or the user's own word."""
+    return PURPOSES.get(key) or LABELS.get(key, key.removeprefix("u_"))
+
+
 def choice_of(decisions: Decisions, costs: Mapping[str, Any] | None = None) -> Choice:
     """Decide which methods are named for which use, and which one is to be taken for all.
 
@@ -119,7 +124,7 @@ def choice_of(decisions: Decisions, costs: Mapping[str, Any] | None = None) -> C
         take = min(named, key=errors[key].__getitem__, default="")
         use = Use(
             metric=key,
-            label=PURPOSES.get(key) or LABELS.get(key, key.removeprefix("u_")),
+            label=label_of(key),
             named=tuple(named),
             take=take,
             left_out=tuple(method for method in _preferred(good, of_methods) if method in out),

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.special import softmax
@@ -99,11 +100,9 @@ def gap_figure(points: dict[float, Values]) -> Figure:
         for factor, line in ((2, "-"), (1, ":")):
             label = "The bound, 2 UC" if factor == 2 else "UC"
             axis.plot(ends, factor * ends, ls=line, label=label, **BOUND)
-        axis.set(xscale="log", yscale="log", xlabel="Utility calibration error UC",
-                 ylabel="Risk that the best monotone\nmap would save")  # fmt: skip
-        for drawn, limits in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
-            plain_log_axis(drawn, limits, 6)
-        legend_below(figure, axis.get_legend_handles_labels()[0], "")
+        axis.set_xlabel("Utility calibration error UC")
+        axis.set_ylabel("Risk that the best monotone\nmap would save")
+        finish(figure, axis)
     return figure
 
 
@@ -118,12 +117,17 @@ def bound_figure(found: dict[int, float]) -> Figure:
         axis.plot(sizes, bounds, label="The paper's bound", **BOUND)
         root = values[0] * np.sqrt(sizes[0] / sizes)
         axis.plot(sizes, root, ls=":", label=r"Proportional to $1/\sqrt{n}$", **BOUND)
-        axis.set(xscale="log", yscale="log", xlabel="Points n",
-                 ylabel="Distance of UC to that of the law")  # fmt: skip
-        for drawn, limits in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
-            plain_log_axis(drawn, limits, 6)
-        legend_below(figure, axis.get_legend_handles_labels()[0], "")
+        axis.set(xlabel="Points n", ylabel="Distance of UC to that of the law")
+        finish(figure, axis)
     return figure
+
+
+def finish(figure: Figure, axis: Axes) -> None:
+    """Give both axes a logarithmic scale with plain numbers, and the figure its legend."""
+    axis.set(xscale="log", yscale="log")
+    for drawn, limits in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
+        plain_log_axis(drawn, limits, 6)
+    legend_below(figure, axis.get_legend_handles_labels()[0], "")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -18,6 +18,7 @@ import numpy as np
 from utility_calibration.calibrators import TemperatureScaling, VectorScaling
 from utility_calibration.metrics import ClassWise, StreamingCalibration, negative_log_likelihood
 from utility_calibration.metrics.archive import read_arrays
+from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
 from utility_calibration.pipeline.harness.progress import say
 from utility_calibration.pipeline.reporting.wording import markdown_table
 
@@ -58,7 +59,7 @@ def draw(numbers: Sequence[int], found: dict[str, Any]) -> list[list[str]]:
         axes.errorbar(numbers, mean, error, label=name, capsize=2, marker="o", markersize=3)
         for n, one, two in zip(numbers, mean, error, strict=True):
             rows.append([name, f"{n:,}", f"{one:.5f}", f"{two:.5f}"])
-    axes.set(xscale="log", yscale="symlog", xlabel="calibration points")
+    axes.set(xscale="log", xlabel="calibration points")
     axes.set_yscale("symlog", linthresh=1e-3)
     axes.set_ylabel("NLL above that of all points")
     axes.axhline(0, color="0.7", linewidth=0.8, zorder=0)
@@ -105,12 +106,16 @@ def coverage() -> list[list[str]]:
 
 def main() -> int:
     """Measure, draw, print."""
-    held = read_arrays(sys.argv[1])
-    numbers, found = losses(held["logits"], held["labels"])
-    rows = draw(numbers, found)
-    say(markdown_table(("Method", "Points", "NLL above", "Two standard errors"), rows, text=1))
-    headings = ("Points", "Data sets", "False alarms", "Covered", "Width")
-    say(markdown_table(headings, coverage(), text=1))
+    parser = Parser(__doc__)
+    parser.add_argument("file", type=Path, help="npz file")
+    options = parser.parse_args()
+    with user_errors_in_one_line():
+        held = read_arrays(options.file)
+        numbers, found = losses(held["logits"], held["labels"])
+        rows = draw(numbers, found)
+        say(markdown_table(("Method", "Points", "NLL above", "Two standard errors"), rows, text=1))
+        headings = ("Points", "Data sets", "False alarms", "Covered", "Width")
+        say(markdown_table(headings, coverage(), text=1))
     return 0
 
 
