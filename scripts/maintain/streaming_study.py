@@ -2,7 +2,7 @@
 
 python -m utility_calibration.scripts.maintain.streaming_study CIFAR.npz
 
-CIFAR.npz has logits and labels. Written: docs/figures/calibration_points.svg; the tables are
+CIFAR.npz has logits and labels. Written: docs/figures/calibration_points.png; the tables are
 printed. It takes about three core minutes.
 """
 
@@ -16,13 +16,16 @@ from typing import Any
 import numpy as np
 
 from utility_calibration.calibrators import TemperatureScaling, VectorScaling
+from utility_calibration.calibrators.files import atomic_path
 from utility_calibration.metrics import ClassWise, StreamingCalibration, negative_log_likelihood
 from utility_calibration.metrics.archive import read_arrays
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
 from utility_calibration.pipeline.harness.progress import say
+from utility_calibration.pipeline.reporting.names import method_name
+from utility_calibration.pipeline.reporting.style import NOTE_COLOR, look, titled_figure
 from utility_calibration.pipeline.reporting.wording import markdown_table
 
-FIGURE = Path("docs/figures/calibration_points.svg")
+FIGURE = Path("docs/figures/calibration_points.png")
 SPLITS, TEST = 5, 3000
 METHODS = {"temperature": TemperatureScaling, "vector": VectorScaling}
 COVERED = {10**3: 200, 10**4: 200, 10**5: 40, 10**6: 5}
@@ -48,23 +51,22 @@ def losses(logits: Any, labels: Any) -> tuple[list[int], dict[str, Any]]:
 
 def draw(numbers: Sequence[int], found: dict[str, Any]) -> list[list[str]]:
     """Draw the loss above that of all points, write the figure, and return the table's rows."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5, 3), layout="constrained")
-    axes = figure.subplots()
     rows = []
-    for name, values in found.items():
-        excess = values - values[:, -1:]
-        mean, error = excess.mean(axis=0), 2 * excess.std(axis=0, ddof=1) / SPLITS**0.5
-        axes.errorbar(numbers, mean, error, label=name, capsize=2, marker="o", markersize=3)
-        for n, one, two in zip(numbers, mean, error, strict=True):
-            rows.append([name, f"{n:,}", f"{one:.5f}", f"{two:.5f}"])
-    axes.set(xscale="log", xlabel="calibration points")
-    axes.set_yscale("symlog", linthresh=1e-3)
-    axes.set_ylabel("NLL above that of all points")
-    axes.axhline(0, color="0.7", linewidth=0.8, zorder=0)
-    axes.legend(frameon=False)
-    figure.savefig(FIGURE, metadata={"Date": None})
+    with titled_figure(5.2, 3.2) as figure:
+        axes = figure.subplots()
+        for name, values in found.items():
+            excess = values - values[:, -1:]
+            mean, error = excess.mean(axis=0), 2 * excess.std(axis=0, ddof=1) / SPLITS**0.5
+            how: dict[str, Any] = {**look(name).line, "label": method_name(name)}
+            axes.errorbar(numbers, mean, error, capsize=2, marker="o", markersize=3, **how)
+            for n, one, two in zip(numbers, mean, error, strict=True):
+                rows.append([name, f"{n:,}", f"{one:.5f}", f"{two:.5f}"])
+        axes.axhline(0, color=NOTE_COLOR, linewidth=0.8, zorder=0)
+        axes.set(xscale="log", xlabel="Calibration points", ylabel="NLL above that of all points")
+        axes.set_yscale("symlog", linthresh=1e-3)
+        axes.legend()
+        with atomic_path(FIGURE) as temporary:
+            figure.savefig(temporary, format="png", metadata={"Software": None})
     return rows
 
 
