@@ -58,7 +58,7 @@ class Sweep:
         sweeps = f"hydra.sweep.dir={self.folder / 'multirun'}"
         flags = [word for word in more if word.startswith("--")]  # Hydra reads them first
         others = [word for word in more if not word.startswith("--")]
-        program = [sys.executable, "-m", f"pipeline.{stage}"]
+        program = [sys.executable, "-m", "utility_calibration", stage]
         return [*program, *flags, *self.settings, sweeps, *others]
 
     def run(self, stage, *more):

@@ -39,7 +39,7 @@ def test_the_whole_paper_on_stand_ins(tmp_path: Path) -> None:
 
     def stage(name: str, *more: str, **variables: Path) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", f"pipeline.{name}", *more, *folders, *SMALL],
+            [sys.executable, "-m", "utility_calibration", name, *more, *folders, *SMALL],
             cwd=CONF.parent, capture_output=True, text=True, check=False,
             env=os.environ | {key: str(value) for key, value in variables.items()},
         )  # fmt: skip
