@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from .kernels.prefix_range import Orders
-from .kernels.ranks import descending_order, largest_values, places_of, ranks_of
+from .kernels.ranks import descending_order, largest_values, places_of, ranks_of, top_classes
 from .kernels.threads import row_blocks
 
 LARGEST_WHOLE = 1 << 26
@@ -131,9 +131,10 @@ class Forecast:
     @cached_property
     def top(self) -> tuple[Tensor, Tensor]:
         """[n] each: the largest probability and its class, the first of equal ones."""
-        largest = self.probabilities.max(dim=1)
+        first = top_classes(self.probabilities)
         is_known = self.tied or self.known_order is not None or "order" in vars(self)
-        return largest.values, self.order[:, 0].to(torch.int64) if is_known else largest.indices
+        largest = self.probabilities.gather(1, first[:, None])[:, 0]
+        return largest, self.order[:, 0].to(torch.int64) if is_known else first
 
     @cached_property
     def ranked(self) -> Tensor:

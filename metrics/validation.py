@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from .errors import InputError as InputError
-from .kernels.threads import row_blocks
+from .kernels.threads import over_blocks, row_blocks
 
 ROW_SUM_TOLERANCE = 1e-3 + 1e-9
 """Largest allowed |row sum - 1|. A float16 softmax over 1000 classes is below it. Three
@@ -132,11 +132,16 @@ def _matrix(values: Any, name: str) -> Tensor:
 
 def _extremes(matrix: Tensor) -> tuple[float, float, Tensor]:
     """Return the smallest and the largest value of a matrix [n, C], and the sums of its rows."""
-    blocks = row_blocks(*matrix.shape) if matrix.device.type == "cpu" else [(0, len(matrix))]
+    on_cpu = matrix.device.type == "cpu"
+    values: Any = matrix.numpy() if on_cpu else matrix  # NumPy's extremes take half of torch's time
+
+    def of(start: int, stop: int) -> tuple[Any, Any, Tensor]:
+        return values[start:stop].min(), values[start:stop].max(), matrix[start:stop].sum(dim=1)
+
     # Block by block, because a core's own cache holds one.
-    parts = [(*torch.aminmax(part), part.sum(dim=1)) for part in (matrix[a:b] for a, b in blocks)]
-    lows, highs, sums = zip(*parts)
-    return float(torch.stack(lows).min()), float(torch.stack(highs).max()), torch.cat(sums)
+    blocks = row_blocks(len(matrix), matrix.shape[1], 1 << 16) if on_cpu else [(0, len(matrix))]
+    lows, highs, sums = zip(*over_blocks(of, blocks))
+    return float(min(lows)), float(max(highs)), torch.cat(sums)
 
 
 def check_finite(matrix: Tensor, name: str) -> None:

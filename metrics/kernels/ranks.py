@@ -221,6 +221,13 @@ def _count_before(matrix: Any, labels: Any, ranks: Any) -> None:
         ranks[i] = count
 
 
+def top_classes(matrix: Tensor) -> Tensor:
+    """Return the column of each row's largest value, the first of equal ones: int64 [n]."""
+    if matrix.device.type != "cpu":
+        return matrix.max(dim=1).indices
+    return torch.from_numpy(matrix.numpy().argmax(axis=1))  # .6 of the time of torch
+
+
 def largest_values(matrix: Tensor, count: int) -> Tensor:
     """Return the `count` largest values of each row in descending order: [n, count].
 
