@@ -27,11 +27,13 @@ from .forecast import Forecast
 from .kernels.bucket_sums import Borders, Buckets, joined
 from .kernels.softmax import softmax
 from .kernels.threads import row_blocks
+from .layout import points_of
 from .scores import accuracies, brier_scores, log_losses
 from .streaming_result import Seen, StreamingResult, result_of, seen_of, tensors_of
 from .utilities.base import Block, UtilityClass, utility_of
 from .utilities.payoffs import ClassWise, TopK
 from .validation import (
+    as_tensor,
     both_classes,
     check_labels,
     check_logits,
@@ -101,16 +103,29 @@ class StreamingCalibration:
         several = ", ".join(map(repr, self.utilities))
         return f"StreamingCalibration([{several}], classes={self.classes}; {self.nbytes:,} bytes)"
 
-    def update(self, probabilities: Any, labels: Any, sample_weight: Any = None) -> None:
+    def update(
+        self,
+        probabilities: Any,
+        labels: Any,
+        sample_weight: Any = None,
+        *,
+        ignore_index: int | None = None,
+    ) -> None:
         """Add points; a batch that is refused changes nothing.
 
         Args:
-            probabilities: [n, C], or logits if `logits`; for two classes [n] of class 1.
+            probabilities: [n, C], or logits if `logits`; for two classes [n] of class 1. With
+                labels [B, …] also [B, C, …] or [B, …, C].
             labels: [n], numbers of classes.
             sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
+            ignore_index: points of this label are left out, such as -100 for padded tokens.
         """
         name = "logits" if self.logits else "probabilities"
-        matrix = both_classes(probabilities, name, log_odds=self.logits)
+        scores = both_classes(probabilities, name, log_odds=self.logits)
+        if ignore_index is not None and bool((as_tensor(labels) == ignore_index).all()):
+            return
+        given = points_of(scores, labels, ignore_index, sample_weight=sample_weight)
+        matrix, labels, sample_weight = given
         matrix = (check_logits if self.logits else check_probabilities)(matrix, name)
         if matrix.shape[1] != self.classes:
             told = f"{matrix.shape[1]} columns, expected {self.classes}"

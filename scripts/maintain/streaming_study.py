@@ -28,7 +28,7 @@ from utility_calibration.pipeline.reporting.wording import markdown_table
 FIGURE = Path("docs/figures/calibration_points.png")
 SPLITS, TEST = 5, 3000
 METHODS = {"temperature": TemperatureScaling, "vector": VectorScaling}
-COVERED = {10**3: 200, 10**4: 200, 10**5: 40, 10**6: 5}
+COVERED = {10**3: 1000, 10**4: 1000, 10**5: 400, 10**6: 40}
 """Points of a data set and how many of these are drawn."""
 CLASSES, TRUTH = 4, 2_000_000
 Arrays = tuple[Any, Any]

@@ -9,6 +9,7 @@ from tests.refusals import refuses
 from utility_calibration.calibrators import LogitShiftPatching, TemperatureScaling, VectorScaling
 from utility_calibration.metrics import (
     ClassWise,
+    StreamingCalibration,
     TopK,
     accuracy,
     binned_class_wise_error,
@@ -27,7 +28,19 @@ LABELS = np.where(GENERATOR.random((30, 8)) < 0.3, -100, NOISY)
 PROBABILITIES = torch.from_numpy(LOGITS).softmax(dim=-1).numpy()
 KEPT = LABELS != -100
 WEIGHTS = GENERATOR.random(LABELS.shape)
+
+
+def streamed(p, y, **more):
+    """The bounds of two batches, the second of which has ignored points only."""
+    streaming = StreamingCalibration(TopK(), classes=3)
+    streaming.update(p, y, **more)
+    if "ignore_index" in more:
+        streaming.update(p, np.full_like(LABELS, -100).reshape(np.shape(y)), **more)
+    return streaming.result().upper.tolist()
+
+
 MEASURES = {
+    "streaming": streamed,
     "accuracy": accuracy,
     "brier": brier_score,
     "nll": negative_log_likelihood,
