@@ -57,8 +57,8 @@ class Metric:
 
     @property
     def scale(self) -> str:
-        """The scale as plain text, such as `×10²`."""
-        return f"×10{str(self.power).translate(SUPERSCRIPTS)}"
+        """The scale as plain text, such as `×10²`; "" for a power of 0."""
+        return f"×10{str(self.power).translate(SUPERSCRIPTS)}" if self.power else ""
 
     def applies(self, options: Options) -> bool:
         """Whether the options contain what the metric needs, such as a similarity for `u_w2v`."""

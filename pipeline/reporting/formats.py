@@ -81,7 +81,8 @@ def _latex_table(table: ResultTable, end: str) -> str:
 
     marks = r" \pm ", r"\bm{{{}}}", r"^{\dagger}", r"\;({})"
     metrics = [column.metric for column in table.columns]
-    headings = [rf"{heading(m, 'latex')} ($\times 10^{{{m.power}}}$)" for m in metrics]
+    scales = [rf" ($\times 10^{{{m.power}}}$)" if m.power else "" for m in metrics]
+    headings = [heading(m, "latex") + scale for m, scale in zip(metrics, scales, strict=True)]
     named = [(escape_latex(method_name(method)), cells) for method, cells in table.rows]
     rows = [[name, *(math(cell_text(cell, *marks)) for cell in cells)] for name, cells in named]
     floor = [NOISE_FLOOR, *(math(c.floor) if c.floor else "--" for c in table.columns)]
@@ -115,7 +116,7 @@ def markdown(table: ResultTable) -> str:
     """The same table as GitHub-flavoured Markdown, with its notes below."""
     metrics = [column.metric for column in table.columns]
     texts = [heading(m, "html") if m.key in METRICS else f"`{m.text}`" for m in metrics]
-    headings = ["Method", *(f"{t} {m.scale}" for t, m in zip(texts, metrics, strict=True))]
+    headings = ["Method", *(f"{t} {m.scale}".strip() for t, m in zip(texts, metrics, strict=True))]
     rows = []
     for method, cells in table.rows:
         rows.append([method_name(method), *(cell_text(cell, best="**{}**") for cell in cells)])

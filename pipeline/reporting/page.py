@@ -12,7 +12,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from utility_calibration.metrics.registry import metric
+from utility_calibration.metrics.registry import Metric, metric
 
 from ..scoring.files import rounded
 from .formats import heading, markdown
@@ -20,9 +20,9 @@ from .leaderboard import Leaderboard
 from .names import NOISE_FLOOR, method_name
 from .sections import Section
 from .style import look
-from .tables import MARK, Cell
+from .tables import MARK, OWN_FLOOR, Cell
 from .verdict import MEANINGS, SIGNS
-from .wording import escape_markdown, interval, markdown_table, number, p_value
+from .wording import bare, escape_markdown, interval, markdown_table, number, p_value
 
 STUDY_CAPTIONS = {
     "history": "The study of the paper's appendix: patching for users with a gain matrix each. "
@@ -35,8 +35,8 @@ STUDY_CAPTIONS = {
 INTRODUCTION = (
     "This page compares calibration methods on {}. All scores are from points that no method was "
     "fitted on. A calibration error is the largest average gap between the utility that was "
-    "predicted and what came true, over all intervals of the prediction. A column's heading has "
-    "its scale. Smaller is better, except for accuracy."
+    "predicted and what came true, over all intervals of the prediction. Smaller is better, except "
+    "for accuracy."
 )
 FAMILY_TITLES = {"linear": "Users paid by class", "rank": "Users paid by rank"}
 BLACK = "#000000"
@@ -54,12 +54,20 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["typeset"] = typeset
+    environment.filters["unbroken"] = unbroken
     return environment
 
 
 def typeset(sentence: str) -> Markup:
     """A sentence as HTML, in which names of metrics such as U_CWE have a subscript."""
     return Markup(re.sub(r"\bU_(\w+)", r"U<sub>\1</sub>", str(escape(sentence))))
+
+
+def unbroken(text: str) -> str:
+    """`own floor .0072`, `∞, 3.4` or `95 %`, which break nowhere but before the floor's number."""
+    for words in (OWN_FLOOR, "∞, ", " %"):
+        text = text.replace(words, words.replace(" ", "\u00a0"))
+    return text
 
 
 def report_html(
@@ -82,18 +90,21 @@ def report_html(
     return page.render(**SHOWN_BY, **said, sections=sections, comparison=comparison, data=data)
 
 
-def _unrounded(cell: Cell) -> dict[str, Any]:
-    """What a reader sees of a cell's numbers by a switch or on hover, and the value to sort by."""
-    row, column = cell.row, metric(cell.row.metric)
-    digits, scale = len(cell.mean.partition(".")[2]), 10.0**column.power
+def _unrounded(cell: Cell, column: Metric) -> dict[str, Any]:
+    """What a reader sees of a cell's numbers by a switch or on hover, and the value to sort by.
+
+    `column` has the power of ten of the table.
+    """
+    row, digits, scale = cell.row, len(cell.mean.partition(".")[2]), 10.0**column.power
+    form = partial(number if column.power else bare, decimals=digits)
     mean, half, floor = (value * scale for value in (row.mean, row.half_width, row.floor_q95))
     no_floor = " –" if column.has_floor else ""
-    ends = f" [{number(mean - half, digits)}, {number(mean + half, digits)}]"
+    ends = f" [{form(mean - half)}, {form(mean + half)}]"
     return {
         "value": rounded(row.mean, DIGITS),
         "interval": ends if math.isfinite(half) else " [–]",
         "p": f" {p_value(row.p_value)}" if math.isfinite(row.p_value) else no_floor,
-        "floor": f"own noise floor: {number(floor, digits)}" if math.isfinite(floor) else "",
+        "floor": f"own noise floor: {form(floor)}" if math.isfinite(floor) else "",
     }
 
 

@@ -1,14 +1,16 @@
 """The table of one benchmark: its cells as text, their digits, their marks, and its notes.
 
-Laid out as in the paper (Table 1 and appendix "Extended Results"): one row per method, one scaled
-column per metric, mean ± half of a 95 % interval, in bold every method that no test finds worse
-than the best, every number beyond its noise floor marked, and a last row with a noise floor. The
-paper's own look: ± 2 standard errors, the best mean bold. All numbers come from the decisions.
+Laid out as in the paper (Table 1 and appendix "Extended Results"): one row per method, one column
+per metric, mean ± half of a 95 % interval, in bold every method that no test finds worse than the
+best, every number beyond its noise floor marked, and a last row with a noise floor. Numbers have
+the scale of the sentences beside the table. The paper's own look: each column with its power of
+ten, ± 2 standard errors, the best mean bold. All numbers come from the decisions.
 """
 
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +20,7 @@ from utility_calibration.metrics.scores import LIKELIHOOD_FLOOR
 
 from ..scoring.decisions import HARMED, Decision, Decisions
 from .names import FLOOR_METHOD, method_name
-from .wording import bound, decimals, names, number
+from .wording import bare, bound, decimals, names, number
 
 OWN_FLOOR = "own floor"  # the note of a marked cell that lies below the last row's floor
 MARK = "†"  # behind every number beyond its noise floor
@@ -86,7 +88,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """The cells of one metric by method, and the text of the last row's floor, "" without one."""
+    """The cells of one metric by method, and the text of the last row's floor, "" without one.
+
+    `metric` has the power of ten that the cells are printed with.
+    """
 
     metric: Metric
     cells: Mapping[str, Cell]
@@ -179,11 +184,14 @@ class ResultTable:
 
 def _column(rows: Mapping[str, Decision], look: str, floor_source: str) -> Column:
     """One metric's cells and its noise floor, all with the same number of digits."""
-    column = metric(next(iter(rows.values())).metric)
-    scale, is_paper = 10.0**column.power, look == "paper"
+    column, is_paper = metric(next(iter(rows.values())).metric), look == "paper"
+    column = column if is_paper else replace(column, power=0)
+    scale = 10.0**column.power
     spreads = {m: scale * (row.two_se if is_paper else row.half_width) for m, row in rows.items()}
-    digits = decimals([row.mean * scale for row in rows.values()], list(spreads.values()))
-    means = {method: number(row.mean * scale, digits) for method, row in rows.items()}
+    values = [row.mean * scale for row in rows.values()]
+    digits = decimals(values, list(spreads.values()), most=3 if is_paper else 6)
+    form = partial(number if is_paper else bare, decimals=digits)
+    means = {method: form(row.mean * scale) for method, row in rows.items()}
     best = {method for method, row in rows.items() if row.not_worse}
     if is_paper:  # the best printed mean
         printed = {method: float(text.replace("∞", "inf")) for method, text in means.items()}
@@ -192,19 +200,19 @@ def _column(rows: Mapping[str, Decision], look: str, floor_source: str) -> Colum
         )
         best = {method for method, value in printed.items() if value == top}
     floors = {method: row.floor_q95 * scale for method, row in rows.items()}
-    floor = "" if np.isnan(floors[floor_source]) else number(floors[floor_source], digits)
+    floor = "" if np.isnan(floors[floor_source]) else form(floors[floor_source])
 
     def note(method: str, row: Decision) -> str:
         if row.zero_likelihood > 0:  # only the NLL has it: it is finite by its floor alone
             return f"∞, {row.zero_likelihood:.3g}"
         # Below the last row's floor a mark would look like a mistake.
         is_odd = row.beyond_floor and floor and row.mean * scale < floors[floor_source]
-        return f"{OWN_FLOOR} {number(floors[method], digits)}" if is_odd else ""
+        return f"{OWN_FLOOR} {form(floors[method])}" if is_odd else ""
 
     cells = {
         method: Cell(
             mean=means[method],
-            spread="" if np.isnan(spreads[method]) else number(spreads[method], digits),
+            spread="" if np.isnan(spreads[method]) else form(spreads[method]),
             best=method in best,
             beyond=bool(row.beyond_floor),
             note=note(method, row),

@@ -23,8 +23,7 @@ def short(value: float, significant: int = 2) -> str:
     if not math.isfinite(value):
         return "?"
     digits = significant - 1 - math.floor(math.log10(abs(value))) if value else significant
-    text = f"{value:.{max(digits, 0)}f}"
-    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+    return bare(value, max(digits, 0))
 
 
 def bound(value: float) -> str:
@@ -50,8 +49,8 @@ def interval(low: float, high: float) -> str:
     """`.00–.15`, `-.37 to -.08`: two decimals, more where it is narrower than a few hundredths."""
     width = abs(high - low)
     digits = 2 if width == 0 or width >= 0.05 else 1 - math.floor(math.log10(width))
-    ends = (f"{round(value, digits) + 0.0:.{digits}f}" for value in (low, high))
-    return (" to " if low < 0 else "–").join(re.sub(r"^(-?)0\.", r"\1.", end) for end in ends)
+    ends = (bare(value, digits) for value in (low, high))
+    return (" to " if low < 0 else "–").join(ends)
 
 
 def number(value: float, decimals: int) -> str:
@@ -63,15 +62,20 @@ def number(value: float, decimals: int) -> str:
     return f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
-def decimals(means: Sequence[float], spreads: Sequence[float]) -> int:
-    """Decimal places of a column: two significant digits of the median spread, at most three.
+def bare(value: float, decimals: int) -> str:
+    """As `number`, without a leading zero: `.0207`."""
+    return re.sub(r"^(-?)0\.", r"\1.", number(value, decimals))
+
+
+def decimals(means: Sequence[float], spreads: Sequence[float], most: int = 3) -> int:
+    """Decimal places of a column: two significant digits of the median spread, at `most` so many.
 
     Without a spread (one split, or all equal) the median mean gets three significant digits.
     """
     usable = [spread for spread in spreads if np.isfinite(spread) and spread > 0]
     sizes = usable or [abs(mean) for mean in means if np.isfinite(mean) and mean != 0] or [1.0]
     significant = 2 if usable else 3
-    return int(np.clip(significant - 1 - np.floor(np.log10(np.median(sizes))), 0, 3))
+    return int(np.clip(significant - 1 - np.floor(np.log10(np.median(sizes))), 0, most))
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

@@ -121,10 +121,11 @@ def _rich_table(table: ResultTable, is_terminal: bool) -> Table:
     best = f"[bold green]{'' if is_terminal else '*'}{{}}[/]"
     shown.add_column("Method", no_wrap=True)
     for column in table.columns:
-        heading = escape(f"{column.metric.text}\n{column.metric.scale}")
+        heading = escape(f"{column.metric.text}\n{column.metric.scale}".strip())
         shown.add_column(heading, justify="right", overflow="fold")
     for method, cells in table.rows:
-        shown.add_row(method_name(method), *(cell_text(cell, best=best) for cell in cells))
+        texts = (cell_text(cell, best=best, note="\n({})") for cell in cells)
+        shown.add_row(method_name(method), *texts)
     if table.has_floor:
         shown.add_section()
         shown.add_row(NOISE_FLOOR, *(c.floor or "–" for c in table.columns), style="dim")

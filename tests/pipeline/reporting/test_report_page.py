@@ -85,6 +85,16 @@ def test_the_verdict_and_worst_intervals_stand_in_page_and_markdown(html, sectio
     assert markdown.count(note) == html.count(note.replace("'", "&#39;")) == 2
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_page_begins_with_what_was_found_and_says_it_once(sections, count):
+    """Of one benchmark what its present forecast costs, of several which method wins."""
+    few = sections[:count]
+    leaderboard = leaderboard_of({one.spec.title: one.decisions for one in few})
+    page = report_html("T", "the tests", few, MADE, (), leaderboard)
+    first = few[0].verdict.present[0] if leaderboard is None else leaderboard.headline
+    assert page.index(first) < page.index("the tests") and page.count(first) == 1
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     if chromium() is None:

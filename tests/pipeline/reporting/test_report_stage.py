@@ -45,7 +45,7 @@ def test_report_of_the_default_suite(write_scores, tmp_path: Path, capsys, monke
     printed = capsys.readouterr().out
     for name, text in {
         "tables/digits.tex": r"$\mathcal{U}_{\mathrm{first}}$",
-        "tables/digits.md": "U<sub>first</sub> ×10³",
+        "tables/digits.md": "U<sub>first</sub> |",
         "tables/digits.csv": "\npatching,u_first,",
         "digits.html": "U<sub>first</sub>",
         "tables/digits_verdict.json": '"u_first"',

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from tests.pipeline.reporting.conftest import decided
@@ -62,6 +63,21 @@ def test_cells_beyond_their_own_floor_are_marked_in_every_format() -> None:
         assert "Temp" in line, name
 
 
+@pytest.mark.parametrize(
+    ("look", "mean", "floor", "scale"),
+    [("default", ".0213", ".0213", ""), ("paper", "21.3", "21.3", "×10³")],
+)
+def test_numbers_are_those_of_the_sentences_and_of_the_papers_tables_in_its_look(
+    look, mean, floor, scale
+) -> None:
+    table = ResultTable.of(decided(COLUMNS), replace(SMALL, look=look))
+    (_, column), (_, cells) = table.columns, table.rows[1]
+    assert (cells[1].mean, column.floor, column.metric.scale) == (mean, floor, scale)
+    texts = [formats.markdown(table), page_table(table), printed([table], 99)]
+    assert ["×10" in text for text in texts] == 3 * [bool(scale)]
+    assert (r"\times 10" in formats.latex(table)) == bool(scale)
+
+
 def test_a_mark_below_the_last_rows_floor_names_its_own_floor() -> None:
     columns = {"tce_bin": {
         "temperature": error(0.0364, 0.004),
@@ -69,8 +85,8 @@ def test_a_mark_below_the_last_rows_floor_names_its_own_floor() -> None:
     }}  # fmt: skip
     table = ResultTable.of(decided(columns), SMALL)
     notes = {method: cell.note for method, (cell,) in table.rows}
-    assert notes == {"temperature": "", "isotonic": "own floor 20.1"}
-    assert r"(\mbox{own floor }20.1)$" in formats.latex(table)
+    assert notes == {"temperature": "", "isotonic": "own floor .0201"}
+    assert r"(\mbox{own floor }.0201)$" in formats.latex(table)
 
 
 def printed(tables, width: int, wide: bool = False) -> str:
@@ -84,6 +100,6 @@ def test_a_terminal_shows_the_columns_that_fit_first_those_of_the_verdict() -> N
     table = ResultTable.of(decided(values), replace(SMALL, metrics=PAPER_METRICS))
     narrow = printed([table], 80)
     assert max(map(len, narrow.splitlines())) <= 80
-    assert "3 more columns are in the table's files." in " ".join(narrow.split())
+    assert "4 more columns are in the table's files." in " ".join(narrow.split())
     wide = printed([table], 80, wide=True)
     assert all(metric(key).text in wide for key in PAPER_METRICS)
