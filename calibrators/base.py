@@ -82,11 +82,11 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
 
     def fit(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
         *,
-        classes: Any = None,
+        classes: ArrayLike | None = None,
         ignore_index: int | str | None = None,
     ) -> Self:
         """Fit on the logits X [n, C], C >= 2, and the labels y [n] in 0 … C-1, on X's device.
@@ -136,18 +136,26 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
     def predict_proba(self, X: Tensor) -> Tensor: ...
     @overload
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]: ...
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: ArrayLike) -> Tensor | NDArray[np.float64]:
         """Return probabilities float64 [n, C] of the kind of X [n, C], on its device.
 
         `InputError` if the number of classes or the columns of a data frame are not the fit's.
         """
         return like(self._probabilities(X), X)
 
-    def predict_log_proba(self, X: Any) -> Any:
+    @overload
+    def predict_log_proba(self, X: Tensor) -> Tensor: ...
+    @overload
+    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]: ...
+    def predict_log_proba(self, X: ArrayLike) -> Tensor | NDArray[np.float64]:
         """Return the logarithm of `predict_proba(X)`, float64 [n, C]; -inf for zero."""
         return like(self._probabilities(X).log(), X)
 
-    def predict(self, X: Any) -> Any:
+    @overload
+    def predict(self, X: Tensor) -> Tensor | NDArray[Any]: ...
+    @overload
+    def predict(self, X: ArrayLike) -> NDArray[Any]: ...
+    def predict(self, X: ArrayLike) -> Tensor | NDArray[Any]:
         """Return the most probable class of each row, [n]; the first of equal ones.
 
         The classes are of the kind of X, or a NumPy array of names if `fit` was given names.
@@ -156,7 +164,7 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         chosen = self.classes_[best.cpu().numpy()]
         return chosen if chosen.dtype.kind == "U" else like(torch.from_numpy(chosen), X)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of `predict(X)`, weighted by `sample_weight` [n] if given."""
         best = self._probabilities(X).argmax(dim=1).cpu().numpy()
         truth = codes_of(y, len(best), self.classes_).cpu().numpy()
@@ -247,7 +255,7 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         """The probabilities at logits [3, C], to see whether values from a file can be used."""
         return self._predicted(z)
 
-    def _probabilities(self, X: Any) -> Tensor:
+    def _probabilities(self, X: ArrayLike) -> Tensor:
         """Return checked probabilities float64 [n, C] on the device of X."""
         check_is_fitted(self)
         check_choices(self)
@@ -315,7 +323,7 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         raise TypeError(f"{type(self).__name__} must define _to_module")
 
 
-def _column_names(X: Any) -> list[str] | None:
+def _column_names(X: ArrayLike) -> list[str] | None:
     names = list(getattr(X, "columns", [None]))
     return names if all(isinstance(name, str) for name in names) else None
 

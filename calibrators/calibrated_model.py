@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.utils import _safe_indexing, get_tags, indexable
@@ -58,14 +58,15 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     classes_: NDArray[Any]
     members_: list[tuple[Any, Calibrator]]
+    classifier: Any
     classifier_: Any
     calibrator_: Calibrator
 
     def __init__(
         self,
-        classifier: Any,
+        classifier: object,
         calibrator: Calibrator | None = None,
-        cv: Any = 5,
+        cv: object = 5,
         ensemble: bool = False,
     ) -> None:
         self.classifier = classifier
@@ -73,7 +74,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.cv = cv
         self.ensemble = ensemble
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit both on features `X` and labels `y` [n], with `sample_weight` [n] if given.
 
         `InputError` if there are weights, but the classifier's `fit` takes none or the calibrator
@@ -125,7 +126,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         scores = getattr(classifier, self._method())(_safe_indexing(X, held))
         return classifier, self._calibrator().fit(self._logits(scores), codes[held], **parts[1])
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: object) -> NDArray[np.float64]:
         """Return calibrated probabilities [n, C], columns in the order of `classes_`."""
         check_is_fitted(self)
         answers = [
@@ -135,7 +136,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         mean: NDArray[np.float64] = np.mean(answers, axis=0)
         return mean
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: object) -> NDArray[Any]:
         """Return the most probable class of each row."""
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])

@@ -27,7 +27,7 @@ ENOUGH_ROWS = 10  # fewer rows may have the same sum by chance
 def from_probabilities(probabilities: Tensor) -> Tensor: ...
 @overload
 def from_probabilities(probabilities: ArrayLike) -> NDArray[np.float64]: ...
-def from_probabilities(probabilities: Any) -> Any:
+def from_probabilities(probabilities: ArrayLike) -> Tensor | NDArray[np.float64]:
     """Return log max(p, 1e-12) of `probabilities` [n, C]: logits whose softmax they are.
 
     Zeros are raised to the floor of the negative log-likelihood, because their logarithm would be

@@ -66,13 +66,13 @@ class PriorShift:
             shifted.prior_ = checked_prior(prior, self.classes_, self._known_shares())
         return shifted
 
-    def estimate_prior(self, X: Any, confidence: float = 0.95) -> PriorEstimate:
+    def estimate_prior(self, X: ArrayLike, confidence: float = 0.95) -> PriorEstimate:
         """Estimate the classes' shares among points X [n, C] without labels, with intervals."""
         p = np.asarray(as_tensor(self.with_prior(None).predict_proba(X)).cpu())
         return estimated_prior(p, self._known_shares(), confidence)
 
     @abstractmethod
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: ArrayLike) -> Tensor | NDArray[np.float64]:
         """Return probabilities [n, C]."""
 
     def _shifted(self, p: Tensor) -> Tensor:

@@ -8,9 +8,10 @@ that is fitted to few points loses a little, so the estimate is too small rather
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
+from numpy.typing import ArrayLike
 
 from utility_calibration.metrics.scores import checked
 from utility_calibration.metrics.validation import InputError
@@ -35,7 +36,12 @@ class RecalibrationGain(NamedTuple):
 
 
 def recalibration_gain(
-    probabilities: Any, labels: Any, loss: Loss = "nll", seed: int = 0, *, classes: Any = None
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    loss: Loss = "nll",
+    seed: int = 0,
+    *,
+    classes: ArrayLike | None = None,
 ) -> RecalibrationGain:
     """Return how much smaller the loss of a recalibrated forecast is on points held out of its fit.
 

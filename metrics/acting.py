@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .kernels.compiled import compiled
 from .resampling import redrawn_outcomes
@@ -39,12 +39,12 @@ class ActingGain(NamedTuple):
 
 def acting_gain(
     utilities: UtilityClass,
-    probabilities: Any,
-    labels: Any,
+    probabilities: ArrayLike,
+    labels: ArrayLike,
     repetitions: int = 200,
     seed: int = 0,
     *,
-    classes: Any = None,
+    classes: ArrayLike | None = None,
 ) -> ActingGain:
     """Return the largest gain by another threshold, over a class of utilities and all thresholds.
 

@@ -7,9 +7,10 @@ the bins' edges instead of its extremes. If bins cut no tie, UC >= binned error 
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from .forecast import Forecast, Outcomes
@@ -106,13 +107,13 @@ def _errors(
 
 
 def binned_top_class_error(
-    probabilities: Any,
-    labels: Any,
+    probabilities: ArrayLike,
+    labels: ArrayLike,
     bins: int = 15,
     scheme: Scheme = "equal_weight",
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     *,
-    classes: Any = None,
+    classes: ArrayLike | None = None,
     ignore_index: int | str | None = None,
 ) -> float:
     """Return TCE_bin (eq. 2.1): Σ_bins |mean((max p - hit) · 1_bin)|, in [0, 1].
@@ -128,14 +129,14 @@ def binned_top_class_error(
 
 
 def binned_class_wise_error(
-    probabilities: Any,
-    labels: Any,
+    probabilities: ArrayLike,
+    labels: ArrayLike,
     bins: int = 15,
     scheme: Scheme = "equal_weight",
     weights: Weights = "uniform",
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     *,
-    classes: Any = None,
+    classes: ArrayLike | None = None,
     ignore_index: int | str | None = None,
 ) -> float:
     """Return CWE_bin (eq. 2.2): the weighted mean over classes of their binned errors, in [0, 1].

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from .acting import Gain, largest_gain
@@ -106,17 +107,17 @@ class Scorecard(CardExports):
 
 
 def scorecard(
-    probabilities: Any,
-    labels: Any,
+    probabilities: ArrayLike,
+    labels: ArrayLike,
     options: Options | None = None,
     noise: Noise | None = None,
     *,
     rows_sum_to_one: bool = True,
-    sample_weight: Any = None,
-    clusters: Any = None,
-    points: Any = None,
+    sample_weight: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    points: ArrayLike | None = None,
     population: int | None = None,
-    classes: Any = None,
+    classes: ArrayLike | None = None,
     ignore_index: int | str | None = None,
     **changes: Any,
 ) -> Scorecard:

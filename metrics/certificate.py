@@ -70,6 +70,7 @@ from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from .forecast import Forecast, Outcomes
@@ -104,15 +105,15 @@ class CalibrationInterval(NamedTuple):
 
 def calibration_interval(
     utilities: UtilityClass,
-    probabilities: Any,
-    labels: Any,
+    probabilities: ArrayLike,
+    labels: ArrayLike,
     confidence: float = 0.95,
     seed: int = 0,
-    sample_weight: Any = None,
-    clusters: Any = None,
+    sample_weight: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     population_weights: tuple[float, float] | None = None,
     *,
-    classes: Any = None,
+    classes: ArrayLike | None = None,
     ignore_index: int | str | None = None,
 ) -> CalibrationInterval:
     """Return bounds on the largest true UC over a class of utilities; the module explains them.

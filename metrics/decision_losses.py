@@ -17,9 +17,11 @@ the chosen action's utility.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
+import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from .utilities.base import check_classes, parameter_matrix
@@ -33,26 +35,37 @@ from .validation import (
     like,
 )
 
+Array = TypeVar("Array", bound=Tensor | NDArray[Any])
 
-class Decisions(NamedTuple):
+
+class Decisions(NamedTuple, Generic[Array]):
     """The chosen action of each point, int64 [n], its expected and its realized loss, [n] each."""
 
-    actions: Any
-    expected: Any
-    realized: Any
+    actions: Array
+    expected: Array
+    realized: Array
 
-    def gaps(self, count: int, sample_weight: Any = None) -> Any:
+    def gaps(self, count: int, sample_weight: ArrayLike | None = None) -> Array:
         """Return mean((realized - expected) 1{action = a}) for each of `count` actions: [count]."""
         gaps = as_tensor(self.realized) - as_tensor(self.expected)
         shares = _shares(sample_weight, len(gaps)).to(gaps.device)
         sums = torch.zeros(count, dtype=gaps.dtype, device=gaps.device)
         sums.index_add_(0, as_tensor(self.actions), shares * gaps)
-        return like(sums, self.realized)
+        means: Any = like(sums, self.realized)
+        return means
 
 
+@overload
 def decisions(
-    losses: Any, probabilities: Any, labels: Any, *, rows_sum_to_one: bool = True
-) -> Decisions:
+    losses: ArrayLike, probabilities: Tensor, labels: ArrayLike, *, rows_sum_to_one: bool = True
+) -> Decisions[Tensor]: ...
+@overload
+def decisions(
+    losses: ArrayLike, probabilities: ArrayLike, labels: ArrayLike, *, rows_sum_to_one: bool = True
+) -> Decisions[NDArray[Any]]: ...
+def decisions(
+    losses: ArrayLike, probabilities: ArrayLike, labels: ArrayLike, *, rows_sum_to_one: bool = True
+) -> Decisions[Tensor] | Decisions[NDArray[Any]]:
     """Return the actions of a decision maker who believes the forecast, and their losses.
 
     The results are of the kind of `probabilities`, losses in the unit of `losses`.
@@ -76,14 +89,34 @@ def decisions(
     return Decisions(*(like(x, probabilities) for x in (actions, chosen, table[y, actions])))
 
 
-def constant_losses(losses: Any, labels: Any, sample_weight: Any = None) -> Any:
+@overload
+def constant_losses(
+    losses: ArrayLike, labels: Tensor, sample_weight: ArrayLike | None = None
+) -> Tensor: ...
+@overload
+def constant_losses(
+    losses: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None
+) -> NDArray[np.float64]: ...
+def constant_losses(
+    losses: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None
+) -> Tensor | NDArray[np.float64]:
     """Return for each action its mean loss if taken at all points: [K], of the kind of `labels`."""
     table = parameter_matrix(losses, "losses")
     y = check_labels(labels, check_numbers(labels, "labels").numel(), len(table))
     return like(_shares(sample_weight, len(y)).to(y.device) @ table.to(y.device)[y], labels)
 
 
-def swap_savings(losses: Any, actions: Any, labels: Any, sample_weight: Any = None) -> Any:
+@overload
+def swap_savings(
+    losses: ArrayLike, actions: ArrayLike, labels: Tensor, sample_weight: ArrayLike | None = None
+) -> Tensor: ...
+@overload
+def swap_savings(
+    losses: ArrayLike, actions: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None
+) -> NDArray[np.float64]: ...
+def swap_savings(
+    losses: ArrayLike, actions: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None
+) -> Tensor | NDArray[np.float64]:
     """Return what action b instead of a would have saved wherever a was chosen: [..., K, K].
 
     Entry [a, b] is mean((l(y, a) - l(y, b)) 1{action = a}), in the unit of the losses.
@@ -104,13 +137,32 @@ def swap_savings(losses: Any, actions: Any, labels: Any, sample_weight: Any = No
     return like(saved.reshape(*y.shape[:-1], count, count), labels)
 
 
-def _shares(sample_weight: Any, n: int) -> Tensor:
+def _shares(sample_weight: ArrayLike | None, n: int) -> Tensor:
     """Return the shares of the points in a mean: [n], with sum one."""
     weights = torch.ones(n) if sample_weight is None else check_weights(sample_weight, n)
     return weights.to(torch.float64) / weights.sum()
 
 
-def net_benefit(probability: Any, event: Any, thresholds: Any, sample_weight: Any = None) -> Any:
+@overload
+def net_benefit(
+    probability: Tensor,
+    event: ArrayLike,
+    thresholds: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> Tensor: ...
+@overload
+def net_benefit(
+    probability: ArrayLike,
+    event: ArrayLike,
+    thresholds: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> NDArray[np.float64]: ...
+def net_benefit(
+    probability: ArrayLike,
+    event: ArrayLike,
+    thresholds: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> Tensor | NDArray[np.float64]:
     """Return the net benefit of acting where `probability` >= t, for each threshold t: [T].
 
     Someone who acts if p >= t weighs a false alarm as t/(1 - t) hits, so it is TP/n - t/(1 - t)
@@ -138,7 +190,7 @@ def net_benefit(probability: Any, event: Any, thresholds: Any, sample_weight: An
     return like(hits - t / (1 - t) * false_alarms, probability)
 
 
-def acting_threshold(losses: Any) -> float | None:
+def acting_threshold(losses: ArrayLike) -> float | None:
     """Return the p(class 1) at which the action changes; None if it never does.
 
     For two classes and two actions it is t = harm / (harm + benefit) (Pauker & Kassirer 1980).

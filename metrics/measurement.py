@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from .binned import Weights, interval_and_binned_errors
@@ -47,7 +48,7 @@ class Options:
     bins: int = 15
     class_weights: Weights = "uniform"
     exponents: tuple[float, ...] = (0.5, 0.75, 1, 1.25, 1.5, 2)
-    similarity: Any = None
+    similarity: ArrayLike | None = None
     own: Mapping[str, UtilityClass] = field(default_factory=dict)
     utility_batch: int | None = None
 

@@ -36,11 +36,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from .forecast import Forecast, Outcomes
@@ -78,7 +78,7 @@ class NoiseFloor(NamedTuple):
     p_value: float
 
     @classmethod
-    def of(cls, draws: Any, observed: float) -> NoiseFloor:
+    def of(cls, draws: ArrayLike, observed: float) -> NoiseFloor:
         """Return mean and 95 % quantile of draws [R], and the p-value of the observed error.
 
         The p-value counts the observed error as a draw, so a test at 5 % has at most that size
@@ -92,15 +92,15 @@ class NoiseFloor(NamedTuple):
 
 def noise_floor(
     utilities: UtilityClass,
-    probabilities: Any,
-    labels: Any,
+    probabilities: ArrayLike,
+    labels: ArrayLike,
     repetitions: int = 400,
     seed: int = 0,
-    points: Any = None,
-    sample_weight: Any = None,
-    clusters: Any = None,
+    points: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     *,
-    classes: Any = None,
+    classes: ArrayLike | None = None,
     ignore_index: int | str | None = None,
 ) -> NoiseFloor:
     """Return the noise floor of the largest UC over a class of utilities.

@@ -6,10 +6,11 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from .forecast import Forecast, Outcomes
@@ -135,12 +136,12 @@ class Sample(NamedTuple):
 
 
 def sample_of(
-    probabilities: Any,
-    labels: Any,
-    sample_weight: Any,
-    classes: Any,
-    clusters: Any,
-    points: Any = None,
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    sample_weight: ArrayLike | None,
+    classes: ArrayLike | None,
+    clusters: ArrayLike | None,
+    points: ArrayLike | None = None,
     population: int | None = None,
     rows_sum_to_one: bool = True,
     ignore_index: int | str | None = None,
@@ -220,7 +221,7 @@ def in_batches(whole: Sample, utility_batch: int | None, seed: int) -> list[Samp
     return [whole._replace(metrics=others, families=()), *map(of_utilities.at, batches)]
 
 
-def cluster_numbers(clusters: Any, n: int) -> Tensor:
+def cluster_numbers(clusters: ArrayLike | None, n: int) -> Tensor:
     """Return the number of each point's cluster, int64 [n] from 0, for the clusters' names [n]."""
     check_nothing_is_masked(clusters, "clusters")
     names = clusters.cpu().numpy() if isinstance(clusters, Tensor) else np.asarray(clusters)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from torch import Tensor
 
@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+class Classifier(Protocol):
+    """A fitted classifier as scikit-learn describes it; its features may be anything."""
+
+    @property
+    def classes_(self) -> ArrayLike: ...
+    def predict_proba(self, X: Any, /) -> ArrayLike: ...
+
+
 @dataclass(frozen=True)
 class CalibrationScorer:
     """Minus the largest UC of `utility`, so that larger is better."""
@@ -21,7 +29,11 @@ class CalibrationScorer:
     utility: UtilityClass
 
     def __call__(
-        self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        estimator: Classifier,
+        X: object,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
     ) -> float:
         """Score the `predict_proba` of a fitted classifier, whose `classes_` name its columns."""
         probabilities, classes = estimator.predict_proba(X), estimator.classes_

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from .class_order import class_codes
@@ -43,10 +42,10 @@ def zero_likelihoods(forecast: Forecast, outcomes: Outcomes) -> Tensor:
 
 
 def checked(
-    probabilities: Any,
-    labels: Any,
-    sample_weight: Any = None,
-    classes: Any = None,
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
     rows_sum_to_one: bool = True,
     ignore_index: int | str | None = None,
 ) -> tuple[Forecast, Outcomes]:
@@ -61,11 +60,11 @@ def checked(
 
 
 def accuracy(
-    probabilities: Any,
-    labels: Any,
-    sample_weight: Any = None,
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    sample_weight: ArrayLike | None = None,
     *,
-    classes: Any = None,
+    classes: ArrayLike | None = None,
     ignore_index: int | str | None = None,
 ) -> float:
     """Return the share of points whose most probable class (the first on ties) is the label.
@@ -86,11 +85,11 @@ def accuracy(
 
 
 def brier_score(
-    probabilities: Any,
-    labels: Any,
-    sample_weight: Any = None,
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    sample_weight: ArrayLike | None = None,
     *,
-    classes: Any = None,
+    classes: ArrayLike | None = None,
     ignore_index: int | str | None = None,
 ) -> float:
     """Return the mean over points of Σ_c (p_c - y_c)², in [0, 2]. Arguments as `accuracy`."""
@@ -99,12 +98,12 @@ def brier_score(
 
 
 def negative_log_likelihood(
-    probabilities: Any,
-    labels: Any,
+    probabilities: ArrayLike,
+    labels: ArrayLike,
     floor: float = LIKELIHOOD_FLOOR,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     *,
-    classes: Any = None,
+    classes: ArrayLike | None = None,
     ignore_index: int | str | None = None,
 ) -> float:
     """Return the mean of -log max(p_y, floor) in nats. Arguments as `accuracy`."""

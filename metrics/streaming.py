@@ -19,6 +19,7 @@ from typing import IO, Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from .archive import read_arrays
@@ -105,9 +106,9 @@ class StreamingCalibration:
 
     def update(
         self,
-        probabilities: Any,
-        labels: Any,
-        sample_weight: Any = None,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        sample_weight: ArrayLike | None = None,
         *,
         ignore_index: int | None = None,
     ) -> None:
@@ -145,7 +146,7 @@ class StreamingCalibration:
         """Take what was seen, instead of what is held."""
         self._seen = seen
 
-    def nothing(self, device: Any = None) -> Seen:
+    def nothing(self, device: str | torch.device | None = None) -> Seen:
         """Return what is kept before the first point."""
         buckets = Buckets.empty(sum(self._counts), self.borders, device)
         totals = torch.zeros(5, dtype=torch.float64, device=device)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from .errors import InputError
@@ -98,7 +99,7 @@ class UtilityCalibrationError(Metric):
         """Keep the type, because sums need float64."""
         return self
 
-    def update(self, preds: Any, target: Any) -> None:
+    def update(self, preds: ArrayLike, target: ArrayLike) -> None:
         """Add points: probabilities (or logits, if `logits`) and their classes.
 
         `target` is [B, …] and `preds` [B, C, …], as of torch's cross entropy, or [B, …, C]. If both

@@ -10,16 +10,17 @@ the forecast, and a forecast nearer to 1/2 than the truth would gain.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from .forecast import Forecast, Outcomes
 from .scores import checked
 
 
-def two_bin_error(probabilities: Any, labels: Any, *, classes: Any = None) -> float:
+def two_bin_error(
+    probabilities: ArrayLike, labels: ArrayLike, *, classes: ArrayLike | None = None
+) -> float:
     """Return the truthful two-bin error: the sum over classes of the mean over t in [0, 1] of
 
     (Σ_{p_c <= t} (1{y = c} - p_c) / n)² + (Σ_{p_c > t} (1{y = c} - p_c) / n)².

@@ -10,11 +10,11 @@ The errors of a class of utilities have a distribution, the eCDF (section 4, app
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from .kernels.prefix_range import prefix_range
@@ -40,7 +40,7 @@ class WorstInterval(NamedTuple):
     sign: int
 
 
-def _checked(predicted: Any, realized: Any) -> tuple[Tensor, Tensor]:
+def _checked(predicted: ArrayLike, realized: ArrayLike) -> tuple[Tensor, Tensor]:
     v = check_numbers(predicted, "predicted").to(torch.float64)
     u = check_numbers(realized, "realized").to(torch.float64).to(v.device)
     if v.ndim == 0 or v.shape[-1] == 0:
@@ -59,7 +59,17 @@ def _checked(predicted: Any, realized: Any) -> tuple[Tensor, Tensor]:
     return v, u
 
 
-def utility_calibration(predicted: Any, realized: Any, sample_weight: Any = None) -> Any:
+@overload
+def utility_calibration(
+    predicted: Tensor, realized: ArrayLike, sample_weight: ArrayLike | None = None
+) -> Tensor: ...
+@overload
+def utility_calibration(
+    predicted: ArrayLike, realized: ArrayLike, sample_weight: ArrayLike | None = None
+) -> NDArray[np.float64]: ...
+def utility_calibration(
+    predicted: ArrayLike, realized: ArrayLike, sample_weight: ArrayLike | None = None
+) -> Tensor | NDArray[np.float64]:
     """Return UC of each utility (eq. 3.2): the largest difference of predicted and realized.
 
     Args:
@@ -81,7 +91,10 @@ def utility_calibration(predicted: Any, realized: Any, sample_weight: Any = None
 
 
 def worst_interval(
-    predicted: Any, realized: Any, tolerance: float = 0.0, sample_weight: Any = None
+    predicted: ArrayLike,
+    realized: ArrayLike,
+    tolerance: float = 0.0,
+    sample_weight: ArrayLike | None = None,
 ) -> WorstInterval:
     """Return the interval that attains UC of one utility, predicted and realized of shape [n].
 
@@ -118,7 +131,7 @@ def worst_interval(
     return WorstInterval(error, float(ordered[first]), float(ordered[last]), sign)
 
 
-def ecdf(errors: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def ecdf(errors: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the errors [M] in ascending order and, for each, the share of errors up to it."""
     values = check_numbers(errors, "errors").to(torch.float64).cpu().numpy()
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():

@@ -10,10 +10,11 @@ import difflib
 import warnings
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from .errors import InputError as InputError
@@ -47,11 +48,15 @@ def as_tensor(values: Any) -> Tensor:
     return torch.from_numpy(array)
 
 
-def like(result: Tensor, original: Any) -> Any:
+@overload
+def like(result: Tensor, original: Tensor) -> Tensor: ...
+@overload
+def like(result: Tensor, original: ArrayLike) -> NDArray[np.float64]: ...
+def like(result: Tensor, original: ArrayLike) -> Tensor | NDArray[np.float64]:
     """Return `result` as the kind that `original` has: a tensor on its device, or NumPy."""
     if isinstance(original, Tensor):
         return result.to(original.device)
-    array = result.cpu().numpy()
+    array: NDArray[np.float64] = result.cpu().numpy()
     return array[()] if array.ndim == 0 else array
 
 

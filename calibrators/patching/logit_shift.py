@@ -12,11 +12,11 @@ was tried.
 import warnings
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import Self, overload
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from utility_calibration.metrics.layout import points_of
@@ -87,12 +87,12 @@ class LogitShiftPatching(Patching):
 
     def fit(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        groups: Any = None,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         *,
-        classes: Any = None,
+        classes: ArrayLike | None = None,
         ignore_index: int | str | None = None,
     ) -> Self:
         """Fit as every calibrator; `groups` [n] are names of groups that get their own patches.
@@ -106,7 +106,7 @@ class LogitShiftPatching(Patching):
             raise InputError("groups: patches are for standard=True; leave out standard=False")
         given = {"sample_weight": sample_weight, "groups": groups}
         X, y, sample_weight, groups = points_of(X, y, ignore_index, **given)
-        self._names = None if groups is None else checked_groups(groups, len(y))
+        self._names = None if groups is None else checked_groups(groups, np.shape(y)[0])
         try:
             fitted = super().fit(X, y, sample_weight, classes=classes)
             self.groups_ = np.unique(np.empty(0, np.str_) if self._names is None else self._names)
@@ -114,7 +114,15 @@ class LogitShiftPatching(Patching):
         finally:
             self._names = None
 
-    def predict_proba(self, X: Any, groups: Any = None) -> Any:
+    @overload
+    def predict_proba(self, X: Tensor, groups: ArrayLike | None = None) -> Tensor: ...
+    @overload
+    def predict_proba(
+        self, X: ArrayLike, groups: ArrayLike | None = None
+    ) -> NDArray[np.float64]: ...
+    def predict_proba(
+        self, X: ArrayLike, groups: ArrayLike | None = None
+    ) -> Tensor | NDArray[np.float64]:
         """Return probabilities float64 [n, C]; `groups` [n] names each point's group.
 
         Without `groups`, and for a group that `fit` did not see, the map is that without groups;
@@ -122,7 +130,7 @@ class LogitShiftPatching(Patching):
         """
         if groups is None:
             return super().predict_proba(X)
-        self._names = checked_groups(groups, len(X))
+        self._names = checked_groups(groups, np.shape(X)[0])
         unseen = np.setdiff1d(self._names, self.groups_)
         if unseen.size:
             warnings.warn(

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+from torch import Tensor
 
 from ..class_order import class_codes, codes_of
 from ..decision_losses import net_benefit
 from ..diagram import diagram_of
+from ..scorer import Classifier
 from ..uc import WorstInterval, dkw_band, ecdf
 from ..utilities.base import UtilityClass, utility_of
 from ..utilities.payoffs import TopClass
@@ -64,7 +67,13 @@ class UtilityDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, **options: Any
+        cls,
+        estimator: Classifier,
+        X: object,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        **options: Any,
     ) -> UtilityDisplay:
         """Draw the forecast of a fitted classifier for points X with labels y.
 
@@ -75,24 +84,24 @@ class UtilityDisplay:
             name: name in the legend; the name of the estimator's class if not given.
             **options: arguments of `from_predictions`.
         """
-        labels = codes_of(y, len(y), np.asarray(estimator.classes_), name="y")
+        labels = codes_of(y, np.shape(y)[0], np.asarray(estimator.classes_), name="y")
         name = type(estimator).__name__ if name is None else name
         return cls.from_predictions(labels, estimator.predict_proba(X), name=name, **options)
 
     @classmethod
     def from_predictions(
         cls,
-        y_true: Any,
-        y_prob: Any,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
         *,
         kind: Kind = "reliability",
-        utility: UtilityClass | Callable[[Any], Any] | None = None,
+        utility: UtilityClass | Callable[[Tensor], Tensor] | None = None,
         index: int | None = None,
         event: int = 1,
         bins: int = 15,
         repetitions: int = 200,
         seed: int = 0,
-        classes: Any = None,
+        classes: ArrayLike | None = None,
         name: str = "",
         ax: Axes | None = None,
         **line: Any,
@@ -179,11 +188,15 @@ class UtilityDisplay:
         return self
 
 
-def _decision_curve(probabilities: Any, labels: Any, event: int) -> tuple[Array, Array, Array]:
+def _decision_curve(
+    probabilities: ArrayLike, labels: ArrayLike, event: int
+) -> tuple[Array, Array, Array]:
     """Return thresholds, the net benefit of acting on the forecast, and that of always acting."""
     p = check_probabilities(probabilities).cpu().numpy()
     y = check_labels(labels, *p.shape).cpu().numpy()
     if not 0 <= event < p.shape[1]:
         raise InputError(f"{event}, expected a class from 0 to {p.shape[1] - 1}", field="event")
-    curves = (net_benefit(acts, y == event, THRESHOLDS) for acts in (p[:, event], np.ones(len(p))))
-    return (THRESHOLDS, *curves)
+    by_forecast, always = (
+        net_benefit(acts, y == event, THRESHOLDS) for acts in (p[:, event], np.ones(len(p)))
+    )
+    return THRESHOLDS, by_forecast, always

@@ -11,10 +11,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from ..forecast import Forecast, Outcomes
@@ -124,15 +125,35 @@ class UtilityClass(ABC):
             errors.append((sums.high - sums.low) / outcomes.size)
         return torch.cat(errors, dim=1)
 
+    @overload
     def calibration_errors(
         self,
-        probabilities: Any,
-        labels: Any,
-        sample_weight: Any = None,
+        probabilities: Tensor,
+        labels: ArrayLike,
+        sample_weight: ArrayLike | None = None,
         *,
-        classes: Any = None,
+        classes: ArrayLike | None = None,
         ignore_index: int | str | None = None,
-    ) -> Any:
+    ) -> Tensor: ...
+    @overload
+    def calibration_errors(
+        self,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
+        ignore_index: int | str | None = None,
+    ) -> NDArray[np.float64]: ...
+    def calibration_errors(
+        self,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
+        ignore_index: int | str | None = None,
+    ) -> Tensor | NDArray[np.float64]:
         """Return UC of each utility of the class (eq. 3.2): [m], of the kind of `probabilities`.
 
         Args:
@@ -144,11 +165,11 @@ class UtilityClass(ABC):
 
     def worst(
         self,
-        probabilities: Any,
-        labels: Any,
-        sample_weight: Any = None,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        sample_weight: ArrayLike | None = None,
         *,
-        classes: Any = None,
+        classes: ArrayLike | None = None,
         ignore_index: int | str | None = None,
     ) -> tuple[int, WorstInterval]:
         """Return the number of the utility of largest UC, and its worst interval (eq. 3.5)."""

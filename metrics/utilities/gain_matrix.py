@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from typing import Any
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ..forecast import Forecast, Outcomes
@@ -48,7 +48,7 @@ class GainMatrix(UtilityClass):
             `sample_misaligned`, which store no matrices.
     """
 
-    def __init__(self, gains: Any) -> None:
+    def __init__(self, gains: ArrayLike) -> None:
         matrices = parameter_matrix(gains, "gains", ndim=3)
         classes = matrices.shape[1]
         if matrices.shape[2] != classes or classes < 2:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Literal
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ..forecast import Forecast, Outcomes
@@ -42,11 +43,16 @@ class PayoffClass(UtilityClass):
     def bounds(self, classes: int) -> Tensor:
         return torch.stack(torch.aminmax(self.payoffs(classes), dim=1), dim=1)
 
-    def predicted(self, forecast: Forecast, payoffs: Any, part: slice) -> Tensor:
-        """Return v of the utilities in `part`, [b, n], for the `payoffs` [m, C] of all."""
+    def predicted(self, forecast: Forecast, payoffs: Tensor | None, part: slice) -> Tensor:
+        """Return v of the utilities in `part`, [b, n], for the `payoffs` [m, C] of all.
+
+        Utilities that are short have no `payoffs`, and a form of their own.
+        """
+        assert payoffs is not None
         if self.coordinate == "class":
             return payoffs[part] @ forecast.probabilities.T
-        return forecast.joined(lambda rows: payoffs[part] @ rows.ranked.T)
+        table = payoffs[part]
+        return forecast.joined(lambda rows: table @ rows.ranked.T)
 
     def codes(self, outcomes: Outcomes) -> Tensor:
         """Return the coordinate of each outcome: [R, n]."""
@@ -126,7 +132,7 @@ class ClassWise(PayoffClass):
         is_other = (codes < part.start) | (codes >= part.stop)
         return torch.eye(size, size + 1), torch.where(is_other, size, codes - part.start)
 
-    def predicted(self, forecast: Forecast, payoffs: Any, part: slice) -> Tensor:
+    def predicted(self, forecast: Forecast, payoffs: Tensor | None, part: slice) -> Tensor:
         """Return columns of the probabilities. Without a product, ties stay ties."""
         columns = part if self.classes is None else list(self.classes[part])
         return forecast.probabilities[:, columns].T
@@ -170,9 +176,9 @@ class TopK(PayoffClass):
         columns = size + (part.stop < classes)  # all C pay for every rank
         return torch.ones(size, columns).tril(), (codes - part.start).clamp(0, size)
 
-    def predicted(self, forecast: Forecast, payoffs: Any, part: slice) -> Tensor:
+    def predicted(self, forecast: Forecast, payoffs: Tensor | None, part: slice) -> Tensor:
         """Return the sums of the K largest probabilities, without a copy if all K are used."""
-        columns = part if self.ks is None else payoffs[part].sum(dim=1).long() - 1
+        columns = part if payoffs is None else payoffs[part].sum(dim=1).long() - 1
         return forecast.joined(lambda rows: rows.top_sums[:, columns].T)
 
 
@@ -182,7 +188,7 @@ class TopClass(TopK):
     def __init__(self) -> None:
         super().__init__(ks=(1,))
 
-    def predicted(self, forecast: Forecast, payoffs: Any, part: slice) -> Tensor:
+    def predicted(self, forecast: Forecast, payoffs: Tensor | None, part: slice) -> Tensor:
         """Return the largest probability, which needs no ranking."""
         return forecast.top[0][None]
 
@@ -236,7 +242,7 @@ class Linear(GivenPayoffs):
 
     coordinate, name = "class", "payoffs"
 
-    def __init__(self, payoffs: Any) -> None:
+    def __init__(self, payoffs: ArrayLike) -> None:
         self.matrix = base.parameter_matrix(payoffs, self.name)
 
     @classmethod
@@ -254,7 +260,7 @@ class Rank(GivenPayoffs):
 
     coordinate, name = "rank", "valuations"
 
-    def __init__(self, valuations: Any) -> None:
+    def __init__(self, valuations: ArrayLike) -> None:
         self.matrix = base.parameter_matrix(valuations, self.name)
 
     @classmethod
@@ -286,7 +292,7 @@ class Decision(UtilityClass):
         losses: [m, C, K] (or [C, K]), the loss of each action under each outcome.
     """
 
-    def __init__(self, losses: Any) -> None:
+    def __init__(self, losses: ArrayLike) -> None:
         self.losses = base.parameter_matrix(losses, "losses", ndim=3)
 
     def count(self, classes: int) -> int:
@@ -329,7 +335,7 @@ class Similarity(UtilityClass):
         matrix: S, [C, C], in [-1, 1] with S_ii = 1, such as cosine similarities of class names.
     """
 
-    def __init__(self, matrix: Any) -> None:
+    def __init__(self, matrix: ArrayLike) -> None:
         self.matrix = base.parameter_matrix(matrix, "similarity matrix")
         if self.matrix.shape[0] != self.matrix.shape[1]:
             raise InputError(
