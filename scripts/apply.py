@@ -29,7 +29,7 @@ from utility_calibration.metrics.validation import InputError
 from utility_calibration.pipeline.harness.artifacts import write_npz
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
 from utility_calibration.pipeline.harness.progress import say
-from utility_calibration.pipeline.own.cells import Choices
+from utility_calibration.pipeline.own.choices import Choices
 from utility_calibration.pipeline.own.deployed import read_points
 from utility_calibration.pipeline.own.folder import check_replaceable
 from utility_calibration.pipeline.own.options import add_options
@@ -56,7 +56,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         help="the classes' shares among the new points, if they differ from those of the fit: "
         ".9,.1 in the order of the classes, sick=.1,healthy=.9, or estimate",
     )
-    add_options(parser, ["classes", "ignore"])
+    add_options(parser, ["logits", "probabilities", "classes", "ignore"])
     return parser.parse_args(arguments)
 
 
@@ -77,7 +77,7 @@ def apply(options: argparse.Namespace) -> None:
     names = [str(name) for name in getattr(calibrator, "class_names_", ())]
     columns = names or [f"c{number}" for number in range(calibrator.n_features_in_)]
     check_replaceable(options.output, "--output", columns)
-    choices = Choices(options.values, classes=options.classes, ignore=options.ignore)
+    choices = Choices.of(options)
     points, groups = read_points(options.file, calibrator, choices)
     if options.prior is not None:
         calibrator = calibrator.with_prior(prior_of(options.prior, calibrator, points, columns))

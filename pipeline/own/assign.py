@@ -14,9 +14,6 @@ from utility_calibration.metrics.archive import array_names, read_arrays
 from utility_calibration.metrics.validation import InputError, check_logits
 
 from .cells import (
-    LABELS,
-    LIKE_LABELS,
-    Choices,
     Held,
     Labels,
     are_arrays,
@@ -29,9 +26,9 @@ from .cells import (
     numbers_of,
     plain_column,
     some_of,
-    spelt,
     text_of,
 )
+from .choices import LABELS, LIKE_LABELS, Choices, spelt
 from .classes import (
     classes_by_name,
     classes_by_place,

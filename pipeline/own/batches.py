@@ -22,7 +22,8 @@ from utility_calibration.metrics.validation import InputError, check_weights
 from ..harness.machine import free_memory
 from ..harness.progress import Bar
 from .assign import answers_of, assigned, has_role, prepared, roles_of, without_ignored
-from .cells import Choices, Held, Labels, cut_off, distinct_labels, naming, plain_column
+from .cells import Held, Labels, cut_off, distinct_labels, naming, plain_column
+from .choices import Choices
 from .read import (
     LARGEST_TABLE,
     PER_NUMBER,

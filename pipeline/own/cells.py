@@ -3,85 +3,27 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.class_order import folded
 from utility_calibration.metrics.errors import reason_of
 from utility_calibration.metrics.validation import InputError, check_labels
+
+from .choices import LABELS, Choices, spelt
 
 if TYPE_CHECKING:
     import pandas as pd
 
 CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode's control characters, line ends, …
 JOINERS = "\u00ad\u200c\u200d"  # of these categories, but needed in Persian and Hindi names
-LABELS = ("label", "labels")
-LIKE_LABELS = (
-    *("target", "targets", "truth", "true", "y", "y_true", "class", "true_label", "true_class"),
-    *("ground_truth", "gold", "gold_label", "actual", "answer", "obs", "label_ids"),
-)
-"""Other usual names of the labels; one of them is taken, with a note, if nothing else is one."""
-MATRICES = {
-    "logits": ("logits", "logit", "log_probabilities", "log_probs", "logprobs"),
-    "probabilities": ("probabilities", "probability", "probs", "prob", "proba", "y_prob"),
-}
-"""Arrays, or columns of lists, with the answers of one kind. They may be larger than the memory."""
-LIKE_MATRICES = {"filtered_resps": "logits", "predictions": "logits", "scores": ""}
-"""Names in the logs of language models, taken if nothing else holds answers; "": of either kind."""
 LONGEST_TEXT = 1000  # letters of a label or another name
 IMPOSSIBLE = "an option that a point lacks has the logit -inf or the probability 0"
 Held = dict[str, Any]  # what a file holds by name: arrays, or the columns of a table
 LISTS = (list, tuple, dict, np.ndarray)  # what a cell of a column of lists may be
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What the person says about a file that could mean two things (options of `score`).
-
-    values: the kind of the answers: auto, logits or probabilities. labels, groups, clusters: the
-    column or array with each point's label, group, and with what points belong to that depend on
-    each other; None: one of the usual names. logits, probabilities: the array, column or column of
-    lists with the answers. classes: the columns of the classes, a pattern such as prob_*, or names
-    separated by commas. ignore: columns to leave out, names or patterns separated by commas.
-    ignore_label: labels whose points are left out, separated by commas.
-    """
-
-    values: str = "auto"
-    labels: str | None = None
-    groups: str | None = None
-    clusters: str | None = None
-    logits: str | None = None
-    probabilities: str | None = None
-    classes: str | None = None
-    ignore: str | None = None
-    ignore_label: str | None = None
-
-    @property
-    def answers(self) -> dict[str, str]:
-        """The kind of the array or column that the person names for the answers, by its name."""
-        named = {self.logits: "logits", self.probabilities: "probabilities"}
-        return {name: kind for name, kind in named.items() if name is not None}
-
-    def kinds_of(self, names: Iterable[str]) -> dict[str, str]:
-        """Which of `names` hold answers, and of what kind; "" if their name does not say."""
-        names = list(names)
-        if self.answers:
-            return {name: kind for name, kind in self.answers.items() if name in names}
-        usual = {of: kind for kind, known in MATRICES.items() for of in known}
-        for known in (usual, LIKE_MATRICES):
-            if found := {name: known[plain] for name in names if (plain := spelt(name)) in known}:
-                break
-        return found
-
-
-def spelt(name: str) -> str:
-    """A usual name in one spelling: true_label for `True Label`."""
-    return folded(name).strip("_")
 
 
 @contextmanager

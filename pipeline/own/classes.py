@@ -25,7 +25,8 @@ from utility_calibration.metrics.class_order import (
 )
 from utility_calibration.metrics.validation import ROW_SUM_TOLERANCE, InputError
 
-from .cells import Held, Labels, as_numbers, cut_off, some_of, spelt
+from .cells import Held, Labels, as_numbers, cut_off, some_of
+from .choices import spelt
 
 SINGLE = re.compile(
     r"(.*_)?(p|pr|probs?|proba|probability|probabilities|scores?|risk)(_.*)?"

@@ -19,7 +19,8 @@ from utility_calibration.metrics.validation import InputError
 from ..harness.settings import Settings
 from ..scoring.points import find_logits, groups_at, indices_of, logits_at, weights_at
 from .assign import answers_of, without_ignored
-from .cells import Choices, Labels, arrays_of, naming, text_of
+from .cells import Labels, arrays_of, naming, text_of
+from .choices import Choices
 from .read import read
 from .scale import with_logits
 

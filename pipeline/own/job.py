@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from hydra.utils import get_class
@@ -13,6 +13,7 @@ from ..harness.units import composed, resolved, units_of
 from ..plan import Plan
 from ..scoring.choice import REPAIRS
 from ..scoring.points import CachedLogits
+from .choices import Choices
 from .options import Options
 from .size import LONG, affordable_draws, core_seconds
 from .utilities import own_utilities
@@ -41,8 +42,7 @@ def settings_of(options: Options, method: str) -> Settings:
         }
     settings = resolved(config)
     # The person's paths and texts are set last: OmegaConf would resolve `${…}` and `???` in them.
-    names = ("values", "groups", "clusters", "classes", "ignore")
-    texts: dict[str, Any] = {name: getattr(options, name) for name in names}
+    texts: dict[str, Any] = asdict(Choices.of(options))
     texts |= {"path": str(options.file), "test": options.test and str(options.test)}
     files = filter(None, (options.file, options.test))
     title = options.title or ", tested on ".join(path.stem for path in files)

@@ -25,7 +25,8 @@ from utility_calibration.metrics.archive import (
 from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
 
 from ..harness.artifacts import sha256_of, sha256_of_json
-from .cells import LONGEST_TEXT, Choices, Held, cut_off, is_plain, naming, normal, some_of
+from .cells import LONGEST_TEXT, Held, cut_off, is_plain, naming, normal, some_of
+from .choices import Choices
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,7 +20,7 @@ from ..harness.machine import free_memory
 from ..harness.parallel import BYTES_PER_LOGIT
 from ..harness.settings import Settings
 from ..scoring.points import find_logits
-from .cells import MATRICES
+from .choices import MATRICES
 from .read import SAVE, is_table
 
 BASE = 2 << 30  # bytes of libraries and of all else that does not grow with points and classes

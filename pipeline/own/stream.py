@@ -36,7 +36,7 @@ from ..harness.progress import Bar, say
 from ..reporting.names import PRESENT
 from ..reporting.wording import markdown_table
 from .batches import Meaning, Points, Stream, is_too_large, shards_of
-from .cells import Choices
+from .choices import Choices
 from .folder import only_run
 from .job import settings_of, takes
 from .options import Options
@@ -123,8 +123,7 @@ def passed(options: Options, folder: Path) -> Passes:
 
     After a shard the sums are written to a folder that is named by all that they depend on.
     """
-    names = ("values", "labels", "logits", "probabilities", "classes", "ignore", "ignore_label")
-    choices = Choices(**{name: getattr(options, name) for name in names})
+    choices = Choices.of(options)
     stream = Stream.of(options.file, choices, options.seed)
     files = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in stream.shards]
     said = {name: str(getattr(options, name)) for name in ("methods", "seed", "sample", "tuning")}

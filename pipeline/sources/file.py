@@ -12,8 +12,9 @@ import numpy as np
 from utility_calibration.metrics.validation import InputError
 
 from ..own.assign import assigned, has_role
-from ..own.cells import Choices, naming
+from ..own.cells import naming
 from ..own.check import checked
+from ..own.choices import Choices
 from ..own.read import digest_of, read
 from .content import SourceResult
 
@@ -25,14 +26,7 @@ def file_logits(
     path: str | Path,
     test: str | Path | None = None,
     values: str = "auto",
-    labels: str | None = None,
-    logits: str | None = None,
-    probabilities: str | None = None,
-    groups: str | None = None,
-    clusters: str | None = None,
-    classes: str | None = None,
-    ignore: str | None = None,
-    ignore_label: str | None = None,
+    **said: str | None,
 ) -> SourceResult:
     """Read logits [n, C] and labels [n] from `path`; probabilities become their logarithms.
 
@@ -43,15 +37,12 @@ def file_logits(
         test: a second such file: its points test, those of `path` calibrate.
         values: the kind of the answers. `auto`: the name of the array; in a table, probabilities
             if all values are in [0, 1] and all rows sum to one.
-        labels, logits, probabilities, groups, clusters, classes, ignore, ignore_label: those of
-            `Choices` (pipeline/own/cells.py).
+        said: the other fields of `Choices` (pipeline/own/choices.py).
     """
     if values not in VALUES:
         fix = f"choose one of {', '.join(VALUES)}"
         raise InputError(f"{values}, which is no kind", field="values", fixes=fix)
-    choices = Choices(
-        values, labels, groups, clusters, logits, probabilities, classes, ignore, ignore_label
-    )
+    choices = Choices(values, **said)
     files = [Path(file) for file in (path, test) if file is not None]
     held = [read(file, choices, lambda name: has_role(name, choices)) for file in files]
     mistakes = list[InputError]()

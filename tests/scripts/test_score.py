@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,9 @@ from utility_calibration.metrics import registry, scorecard
 from utility_calibration.pipeline.harness.artifacts import read_json, read_npz
 from utility_calibration.pipeline.harness.cache import record_of
 from utility_calibration.pipeline.harness.command import UsageError
+from utility_calibration.pipeline.own.choices import Choices
 from utility_calibration.pipeline.own.folder import LIST, give_back
+from utility_calibration.pipeline.own.job import settings_of
 from utility_calibration.scripts import score
 
 METRICS = [key for key in metrics.METRICS if key != "u_w2v"]
@@ -63,6 +66,19 @@ def test_what_looks_like_a_setting_is_taken_literally(tmp_path, text):
     assert (settings.benchmark.title, settings.benchmark.source["ignore"]) == (text, text)
     assert job.logits.n == 200
     assert (tmp_path / text / "data").is_dir()
+
+
+def test_every_choice_of_the_command_line_reaches_the_reader(tmp_path):
+    said = {of.name: "logits" if of.name == "values" else of.name for of in fields(Choices)}
+    given = [f"--{name.replace('_', '-')}={text}" for name, text in said.items()]
+    source = settings_of(score.parse(["x.npz", *given]), "uncalibrated").benchmark.source
+    assert source.items() >= said.items()
+    arrays = np.load(write_example(tmp_path / "x.npz", n=200, classes=2))
+    odd = np.where(np.arange(200) < 5, -100, arrays["labels"])
+    np.savez(tmp_path / "own.npz", z=arrays["logits"], t=odd)
+    given = ["--labels=t", "--logits=z", "--ignore-label=-100", f"--output={tmp_path / 'out'}"]
+    options = score.parse([str(tmp_path / "own.npz"), "--methods", "uncalibrated", *given])
+    assert score.read(options, score.checked(options)).logits.n == 195
 
 
 def test_a_registered_utility_has_a_column_everywhere(tmp_path, monkeypatch):

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from tests.pipeline.own.files import written
 from utility_calibration.metrics import InputError
-from utility_calibration.pipeline.own.assign import Choices, assigned
+from utility_calibration.pipeline.own.assign import assigned
 from utility_calibration.pipeline.own.check import checked
+from utility_calibration.pipeline.own.choices import Choices
 from utility_calibration.pipeline.sources.file import file_logits
 
 PATTERNS = (
