@@ -1,5 +1,15 @@
 """Calibrators: logits and labels in, probabilities out. One file or folder per method.
 
+* temperature scaling, vector scaling: `TemperatureScaling`, `VectorScaling`
+* matrix scaling, Dirichlet calibration, beta calibration: `DirichletCalibration`
+* structured matrix and vector scaling: `StructuredMatrixScaling`, `StructuredVectorScaling`
+* isotonic regression: `IsotonicCalibration`
+* patching (Algorithm 1 of the paper), and ours by shifts of logits: `UtilityPatching`,
+  `LogitShiftPatching`
+* methods of other packages: `PeerCalibration`; none: `Uncalibrated`
+* a classifier with its calibrator, for scikit-learn: `CalibratedModel`
+* probabilities as inputs: `from_probabilities`; what remains to be gained: `recalibration_gain`
+
 A calibrator is imported when it is first used, because all of them need scikit-learn, which takes
 longer to import than torch.
 """

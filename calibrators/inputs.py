@@ -30,6 +30,9 @@ def from_probabilities(probabilities: ArrayLike) -> NDArray[np.float64]: ...
 def from_probabilities(probabilities: ArrayLike) -> Tensor | NDArray[np.float64]:
     """Return log max(p, 1e-12) of `probabilities` [n, C]: logits whose softmax they are.
 
+    >>> from_probabilities([[0.75, 0.25]]).round(3)
+    array([[-0.288, -1.386]])
+
     Zeros are raised to the floor of the negative log-likelihood, because their logarithm would be
     minus infinity. Rows whose sum differs from one by rounding are renormalised by the softmax.
 

@@ -25,7 +25,7 @@ from .stored import Learned, Stored
 
 @dataclass(eq=False, repr=False)
 class IsotonicCalibration(Calibrator):
-    """Isotonic regression of the softmax probabilities.
+    """Isotonic regression of the softmax probabilities (Zadrozny and Elkan 2002).
 
     It runs on the CPU even if the logits are on another device.
 

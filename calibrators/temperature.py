@@ -19,7 +19,12 @@ from .stored import POSITIVE, Learned
 
 @dataclass(eq=False, repr=False)
 class TemperatureScaling(Calibrator):
-    """softmax(z / T) with the temperature T > 0 of least calibration loss (Guo et al. 2017).
+    """Temperature scaling: softmax(z / T) with the T > 0 of least loss (Guo et al. 2017).
+
+    >>> logits, labels = [[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 0.0]], [0, 0, 1, 1]
+    >>> TemperatureScaling().fit(logits, labels).predict_proba([[4.0, 0.0], [8.0, 0.0]]).round(3)
+    array([[0.75, 0.25],
+           [0.9 , 0.1 ]])
 
     The inverse temperature lies within 1e-6 and 1e6 divided by the logits' spread (root mean square
     of the row-centred logits), so the result does not depend on the logits' unit. Data without an

@@ -95,7 +95,7 @@ class VectorMapProblem:
 
 
 class VectorMapCalibrator(Calibrator):
-    """softmax(w ⊙ x + b) for inputs x [n, C], by default the logits."""
+    """A map softmax(w ⊙ x + b) for inputs x [n, C], by default the logits."""
 
     learned: ClassVar[Learned] = {"scale_": Stored(("P",)), "shift_": Stored(("P",))}
 

@@ -3,7 +3,8 @@
 This is a map in the order of the paper; `metrics/reference.py` has its definitions in plain NumPy:
 
 * scores: `accuracy`, `brier_score`, `negative_log_likelihood`
-* binned errors (eq. 2.1, 2.2): `binned_top_class_error`, `binned_class_wise_error`
+* binned errors (eq. 2.1, 2.2), that is ECE and classwise ECE: `binned_top_class_error`,
+  `binned_class_wise_error`; reliability diagrams: `plots.UtilityDisplay`
 * utility calibration of one utility (eq. 3.2): `utility_calibration`, `worst_interval`
 * utility classes (Examples 3.4 - 3.7, appendix): `TopClass`, `ClassWise`, `TopK`, `Rank`, `Linear`,
   `DiscountedCumulativeGain`, `Similarity`, `Decision`, `GainMatrix`, and `FunctionUtility` for a

@@ -1,5 +1,8 @@
 """Binned calibration errors: TCE_bin (eq. 2.1) and CWE_bin (eq. 2.2) of the paper.
 
+TCE_bin is known as ECE, the expected calibration error (Naeini et al. 2015, Guo et al. 2017), and
+CWE_bin as the classwise ECE (Kull et al. 2019). A reliability diagram shows the same bins.
+
 Equal-weight bins are cut by the rank of the confidence (the order is stable, and sizes differ by at
 most one). So Σ_bins |mean((u - v) · 1_bin)| comes from the running sum that also gives UC, read at
 the bins' edges instead of its extremes. If bins cut no tie, UC >= binned error / bins.
@@ -116,7 +119,11 @@ def binned_top_class_error(
     classes: ArrayLike | None = None,
     ignore_index: int | str | None = None,
 ) -> float:
-    """Return TCE_bin (eq. 2.1): Σ_bins |mean((max p - hit) · 1_bin)|, in [0, 1].
+    """Return TCE_bin (eq. 2.1), the ECE: Σ_bins |mean((max p - hit) · 1_bin)|, in [0, 1].
+
+    >>> p = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]
+    >>> round(binned_top_class_error(p, labels=[0, 1, 1, 0], bins=2), 3)
+    0.35
 
     Args:
         bins: number of bins.
@@ -139,7 +146,9 @@ def binned_class_wise_error(
     classes: ArrayLike | None = None,
     ignore_index: int | str | None = None,
 ) -> float:
-    """Return CWE_bin (eq. 2.2): the weighted mean over classes of their binned errors, in [0, 1].
+    """Return CWE_bin (eq. 2.2), the classwise ECE: the weighted mean over classes of their errors.
+
+    It is in [0, 1].
 
     Args:
         weights: "uniform" for 1/C, "prior" for the share of each class among the labels.

@@ -70,6 +70,10 @@ def decisions(
 
     The results are of the kind of `probabilities`, losses in the unit of `losses`.
 
+    >>> losses = [[0, 1], [10, 1]]  # a missed alarm costs 10, an alarm 1
+    >>> decisions(losses, probabilities=[[0.95, 0.05], [0.75, 0.25]], labels=[0, 0])
+    Decisions(actions=array([0, 1]), expected=array([0.5, 1. ]), realized=array([0., 1.]))
+
     Args:
         losses: [C, K], the loss of action a under outcome y.
         probabilities, labels: [n, C] and [n].

@@ -72,6 +72,9 @@ def utility_calibration(
 ) -> Tensor | NDArray[np.float64]:
     """Return UC of each utility (eq. 3.2): the largest difference of predicted and realized.
 
+    >>> float(utility_calibration(predicted=[0.75, 0.75, 0.5, 0.25], realized=[1, 0, 0, 0]))
+    0.3125
+
     Args:
         predicted: [..., n] predicted utilities v, NumPy or torch.
         realized: [..., n] realized utilities u.

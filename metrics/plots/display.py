@@ -41,7 +41,7 @@ THRESHOLDS = np.arange(1, 100) / 100
 
 
 class UtilityDisplay:
-    """One of four figures of a forecast.
+    """A reliability diagram of a forecast, or another of four figures.
 
     Attributes:
         kind: the kind of the figure.
