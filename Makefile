@@ -20,7 +20,7 @@ INSTALLED := $(VENV)/.installed
 PEERS ?= .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup repro known-suite test test-all test-paper test-gpu test-peers test-slurm test-ray test-lowest test-newest fuzz docs lint types lines clean
+.PHONY: help setup repro known-suite test test-all test-paper test-gpu test-peers test-slurm test-ray test-lowest test-newest fuzz docs golden lint types lines clean
 
 help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
@@ -35,6 +35,7 @@ help:
 	@echo "make test-ray     test a sweep with a failed job on Ray, in an environment of its own"
 	@echo "make test-lowest, make test-newest   test the lowest and the newest versions that pyproject.toml allows"
 	@echo "make fuzz    try the properties on fresh draws, then damaged files for FUZZ_SECONDS seconds (default: 600)"
+	@echo "make golden  write the pages of tests/golden anew, after a sentence or a number changed"
 	@echo "make docs    build the pages and the API reference as a site in site/, offline"
 	@echo "make setup   create $(VENV) from requirements.lock"
 	@echo "make clean   remove environments, caches, cached logits and fits; results and downloads stay"
@@ -148,6 +149,10 @@ test-lowest test-newest:
 fuzz: setup
 	$(RUN) python -m pytest -q --numprocesses auto -m "hypothesis and not slow" --hypothesis-profile fresh
 	$(RUN) python -m tests.fuzz --seconds $(FUZZ_SECONDS) --seed $$(date +%s)00000
+
+# `git diff tests/golden` then shows what people will read.
+golden: setup
+	$(RUN) python -m pytest -q tests/golden --record
 
 # A broken link is an error, and so is a warning of pdoc.
 docs: setup

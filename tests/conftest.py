@@ -1,7 +1,5 @@
 """What all tests share: where the real data lies, and that coverage skips child processes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +21,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # In `make test` most child processes run whole stages. Measuring those would take longer and
     # would find few statements that the tests do not run themselves.
     os.environ.pop(MEASURING, None)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of `make golden`."""
+    parser.addoption("--record", action="store_true", help="write the pages of tests/golden anew")
 
 
 @pytest.fixture(scope="session", autouse=True)

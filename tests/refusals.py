@@ -1,7 +1,5 @@
 """How tests ask for an `InputError`: by its facts, so that its sentence may become a better one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """What is installed: ranges in pyproject.toml; pins in the lock and environment.yml, in step."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shutil

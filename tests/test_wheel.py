@@ -1,7 +1,5 @@
 """The wheel: one top-level name, which works beside a user's modules of the same names as ours."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -38,7 +38,10 @@ MARKED = {
     INFINITE: "infinite NLL, so it is not recommended",
     HARMED: "in some split no setting that was tried beats temperature scaling on held-out points",
 }
-NOT_TESTED = "no test compares the methods, because there is one split and no resampled points"
+NOT_TESTED = (
+    "no test compares the methods, because there are fewer than "
+    f"{FEWEST_SPLITS} splits and no resampled points"
+)
 FIXED_FITS = "the tests resample the points; the spread over other calibration sets is not known"
 CLUSTERED = (
     "Points of a cluster depend on each other: splits, floors, intervals and tests keep each of "

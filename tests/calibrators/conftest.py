@@ -1,7 +1,5 @@
 """Data for the calibrators' tests: real logits, and made-up ones with known answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

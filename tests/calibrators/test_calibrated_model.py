@@ -1,7 +1,5 @@
 """A classifier with its calibrator: scikit-learn's conventions, labels of any kind, no leakage."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

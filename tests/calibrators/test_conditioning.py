@@ -1,7 +1,5 @@
 """Impossible classes, zeros of few votes, and classes without a calibration point do no harm."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

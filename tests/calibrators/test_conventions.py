@@ -1,7 +1,5 @@
 """What holds for every calibrator: scikit-learn's conventions, array kinds, hard data, files."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import warnings

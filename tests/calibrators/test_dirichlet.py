@@ -1,7 +1,5 @@
 """Dirichlet calibration: its penalised optimum, its floor at temperature scaling, its tuning."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.optimize

@@ -1,7 +1,5 @@
 """Files are whole or not there, and saved calibrators come back or are refused in one line."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The warning must come for probabilities, percentages and votes, and never for logits.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Isotonic calibration against scikit-learn's regression, column by column."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

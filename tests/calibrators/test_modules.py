@@ -1,7 +1,5 @@
 """Calibrators as torch modules: the same answers, exportable, in float32 too."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

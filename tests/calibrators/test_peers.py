@@ -1,8 +1,7 @@
 """Calibrators of other packages: what the adapter does, with a made-up package in their place."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
+from typing import Self
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ class Shares:
     def __init__(self, n_bins: int = 10) -> None:
         self.n_bins = n_bins
 
-    def fit(self, x: np.ndarray, y: np.ndarray) -> Shares:
+    def fit(self, x: np.ndarray, y: np.ndarray) -> Self:
         assert x.dtype == np.float64 and np.abs(x.sum(axis=1) - 1).max() < 1e-9
         Shares.fits += 1
         self.classes = x.shape[1]

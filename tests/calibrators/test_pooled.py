@@ -1,7 +1,5 @@
 """Pooled scaling against its objective in plain NumPy, and what it promises."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

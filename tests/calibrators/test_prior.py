@@ -1,7 +1,5 @@
 """Other shares of the classes: Bayes' rule by hand, files and exports, and an honest estimate."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

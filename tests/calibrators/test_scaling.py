@@ -1,7 +1,5 @@
 """Losses against autograd; vector and structured scaling: their optima, compared with SciPy's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

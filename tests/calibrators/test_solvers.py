@@ -1,7 +1,5 @@
 """The minimiser and the search over parameters, on problems with known answers."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys

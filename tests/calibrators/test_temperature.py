@@ -1,7 +1,5 @@
 """Temperature scaling: the exact optimum, its boundary cases, and what it says about them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.optimize

@@ -1,7 +1,5 @@
 """The recipe of docs/streaming.md for Ray: two workers, one of them killed, equal one process."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -22,8 +22,6 @@ What it cannot see, because every call is judged by its own arguments and nothin
 * the few functions that want even 0-d tensors on one device (`torch.searchsorted`)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 python -m tests.devices.gpu        (`make test-gpu`; it says so where there is no GPU)
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

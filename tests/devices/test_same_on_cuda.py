@@ -3,8 +3,6 @@
 The device is the machine's GPU, or an emulated one where there is none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The pages that people read, and what the tests take from them: links and blocks of code."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 from pathlib import Path

@@ -3,8 +3,6 @@
 The recipes run with a stand-in for MLflow.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re
@@ -18,11 +16,9 @@ import numpy as np
 import pytest
 
 from tests.docs.pages import PAGES, README, ROOT, blocks, name_of
+from tests.printed import check_printed
 from utility_calibration.calibrators.heavy_imports import require
 
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-RELATIVE, ABSOLUTE = 0.005, 0.0011
-"""How far a number may lie from the printed one: solvers end an ulp apart on other machines."""
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 YOUR_DATA = ROOT / "docs" / "your-data.md"
 RESULTS = ROOT / "results" / "README.md"  # its block reads files of the repository
@@ -39,13 +35,6 @@ def run(text: str, page: Path, names: dict[str, object] | None = None) -> str:
     with contextlib.redirect_stdout(io.StringIO()) as output:
         exec(compile(text, str(page), "exec"), {"__name__": page.stem} if names is None else names)
     return output.getvalue()
-
-
-def check_printed(printed: str, shown: str) -> None:
-    """Words are equal, and numbers are near."""
-    assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", shown).split()
-    numbers = [[float(n) for n in NUMBER.findall(text)] for text in (printed, shown)]
-    assert numbers[0] == pytest.approx(numbers[1], rel=RELATIVE, abs=ABSOLUTE), printed
 
 
 @pytest.fixture(scope="module")

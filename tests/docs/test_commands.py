@@ -1,7 +1,5 @@
 """The pages' shell commands parse, and name modules, options and settings that exist."""
 
-from __future__ import annotations
-
 import functools
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The README and the pages: their lengths, links, and the tables that they quote from results."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

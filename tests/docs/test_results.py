@@ -1,7 +1,5 @@
 """Every committed table and page of results/ is what the report makes of the committed scores."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

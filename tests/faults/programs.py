@@ -4,8 +4,6 @@ Moments are counted in changes of files (a file opened for writing, renamed or r
 made). They are therefore the same on slow and fast machines.
 """
 
-from __future__ import annotations
-
 import errno
 import multiprocessing
 import os

@@ -5,8 +5,6 @@ are tried (`make test-all` tries twenty). No moment is random: the kills lie eve
 changes of files. All but one of them are slow tests.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from functools import cache

@@ -7,8 +7,6 @@ Memory is limited, so that a file which claims to be huge cannot take the machin
 written to tests/fuzz/corpus, and the tests read them from then on.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import resource

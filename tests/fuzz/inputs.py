@@ -1,7 +1,5 @@
 """Files that nobody would give on purpose, each from one seed, and the functions that read them."""
 
-from __future__ import annotations
-
 import io
 import tempfile
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Damaged files; and those that once did harm, by name."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

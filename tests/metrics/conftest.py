@@ -1,7 +1,5 @@
 """What the tests of the metrics share: awkward forecasts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gains by another threshold, against all pairs of thresholds, and the truthful error."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

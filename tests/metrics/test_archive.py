@@ -1,7 +1,5 @@
 """Archives from anywhere: whatever header and directory claim, one line and little memory."""
 
-from __future__ import annotations
-
 import io
 import warnings
 import zipfile

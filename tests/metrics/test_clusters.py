@@ -1,7 +1,5 @@
 """Points that come in clusters: floors, certificates and the bootstrap take a cluster as one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """A certificate covers the true UC as often as it says, also for classifiers that hardly err."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

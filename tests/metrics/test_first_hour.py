@@ -1,7 +1,5 @@
 """What a new user types first: utilities show what they are, and slips get one line with a fix."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One registry of metrics, open to one's own: keys, headings, and what is no metric."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The bootstrap: how often each point is drawn, and metrics as if it stood there so many times."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

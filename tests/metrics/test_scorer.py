@@ -1,7 +1,5 @@
 """The scorer gives scikit-learn's model selection our numbers, whatever kind the labels are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris

@@ -1,7 +1,5 @@
 """Calibration in one pass: the bounds contain the exact errors, batches and processes add up."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from itertools import pairwise

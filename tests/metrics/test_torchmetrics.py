@@ -1,7 +1,5 @@
 """The metric for training loops: batches and processes together give the error of all points."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

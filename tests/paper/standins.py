@@ -1,7 +1,5 @@
 """Stand-ins in the real formats for what the paper's seven benchmarks need, with random weights."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

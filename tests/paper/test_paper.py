@@ -1,7 +1,5 @@
 """suite=paper through all five stages, with the documented commands, on small stand-ins."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

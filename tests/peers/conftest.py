@@ -3,8 +3,6 @@
 A test is skipped where its package is not installed, and on real logits where there are none.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Calibrators against scikit-learn, probmetrics and netcal: the same optimum, the same map."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 from collections.abc import Callable

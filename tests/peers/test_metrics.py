@@ -1,7 +1,5 @@
 """Binned errors and UC against torchmetrics, netcal, probmetrics and MAPIE."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """`calibrators/peers.py` hands to the packages what they ask for, checked by direct calls."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

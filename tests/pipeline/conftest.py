@@ -1,7 +1,5 @@
 """A small benchmark of known shape, and requests as a command line would make them."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

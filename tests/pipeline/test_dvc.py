@@ -1,7 +1,5 @@
 """dvc.yaml as people use it: repro, push and pull."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

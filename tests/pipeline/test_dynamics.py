@@ -1,7 +1,5 @@
 """The dynamics stage: what it writes, skips and makes again."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Imports point one way and make no circle."""
 
-from __future__ import annotations
-
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path

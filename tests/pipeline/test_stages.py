@@ -1,7 +1,5 @@
 """The stages on a small benchmark: what is made, what is made again, and what stays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

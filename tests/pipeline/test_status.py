@@ -1,7 +1,5 @@
 """status: what is done, missing, stale and why, failed and why."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """What the definition of UC implies, for whatever forecast."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st

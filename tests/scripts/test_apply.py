@@ -1,7 +1,5 @@
 """A calibrator that `score` saves, applied by `apply` to points without labels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """compare_speed: all contenders give the same answer."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import pytest

@@ -1,7 +1,5 @@
 """paper_seeds: cells within 3 standard errors by seed, and what replacing one choice costs."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from utility_calibration.scripts.maintain.paper_seeds import (

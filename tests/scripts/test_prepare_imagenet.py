@@ -1,7 +1,5 @@
 """The preparation of ImageNet: torchvision unpacks the archives; what is missing is one line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

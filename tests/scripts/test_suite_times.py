@@ -1,7 +1,5 @@
 """The times of units are read from the lines that the stages write."""
 
-from __future__ import annotations
-
 import json
 
 from utility_calibration.scripts.maintain import suite_times

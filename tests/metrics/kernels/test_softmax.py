@@ -1,7 +1,5 @@
 """The compiled softmax against SciPy's, and the torch twin against the compiled one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.special

@@ -1,7 +1,5 @@
 """Files and units: whole or absent, named by their key."""
 
-from __future__ import annotations
-
 import zipfile
 from functools import partial
 

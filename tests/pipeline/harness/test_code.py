@@ -1,7 +1,5 @@
 """The digest of the code behind a target: which edits count."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 

@@ -1,7 +1,5 @@
 """One process at a time: the second one waits for the first, or says who is there and ends."""
 
-from __future__ import annotations
-
 import os
 from threading import Event, Thread
 

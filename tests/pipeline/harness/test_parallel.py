@@ -1,7 +1,5 @@
 """Many units at once: how many, on which device, made by one process; a failure stops no other."""
 
-from __future__ import annotations
-
 import errno
 import json
 import multiprocessing

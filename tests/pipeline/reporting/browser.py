@@ -1,7 +1,5 @@
 """Headless Chromium, driven over a pipe by its DevTools protocol: no port, no package."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Scores shaped as real ones, with seeded numbers around the paper's printed values."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace

@@ -11,7 +11,7 @@ from tests.pipeline.reporting.conftest import arrays_of, facts_of, scored, write
 from utility_calibration.pipeline.reporting.leaderboard import leaderboard_of
 from utility_calibration.pipeline.reporting.names import METHODS
 from utility_calibration.pipeline.reporting.page import report_html, report_markdown
-from utility_calibration.pipeline.reporting.sections import pooled_note, section_of
+from utility_calibration.pipeline.reporting.sections import section_of
 from utility_calibration.pipeline.reporting.tables import TableSpec
 from utility_calibration.pipeline.scoring.files import ScoreFiles
 
@@ -68,21 +68,6 @@ def test_titles_are_text_everywhere_and_nothing_is_fetched(html, sections):
     assert not re.findall(r"""(?:src|href)=["'](?!#|data:)""", html)
     assert "default-src 'none'" in html
     assert "http" not in re.sub(r"http-equiv|http://www\.w3\.org/\S+", "", html)
-
-
-def test_the_verdict_and_worst_intervals_stand_in_page_and_markdown(html, sections):
-    markdown = report_markdown("T", sections)
-    verdict = sections[0].verdict
-    assert '">✗</td>' in html and "| ✗ |" in markdown
-    plain = html.replace("&#39;", "'").replace("U<sub>", "U_").replace("</sub>", "")
-    for sentence in (verdict.headline, *verdict.summary):
-        assert sentence in plain
-        assert sentence in markdown
-    worst = "class &lt;cat&gt;, predicted .00–.50 (62 % of the points): realised .010 more"
-    assert worst in markdown
-    assert markdown.count("### Verdict") == 2
-    note = pooled_note(5, 5)
-    assert markdown.count(note) == html.count(note.replace("'", "&#39;")) == 2
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -1,7 +1,5 @@
 """How sure a difference is: between methods, between groups, and on data with a known truth."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
