@@ -49,7 +49,8 @@ class Patch(NamedTuple):
 
     def apply(self, state: PatchedForecast, update: Update) -> None:
         """Apply the patch to any forecast."""
-        rows = rows_within(self.utility.predicted(state), self.low, self.high)
+        v, _ = self.utility.predicted_and_realized(state)
+        rows = rows_within(v, self.low, self.high)
         if len(rows):
             move(state, update, rows, self.utility.vectors(state, rows), self.shift)
 

@@ -24,11 +24,11 @@ from utility_calibration.metrics.kernels.compiled import compiled
 from utility_calibration.metrics.kernels.prefix_range import prefix_range
 from utility_calibration.metrics.uc import worst_interval
 from utility_calibration.metrics.utilities.base import UtilityClass
-from utility_calibration.metrics.utilities.payoffs import sample_unit_sphere_infinity
+from utility_calibration.metrics.utilities.payoffs import Linear, Rank
 
 from .bounds import indicator_bounds, payoff_bounds, top_k_bounds
 from .state import PatchedForecast
-from .utilities import ClassUtility, Kind, PayoffUtility, Utility, drops
+from .utilities import Kind, Utility, drops
 
 TIED = 1e-6  # predictions no further apart are tied; float32 errors are smaller
 EQUAL = 1e-10  # errors that differ by less are equal: the first utility of the families wins
@@ -60,8 +60,8 @@ def rows_within(v: Tensor, low: float, high: float) -> Tensor:
 
 def witness_of(state: PatchedForecast, utility: Utility) -> Witness:
     """Return the worst witness of one utility; its interval ends in the middle of gaps of v."""
-    v = utility.predicted(state)
-    worst = worst_interval(v, utility.realized(state), TIED)
+    v, u = utility.predicted_and_realized(state)
+    worst = worst_interval(v, u, TIED)
     below, above = v[v < worst.low], v[v > worst.high]
     low = (float(below.max()) + worst.low) / 2 if len(below) else -math.inf
     high = (float(above.min()) + worst.high) / 2 if len(above) else math.inf
@@ -96,7 +96,7 @@ def _payoff_family(
         bounds,
         lambda numbers: _errors(predicted(numbers), payoffs[numbers], codes),
         # The clone is needed, because a view of a row would keep all payoffs in memory.
-        lambda number: PayoffUtility(kind, number, payoffs[number].cpu().clone()),
+        lambda number: Utility.standard(kind, number, payoffs[number].cpu().clone()),
         sharper,
     )
 
@@ -115,7 +115,7 @@ def class_family(utilities: UtilityClass, state: PatchedForecast, first: int = 0
     outcomes = Outcomes(state.labels[None], forecast=forecast)
     blocks = utilities.tied_blocks(forecast, outcomes)
     errors = torch.cat([_errors(b.predicted, b.payoffs, b.codes[0], math.inf) for b in blocks])
-    return Family(errors, errors.__getitem__, lambda k: ClassUtility(utilities, first + k, first))
+    return Family(errors, errors.__getitem__, lambda k: Utility("own", first + k, utilities, k))
 
 
 def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor, margin: float = 2 * EQUAL) -> Tensor:
@@ -189,10 +189,8 @@ class StandardFamilies:
     def draw(self, number: int, classes: int) -> tuple[Tensor, Tensor]:
         """Return payoffs by class and by rank for audit `number`: float64 [count, C] each."""
         seed = (self.seed * 100_003 + number) * 2
-        linear = sample_unit_sphere_infinity(self.sampled_count, classes, seed)
-        rank = sample_unit_sphere_infinity(self.sampled_count, classes, seed + 1)
-        # NumPy sorts rows with vector instructions, so it is faster than torch.
-        return linear, torch.from_numpy(-np.sort(-rank.numpy(), axis=1))
+        linear = Linear.sample(self.sampled_count, classes, seed)
+        return linear.matrix, Rank.sample(self.sampled_count, classes, seed + 1).matrix
 
 
 def find_worst(families: Sequence[Family]) -> tuple[int, int, float]:

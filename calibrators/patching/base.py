@@ -25,9 +25,7 @@ from .projection import project_rows_torch
 from .start import restored, stored
 from .state import TIED_RANKS, PatchedForecast
 from .update import ProjectedDescent, Update, on_grid
-from .utilities import KINDS, ClassUtility, PayoffUtility, classes_of, described
-
-SAMPLED = ("linear", "rank")
+from .utilities import KINDS, SAMPLED, Utility, classes_of, described
 
 
 @dataclass(eq=False, repr=False)
@@ -113,9 +111,7 @@ class Patching(Calibrator):
         self.stopped_: str = run.stopped or "limit"
         self.__dict__.update(stored(start))
         utilities = [patch.utility for patch in fitted]
-        payoffs = [
-            u.payoff for u in utilities if isinstance(u, PayoffUtility) and u.kind in SAMPLED
-        ]
+        payoffs = [u.payoff(classes) for u in utilities if u.kind in SAMPLED]
         self.kinds_ = np.array([KINDS.index(u.kind) for u in utilities], dtype=np.int64)
         self.indices_ = np.array([u.index for u in utilities], dtype=np.int64)
         self.vectors_ = torch.stack(payoffs).numpy() if payoffs else np.empty((0, classes))
@@ -132,14 +128,12 @@ class Patching(Calibrator):
         patches = []
         for number, index, *row in zip(*columns, strict=True):
             kind = KINDS[number]
-            utility: ClassUtility | PayoffUtility
             if kind == "own":
                 first, utilities = [pair for pair in own if pair[0] <= index][-1]
-                utility = ClassUtility(utilities, index, first)
-            elif kind in SAMPLED:
-                utility = PayoffUtility(kind, index, next(sampled))
+                utility = Utility(kind, index, utilities, index - first)
             else:
-                utility = PayoffUtility.indicator(kind, index, classes)
+                payoff = next(sampled) if kind in SAMPLED else None
+                utility = Utility.standard(kind, index, payoff)
             patches.append(Patch(utility, *row))
         return patches
 
@@ -155,7 +149,7 @@ class Patching(Calibrator):
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
         start = restored(vars(self))._to_module(dtype)
         projected = isinstance(self._update(), ProjectedDescent)
-        return PatchedModule(start, self.patches(), projected, dtype)
+        return PatchedModule(start, self.patches(), self.vectors_.shape[1], projected, dtype)
 
 
 class PatchedModule(nn.Module):
@@ -170,17 +164,22 @@ class PatchedModule(nn.Module):
     numbers: Tensor
 
     def __init__(
-        self, start: nn.Module, patches: Sequence[Patch], projected: bool, dtype: torch.dtype
+        self,
+        start: nn.Module,
+        patches: Sequence[Patch],
+        classes: int,
+        projected: bool,
+        dtype: torch.dtype,
     ) -> None:
         super().__init__()
-        utilities = [each.utility for each in patches if isinstance(each.utility, PayoffUtility)]
-        if len(utilities) < len(patches):
+        utilities = [patch.utility for patch in patches]
+        if any(utility.kind == "own" for utility in utilities):
             raise InputError(
                 "to_module: patches of `utilities` are not arrays; fit with utilities=None"
             )
         self.start, self.projected = start, projected
         self.by_rank = [utility.by_rank for utility in utilities]
-        table = [utility.payoff for utility in utilities] or [torch.empty(0)]
+        table = [utility.payoff(classes) for utility in utilities] or [torch.empty(0)]
         numbers = [(patch.low, patch.high, patch.shift) for patch in patches]
         self.register_buffer("payoffs", torch.stack(table).to(dtype))
         self.register_buffer("numbers", torch.tensor(numbers, dtype=torch.float64).to(dtype))

@@ -23,7 +23,7 @@ from .audit import find_worst
 from .state import PatchedForecast
 from .tuning import FOLDS, PATIENCE, fewest_patches, folds_of
 from .update import Update
-from .utilities import KINDS, PayoffUtility
+from .utilities import KINDS, Utility
 
 SMALLEST = 50  # points that a group needs; with fewer, errors below .1 cannot be told from chance
 Begin = Callable[[PatchedForecast], Algorithm1]
@@ -127,12 +127,12 @@ def stored_patches(patches: list[tuple[str, Patch]]) -> dict[str, NDArray[Any]]:
     }
 
 
-def restored_patches(arrays: Any, classes: int) -> list[tuple[str, Patch]]:
+def restored_patches(arrays: Any) -> list[tuple[str, Patch]]:
     """Return the patches whose `stored_patches` are attributes of `arrays`."""
     stored = arrays.group_names_, arrays.group_utilities_, arrays.group_numbers_
     patches = []
     rows = zip(*(array.tolist() for array in stored), strict=True)
     for group, (kind, index), (low, high, shift) in rows:
-        utility = PayoffUtility.indicator(KINDS[kind], index, classes)
+        utility = Utility.standard(KINDS[kind], index)
         patches.append((group, Patch(utility, low, high, shift, error=0.0, loss_change=0.0)))
     return patches

@@ -146,7 +146,7 @@ class LogitShiftPatching(Patching):
     def _predict_proba(self, logits: Tensor) -> Tensor:
         p = super()._predict_proba(logits)
         if self._names is not None and hasattr(self, "group_names_"):
-            apply_to(p, self._names, by_group.restored_patches(self, p.shape[1]), self._update())
+            apply_to(p, self._names, by_group.restored_patches(self), self._update())
         return p
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:

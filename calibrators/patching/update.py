@@ -124,9 +124,9 @@ class TiltProblem:
     def of(cls, state: PatchedForecast, witness: Witness, vectors: Vectors) -> Self:
         """Return the problem. An event has two levels, any other utility one level per class."""
         rows = witness.rows
-        u = witness.utility.realized(state)[rows]
+        v, u = (values[rows] for values in witness.utility.predicted_and_realized(state))
         if witness.utility.kind in ("class", "top_k"):
-            v = witness.utility.predicted(state)[rows].clamp(max=1)
+            v = v.clamp(max=1)
             levels, masses = v.new_tensor([[0.0, 1.0]]), torch.stack([1 - v, v], dim=1)
             return cls(levels, masses, float(u.sum()), 1.0)
         masses, levels = state.probabilities[rows], vectors.table

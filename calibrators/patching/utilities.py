@@ -1,9 +1,9 @@
-"""The utilities that patching calibrates to. Each returns its vectors u⃗ at the requested rows.
+"""The utilities that patching calibrates to: those of `metrics`, on a forecast that moves.
 
 A utility u(p, e_j) has the vector u⃗(p) = (u(p, e_1), …, u(p, e_C)), the predicted utility
-v = <p, u⃗(p)> and the realized utility u⃗(p)[y]. There are two forms. `PayoffUtility` has payoffs by
-class or by rank, the same for all points (U_CWE, U_topK, sampled U_lin and U_rank). `ClassUtility`
-belongs to a class of utilities; its vectors may differ from point to point (gain matrices).
+v = <p, u⃗(p)> and the realized utility u⃗(p)[y]. U_CWE, U_topK and sampled U_lin and U_rank have
+payoffs by class or by rank, the same for all points. Their v come from the ranking and the top-K
+sums that the moving forecast keeps. A user's own utilities are evaluated as the metrics do it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,13 +16,22 @@ from torch import Tensor
 from utility_calibration.metrics.forecast import Outcomes
 from utility_calibration.metrics.utilities.base import UtilityClass, utility_of
 from utility_calibration.metrics.utilities.gain_matrix import GainMatrix
-from utility_calibration.metrics.utilities.payoffs import Decision, Linear, Rank, Similarity
+from utility_calibration.metrics.utilities.payoffs import (
+    ClassWise,
+    Decision,
+    Linear,
+    PayoffClass,
+    Rank,
+    Similarity,
+    TopK,
+)
 from utility_calibration.metrics.validation import InputError
 
 from .state import PatchedForecast
 
 Kind = Literal["class", "top_k", "linear", "rank", "own"]
 KINDS: tuple[Kind, ...] = ("class", "top_k", "linear", "rank", "own")
+SAMPLED = ("linear", "rank")
 GIVEN_BY_NUMBERS = {
     kind.__name__: kind for kind in (Linear, Rank, Decision, Similarity, GainMatrix)
 }
@@ -49,79 +58,61 @@ class Vectors(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PayoffUtility:
-    """A payoff float64 [C] by class ("class", "linear") or by rank ("top_k", "rank").
+class Utility:
+    """Utility `number` of a class of utilities, on a forecast that moves.
 
-    `index` is the class, K - 1, or the number among the sampled utilities.
+    `kind` and `index` name it in a file. `index` is the class, K - 1, the number among the sampled
+    utilities, or, for a user's own, the number that counts through all of their classes.
     """
 
     kind: Kind
     index: int
-    payoff: Tensor
+    utilities: UtilityClass
+    number: int
 
     @classmethod
-    def indicator(cls, kind: Kind, index: int, classes: int) -> Self:
-        """Return the utility of U_CWE for class `index`, or that of U_topK for K = `index` + 1."""
-        numbers = torch.arange(classes)
-        pays = numbers == index if kind == "class" else numbers <= index
-        return cls(kind, index, pays.to(torch.float64))
+    def standard(cls, kind: Kind, index: int, payoff: Tensor | None = None) -> Self:
+        """Return the utility of class `index`, of K = `index` + 1, or of a sampled `payoff` [C]."""
+        if kind in SAMPLED and payoff is not None:
+            return cls(kind, index, Linear(payoff) if kind == "linear" else Rank(payoff), 0)
+        return cls(kind, index, ClassWise() if kind == "class" else TopK(), index)
 
     @property
     def by_rank(self) -> bool:
-        """Whether the payoff belongs to ranks rather than to classes."""
+        """Whether it pays the rank of the outcome, not its class; a user's own may do either."""
         return self.kind in ("top_k", "rank")
 
-    def predicted(self, state: PatchedForecast) -> Tensor:
-        """Return v of every point, float64 [n]: a column for payoffs 0 and 1, else a product."""
-        values = state.top_sums if self.by_rank else state.probabilities
-        if self.kind in ("class", "top_k"):
-            return values[:, self.index].contiguous()
-        payoff = self.payoff.to(values.device)
-        return values @ (drops(payoff[None])[0] if self.by_rank else payoff)
+    def payoff(self, classes: int) -> Tensor:
+        """Return what each class or each rank pays, float64 [C]; a user's own may have none."""
+        assert isinstance(self.utilities, PayoffClass)
+        return self.utilities.payoff(self.number, classes)
 
-    def realized(self, state: PatchedForecast) -> Tensor:
-        """Return u of every point: the payoff of its label, or of the label's rank, float64 [n]."""
-        return self.payoff.to(state.labels.device)[state.ranks if self.by_rank else state.labels]
+    def predicted_and_realized(self, state: PatchedForecast) -> tuple[Tensor, Tensor]:
+        """Return v and u of every point, float64 [n] each; u means nothing without labels.
+
+        v is a column for payoffs 0 and 1, else a product with the probabilities or top-K sums.
+        """
+        if self.kind == "own":
+            forecast = state.forecast()
+            outcomes = Outcomes(state.labels.clamp(min=0)[None], forecast=forecast)
+            return self.utilities.predicted_and_realized(forecast, outcomes, self.number)
+        values, codes = state.probabilities, state.labels
+        if self.by_rank:
+            values, codes = state.top_sums, state.ranks
+        payoff = self.payoff(values.shape[1]).to(values.device)
+        if self.kind not in SAMPLED:
+            return values[:, self.number].contiguous(), payoff[codes]
+        return values @ (drops(payoff[None])[0] if self.by_rank else payoff), payoff[codes]
 
     def vectors(self, state: PatchedForecast, rows: Tensor) -> Vectors:
         """Return u⃗ of `rows`; by rank without the zeros at the end, so one entry for top-1."""
-        payoff = self.payoff.to(rows.device)
+        if self.kind == "own":
+            table = self.utilities.outcome_utilities(state.forecast(rows), self.number)
+            return Vectors(table.to(torch.float64))
+        payoff = self.payoff(state.probabilities.shape[1]).to(rows.device)
         if self.by_rank:
             payoff = payoff[: int(torch.nonzero(payoff).max()) + 1]
         return Vectors(payoff[None], self.by_rank)
-
-
-@dataclass(frozen=True)
-class ClassUtility:
-    """A utility of a `UtilityClass`, which `metrics` or the user defines.
-
-    `index` counts through all classes of the argument `utilities`; `first` is the index of this
-    class's first utility.
-    """
-
-    utilities: UtilityClass
-    index: int
-    first: int = 0
-    kind: Kind = "own"
-
-    def predicted(self, state: PatchedForecast) -> Tensor:
-        return self._both(state)[0]
-
-    def realized(self, state: PatchedForecast) -> Tensor:
-        return self._both(state)[1]
-
-    def _both(self, state: PatchedForecast) -> tuple[Tensor, Tensor]:
-        forecast = state.forecast()
-        # Without labels, all of them are -1. Then only v is used.
-        outcomes = Outcomes(state.labels.clamp(min=0)[None], forecast=forecast)
-        return self.utilities.predicted_and_realized(forecast, outcomes, self.index - self.first)
-
-    def vectors(self, state: PatchedForecast, rows: Tensor) -> Vectors:
-        table = self.utilities.outcome_utilities(state.forecast(rows), self.index - self.first)
-        return Vectors(table.to(torch.float64))
-
-
-Utility = PayoffUtility | ClassUtility
 
 
 def drops(payoffs: Tensor) -> Tensor:

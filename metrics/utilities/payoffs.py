@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ..forecast import Forecast, Outcomes
+from ..kernels.ranks import sorted_rows
 from ..validation import InputError, is_whole
 from . import base
 from .base import Block, UtilityClass
@@ -58,13 +59,17 @@ class PayoffClass(UtilityClass):
         """Return the coordinate of each outcome: [R, n]."""
         return outcomes.labels if self.coordinate == "class" else outcomes.ranks
 
+    def payoff(self, index: int, classes: int) -> Tensor:
+        """Return the payoff vector of utility `index`: float64 [C]."""
+        if not self.is_short:
+            return self.payoffs(classes)[index]
+        # All C² payoffs of 20,000 classes would take gigabytes.
+        table, own = self.near(slice(index, index + 1), classes, torch.arange(classes))
+        return table[0, own].to(torch.float64)
+
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
-        p, classes = forecast.probabilities, forecast.classes
-        if self.is_short:  # all C² payoffs of 20,000 classes would take gigabytes
-            table, own = self.near(slice(index, index + 1), classes, torch.arange(classes))
-            payoff = table[0, own].to(p)
-        else:
-            payoff = self.payoffs(classes)[index].to(p.device)
+        p = forecast.probabilities
+        payoff = self.payoff(index, forecast.classes).to(p.device)
         if self.coordinate == "class":
             return payoff.expand_as(p)
         order = forecast.order.to(torch.int64)
@@ -270,8 +275,7 @@ class Rank(GivenPayoffs):
     @classmethod
     def sample(cls, count: int, classes: int, seed: int) -> Rank:
         """Draw `count` valuations uniformly from {‖θ‖_∞ = 1, θ_1 >= … >= θ_C}."""
-        vectors = sample_unit_sphere_infinity(count, classes, seed)
-        return cls(vectors.sort(dim=1, descending=True).values)
+        return cls(-sorted_rows(-sample_unit_sphere_infinity(count, classes, seed)))
 
 
 def sample_unit_sphere_infinity(count: int, classes: int, seed: int) -> Tensor:

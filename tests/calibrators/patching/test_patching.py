@@ -34,7 +34,7 @@ def test_every_patch_corrects_the_worst_interval_of_its_time(fitted):
     y = torch.from_numpy(labels)
     state = PatchedForecast(torch.from_numpy(softmax(logits)), y)
     for t, patch in enumerate(calibrator.patches()):
-        v, u = patch.utility.predicted(state), patch.utility.realized(state)
+        v, u = patch.utility.predicted_and_realized(state)
         inside = (v >= patch.low) & (v <= patch.high)
         signed = float((u - v)[inside].sum()) / len(y)
         assert patch.error <= float(utility_calibration(v, u)) + 1e-12

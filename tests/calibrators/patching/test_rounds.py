@@ -14,7 +14,7 @@ from utility_calibration.calibrators.patching.audit import Family, find_worst, w
 from utility_calibration.calibrators.patching.line_search import CAPPED, JAXOPT
 from utility_calibration.calibrators.patching.state import PatchedForecast
 from utility_calibration.calibrators.patching.update import ProjectedDescent
-from utility_calibration.calibrators.patching.utilities import PayoffUtility
+from utility_calibration.calibrators.patching.utilities import Utility
 
 
 def given(errors, bound=1.0):
@@ -47,7 +47,7 @@ def test_the_last_bit_of_a_prediction_moves_no_end_and_no_point(ulps):
     found = []
     for p in (v, torn):
         state = PatchedForecast(torch.stack([p, (1 - p) / 2, (1 - p) / 2], dim=1), labels)
-        found.append(witness_of(state, PayoffUtility.indicator("class", 0, 3)))
+        found.append(witness_of(state, Utility.standard("class", 0)))
     assert torch.equal(found[0].rows, found[1].rows)
     assert found[0].sign == found[1].sign
     assert found[0].error == pytest.approx(found[1].error, abs=1e-14)
@@ -83,7 +83,7 @@ def test_the_step_of_the_theory_is_refused_where_it_raises_the_score(payoff, low
     """Proposition A.1 needs payoffs in [-1, 1]; a person's own utility may pay more."""
     p = torch.tensor([[0.6, 0.4]], dtype=torch.float64).repeat(4, 1)
     state = PatchedForecast(p, torch.tensor([0, 0, 0, 1]))
-    utility = PayoffUtility("linear", 0, torch.tensor([payoff, 0.0], dtype=torch.float64))
+    utility = Utility.standard("linear", 0, torch.tensor([payoff, 0.0], dtype=torch.float64))
     witness = witness_of(state, utility)
     vectors = utility.vectors(state, witness.rows)
     step = ProjectedDescent(1.0, search=None).step(state, witness, vectors)

@@ -18,7 +18,7 @@ from utility_calibration.calibrators.patching.projection import (
 )
 from utility_calibration.calibrators.patching.state import TIED_RANKS, PatchedForecast
 from utility_calibration.calibrators.patching.update import ProjectedDescent
-from utility_calibration.calibrators.patching.utilities import ClassUtility, PayoffUtility
+from utility_calibration.calibrators.patching.utilities import Utility
 from utility_calibration.metrics import FunctionUtility, GainMatrix
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
@@ -45,16 +45,16 @@ def random_utility(classes, random):
     kind = random.choice(["class", "top_k", "linear", "rank", "gain", "function"])
     index = int(random.integers(classes))
     if kind == "class":
-        return PayoffUtility.indicator("class", index, classes)
+        return Utility.standard("class", index)
     if kind == "top_k":
-        return PayoffUtility.indicator("top_k", index, classes)
+        return Utility.standard("top_k", index)
     if kind == "gain":
-        return ClassUtility(GainMatrix.sample_aligned(3, classes, index), 1)
+        return Utility("own", 1, GainMatrix.sample_aligned(3, classes, index), 1)
     if kind == "function":
-        return ClassUtility(FunctionUtility(lambda p: p * p), 0)
+        return Utility("own", 0, FunctionUtility(lambda p: p * p), 0)
     payoff = random.uniform(-1, 1, size=classes)
     payoff = np.sort(payoff)[::-1].copy() if kind == "rank" else payoff
-    return PayoffUtility(str(kind), index, torch.from_numpy(payoff))
+    return Utility.standard(str(kind), index, torch.from_numpy(payoff))
 
 
 def random_moves(count, n, classes, seed):
@@ -140,7 +140,7 @@ def test_predictions_are_expected_payoffs(kind, device):
     for _, utility, _ in random_moves(15, 50, 7, 9):
         vectors = vectors_of(here, utility)
         expected = (vectors * here.probabilities).sum(dim=1)
-        v, u = utility.predicted(there).cpu(), utility.realized(there).cpu()
+        v, u = (x.cpu() for x in utility.predicted_and_realized(there))
         torch.testing.assert_close(v, expected, rtol=0, atol=1e-13)
         torch.testing.assert_close(u, vectors.gather(1, y[:, None])[:, 0], rtol=0, atol=1e-15)
 
@@ -151,8 +151,8 @@ def test_every_row_depends_on_itself_alone():
     together, few = PatchedForecast(p, y), PatchedForecast(p[20:30], y[20:30])
     for rows, utility, step in random_moves(20, 60, 15, 11):
         among = rows[(rows >= 20) & (rows < 30)] - 20
-        v, alone = utility.predicted(together)[20:30], utility.predicted(few)
-        torch.testing.assert_close(v, alone, rtol=0, atol=1e-14)
+        v, alone = (utility.predicted_and_realized(each)[0] for each in (together, few))
+        torch.testing.assert_close(v[20:30], alone, rtol=0, atol=1e-14)
         move(together, UPDATE, rows, utility.vectors(together, rows), step)
         if len(among):
             move(few, UPDATE, among, utility.vectors(few, among), step)

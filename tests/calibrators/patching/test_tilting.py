@@ -10,18 +10,18 @@ from tests.calibrators.patching.test_state import vectors_of
 from utility_calibration.calibrators.patching.audit import witness_of
 from utility_calibration.calibrators.patching.state import PatchedForecast
 from utility_calibration.calibrators.patching.update import LARGEST_SHIFT, ExponentialTilting
-from utility_calibration.calibrators.patching.utilities import ClassUtility, PayoffUtility
+from utility_calibration.calibrators.patching.utilities import Utility
 from utility_calibration.metrics import Decision
 
 CLASSES = 5
 RANDOM = np.random.default_rng(3)
 PAYOFF = torch.from_numpy(RANDOM.uniform(-1, 1, CLASSES))
 UTILITIES = {
-    "class": PayoffUtility.indicator("class", 2, CLASSES),
-    "top-K": PayoffUtility.indicator("top_k", 1, CLASSES),
-    "linear": PayoffUtility("linear", 0, PAYOFF),
-    "rank": PayoffUtility("rank", 0, PAYOFF.sort(descending=True).values),
-    "decision": ClassUtility(Decision(RANDOM.uniform(0, 3, (1, CLASSES, 3))), 0),
+    "class": Utility.standard("class", 2),
+    "top-K": Utility.standard("top_k", 1),
+    "linear": Utility.standard("linear", 0, PAYOFF),
+    "rank": Utility.standard("rank", 0, PAYOFF.sort(descending=True).values),
+    "decision": Utility("own", 0, Decision(RANDOM.uniform(0, 3, (1, CLASSES, 3))), 0),
 }
 
 
@@ -73,14 +73,14 @@ def test_the_nll_falls_by_what_the_step_says_and_by_no_less_than_the_guarantee(
 def test_an_event_that_always_happens_is_shifted_by_the_bound():
     p = torch.tensor([[0.3, 0.7]], dtype=torch.float64).repeat(20, 1)
     state = PatchedForecast(p, torch.zeros(20, dtype=torch.int64))
-    _, moved, signed, change = one_patch(state, PayoffUtility.indicator("class", 0, 2))
+    _, moved, signed, change = one_patch(state, Utility.standard("class", 0))
     assert signed == pytest.approx(LARGEST_SHIFT)
     assert bool(((moved > 0) & (moved < 1)).all())
     assert change < 0
 
 
 def test_a_payoff_that_is_the_same_for_all_classes_is_no_reason_to_move(state):
-    same = PayoffUtility("linear", 0, torch.full((CLASSES,), 0.7, dtype=torch.float64))
+    same = Utility.standard("linear", 0, torch.full((CLASSES,), 0.7, dtype=torch.float64))
     witness = witness_of(state, same)
     vectors = same.vectors(state, witness.rows)
     assert witness.error == pytest.approx(0, abs=1e-12)
