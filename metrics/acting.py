@@ -65,23 +65,16 @@ def acting_gain(
     return ActingGain(gain, worst, threshold, act_from, floor)
 
 
-class Gain(NamedTuple):
-    """The largest mean gain of one utility: `gain`, `threshold` and `act_from` of `ActingGain`."""
-
-    gain: float
-    threshold: float
-    act_from: float
-
-
 def largest_gain(
     predicted: NDArray[np.float64],
     realized: NDArray[np.float64],
     weights: NDArray[np.float64] | None = None,
-) -> Gain:
-    """Return the largest gain by another threshold of one utility, from v and u: [n] each."""
+) -> dict[str, float]:
+    """Return `gain`, `threshold` and `act_from` of one utility by name, from v and u: [n] each."""
     order = np.argsort(predicted, kind="stable")
     counts = np.ones(len(order)) if weights is None else weights[order].astype(np.float64)
-    return Gain(*_largest_gain(predicted[order], realized[order], counts).tolist())
+    found = _largest_gain(predicted[order], realized[order], counts).tolist()
+    return dict(zip(("gain", "threshold", "act_from"), found, strict=True))
 
 
 def _gains(utilities: UtilityClass, forecast: Any, outcomes: Any) -> NDArray[np.float64]:

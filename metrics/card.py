@@ -12,15 +12,14 @@ import html
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from .acting import Gain, largest_gain
-from .card_exports import CardExports
+from .acting import largest_gain
 from .certificate import CalibrationInterval, Evidence, evidence_of, joined
 from .forecast import Forecast, Outcomes
 from .measurement import Measurement, Noise, Options, sampled_users
@@ -31,12 +30,15 @@ from .scores import zero_likelihoods
 from .utilities.base import UtilityClass
 from .validation import check_known
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 ALL_CLASSES = "all"
 """The certificate of all utility classes together, without the user's, whose unit may differ."""
 
 
 @dataclass(frozen=True, repr=False)
-class Scorecard(CardExports):
+class Scorecard:
     """The metrics of one forecast.
 
     metrics: value per key of `utility_calibration.metrics.METRICS`.
@@ -104,6 +106,39 @@ class Scorecard(CardExports):
             lines = ["<th>" + "<th>".join(heading), *("<td>" + "<td>".join(row) for row in rows)]
             parts.append("<table><tr>" + "<tr>".join(lines) + "</table>")
         return "\n".join(parts)
+
+    def to_dict(self) -> dict[str, float]:
+        """Return plain numbers by name, as MLflow, Weights & Biases and a Trainer take them.
+
+        Beside each metric `<key>` are, where they were computed, `<key>_by_chance` (the 95 %
+        quantile of its noise floor), `<key>_p_value` and `<key>_upper`, the bound on fresh points.
+        """
+        numbers: dict[str, float] = {}
+        for key, row in self._rows().items():
+            values = (row["value"], row.get("q95"), row.get("p_value"), row.get("upper"))
+            names = (key, f"{key}_by_chance", f"{key}_p_value", f"{key}_upper")
+            numbers |= {n: float(v) for n, v in zip(names, values, strict=True) if v is not None}
+        return numbers
+
+    def frame(self) -> pd.DataFrame:
+        """Return a data frame with a row per metric; what does not apply to a metric is NaN.
+
+        Columns: value; mean, q95 and p_value of the noise floor; lower and upper bound on the true
+        value; the number of the worst utility, and low, high, sign and error of its interval.
+        """
+        import pandas as pd  # it takes half a second
+
+        return pd.DataFrame.from_dict(self._rows(), orient="index").rename_axis("metric")
+
+    def _rows(self) -> dict[str, dict[str, float]]:
+        rows = {}
+        for key, value in self.metrics.items():
+            bounds, found = {}, self.certificates.get(key)
+            if found is not None:
+                bounds = {"lower": found.lower, "upper": found.upper}
+            floor, worst = self.noise_floor.get(key, {}), self.worst.get(key, {})
+            rows[key] = {"value": value, **floor, **bounds, **worst}
+        return rows
 
 
 def scorecard(
@@ -193,7 +228,7 @@ def _card(
             errors = batch.errors(metric.key, utilities)[0]
             index, interval = utilities.worst_of(batch.forecast, batch.outcomes, errors)
             gain = _gain(utilities, batch, index)
-            worst[metric.key] = {"utility": index, **interval._asdict(), **gain._asdict()}
+            worst[metric.key] = {"utility": index, **interval._asdict(), **gain}
     for family in whole.families:
         batches = [m for s, m in zip(samples, observed, strict=True) if s.families]
         of_users = [m.errors(family, m.users[family])[0] for m in batches]
@@ -218,7 +253,7 @@ def _card(
     )
 
 
-def _gain(utilities: UtilityClass, batch: Measurement, index: int) -> Gain:
+def _gain(utilities: UtilityClass, batch: Measurement, index: int) -> dict[str, float]:
     weights = batch.outcomes.weights
     points = utilities.predicted_and_realized(batch.forecast, batch.outcomes, index)
     given = points if weights is None else (*points, weights[0])

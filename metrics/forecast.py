@@ -45,14 +45,6 @@ def _first_alike(column: Tensor, rows_at: Callable[[Tensor], Tensor]) -> Tensor 
     return alike
 
 
-@dataclass
-class Known:
-    """What was computed for some utilities: their predictions [b, n], rows, and their order."""
-
-    predicted: Tensor | None = None
-    orders: Orders = field(default_factory=list)
-
-
 @dataclass(frozen=True)
 class Forecast:
     """Probabilities float64 [n, C] with their ranking, computed when first needed.
@@ -69,7 +61,9 @@ class Forecast:
     tied: float = 0.0
     known_order: Tensor | None = None
     depth: int | None = None
-    _known: dict[Hashable, Known] = field(default_factory=dict, repr=False, compare=False)
+    kept: dict[Hashable, tuple[Tensor, Orders]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def n(self) -> int:
@@ -89,14 +83,14 @@ class Forecast:
         """The shortest integer type that holds the numbers of the classes."""
         return torch.int16 if self.classes <= 1 << 15 else torch.int32
 
-    def known(self, utilities: Hashable) -> Known:
-        """Return what is known of some utilities. It is kept unless there are many points.
+    def keep(self, utilities: Hashable, predicted: Tensor, orders: Orders) -> None:
+        """Keep predictions [b, n] of some utilities and what sorts them, unless they are too many.
 
         Labels, draws and resamplings then share predictions and sorts. For 15,000 points and a
         thousand classes that saves a sixth of an evaluation.
         """
-        is_kept = self.n <= MOST_POINTS and not self.is_large
-        return self._known.setdefault(utilities, Known()) if is_kept else Known()
+        if self.n <= MOST_POINTS and not self.is_large:
+            self.kept[utilities] = predicted, orders
 
     def at(self, rows: slice | Tensor) -> Forecast:
         """Return the forecast of the points with these numbers, without a sort."""

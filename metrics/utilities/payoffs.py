@@ -88,17 +88,19 @@ class PayoffClass(UtilityClass):
         # Payoffs of so many utilities are not larger than their predictions.
         most = max(base.FEWEST_ROWS, forecast.n) if self.is_short else None
         for block in base.equal_blocks(range(self.count(classes))[part], forecast.n, most):
-            known = forecast.known((self, block.start, block.stop))
-            predicted = known.predicted
-            if predicted is None:
-                predicted = self.predicted(forecast, whole, block)
+            of_these = self, block.start, block.stop
+            if of_these in forecast.kept:
+                predicted, orders = forecast.kept[of_these]
+            else:
+                predicted, orders = self.predicted(forecast, whole, block), []
                 if outcomes.draws > 1:
-                    known.predicted = predicted = predicted.contiguous()
+                    predicted = predicted.contiguous()
+                    forecast.keep(of_these, predicted, orders)
             if whole is None:
                 table, own = self.near(block, classes, codes)
-                yield Block(predicted, table.to(predicted), own, known.orders)
+                yield Block(predicted, table.to(predicted), own, orders)
             else:
-                yield Block(predicted, whole[block], codes, known.orders)
+                yield Block(predicted, whole[block], codes, orders)
 
 
 class ClassWise(PayoffClass):

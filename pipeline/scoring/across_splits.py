@@ -128,7 +128,7 @@ def worst_of(
             "high": diagram.worst.high,
             "share": diagram.share,
             "gap": diagram.gap,
-            **gain._asdict(),
+            **gain,
             "diagram": {key: rounded(values.tolist(), DIGITS) for key, values in curves.items()},
         }
     return by_metric

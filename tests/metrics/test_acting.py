@@ -58,7 +58,7 @@ def test_a_weight_of_three_counts_as_three_points():
     v, u, w = random.integers(1, 9, 40) / 10, random.normal(size=40), random.integers(0, 4, 40)
     found = largest_gain(v, u, w)
     expected = reference.acting_gain(np.repeat(v, w), np.repeat(u, w))
-    assert found.gain == pytest.approx(expected, abs=1e-12) and expected > 0
+    assert found["gain"] == pytest.approx(expected, abs=1e-12) and expected > 0
 
 
 def test_the_two_bin_error_is_its_definition():
