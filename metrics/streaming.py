@@ -25,12 +25,12 @@ from torch import Tensor
 from .archive import read_arrays
 from .errors import InputError
 from .forecast import Forecast
-from .kernels.bucket_sums import Borders, Buckets, joined
+from .kernels.bucket_sums import Borders, Buckets
 from .kernels.softmax import softmax
 from .kernels.threads import row_blocks
 from .layout import points_of
 from .scores import accuracies, brier_scores, log_losses
-from .streaming_result import Seen, StreamingResult, result_of, seen_of, tensors_of
+from .streaming_result import Seen, StreamingResult, result_of
 from .utilities.base import Block, UtilityClass, utility_of
 from .utilities.payoffs import ClassWise, TopK
 from .validation import (
@@ -135,37 +135,27 @@ class StreamingCalibration:
         weights = torch.ones(len(y), dtype=torch.float64)
         if sample_weight is not None:
             weights = check_weights(sample_weight, len(y))
-        self.take(self.updated(self.seen, matrix, y, weights.to(matrix.device)))
-
-    @property
-    def seen(self) -> Seen | None:
-        """What was seen so far, None before the first point."""
-        return self._seen
-
-    def take(self, seen: Seen | None) -> None:
-        """Take what was seen, instead of what is held."""
-        self._seen = seen
+        self._seen = self.updated(self._seen, matrix, y, weights.to(matrix.device))
 
     def nothing(self, device: str | torch.device | None = None) -> Seen:
         """Return what is kept before the first point."""
         buckets = Buckets.empty(sum(self._counts), self.borders, device)
         totals = torch.zeros(5, dtype=torch.float64, device=device)
-        return Seen(buckets, totals, totals.new_zeros(1))
+        return Seen(*buckets, totals, totals.new_zeros(1))
 
     def updated(self, seen: Seen | None, matrix: Tensor, y: Tensor, weights: Tensor) -> Seen:
         """Add checked points to `seen`, in place; if this fails, they are taken away again."""
         if seen is None:
             seen = self.nothing(matrix.device)
         blocks = row_blocks(len(matrix), self.classes, max(PART, 64 * self.classes))
-        held = [*seen.buckets, seen.totals, seen.largest]
-        before = [values.clone() for values in held] if len(blocks) > 1 else []
+        before = [values.clone() for values in seen] if len(blocks) > 1 else []
         try:
             for start, stop in blocks:
                 rows = slice(start, stop)
                 self._add(seen, matrix[rows], y[rows], weights[rows])
         except BaseException:
-            for k, old in enumerate(before):
-                held[k].copy_(old)
+            for values, old in zip(seen, before):
+                values.copy_(old)
             raise
         return seen
 
@@ -221,13 +211,8 @@ class StreamingCalibration:
         if not _same(self._kind(), other._kind()) or self.utilities != other.utilities:
             raise InputError("has other utilities, classes or buckets", field="other")
         if other._seen is not None:
-            device = self._seen.totals.device if self._seen else other._seen.totals.device
-            parts = [seen for seen in (self._seen, other._seen) if seen is not None]
-            self._seen = Seen(
-                joined(Buckets(*(v.to(device) for v in seen.buckets)) for seen in parts),
-                torch.stack([seen.totals.to(device) for seen in parts]).sum(dim=0),
-                torch.stack([seen.largest.to(device) for seen in parts]).amax(dim=0),
-            )
+            seen = self._seen or self.nothing(other._seen.totals.device)
+            self._seen = seen.with_points_of(other._seen)
         return self
 
     def _kind(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -241,7 +226,7 @@ class StreamingCalibration:
     def save(self, file: str | Path | IO[bytes]) -> None:
         """Write an npz, in whole or not at all; `load` needs the same arguments as this object."""
         seen = self._seen or self.nothing()
-        arrays: dict[str, Any] = {k: values.cpu().numpy() for k, values in tensors_of(seen).items()}
+        arrays: dict[str, Any] = {k: v.cpu().numpy() for k, v in seen._asdict().items()}
         arrays |= self._kind()
         if not isinstance(file, str | Path):
             np.savez(file, **arrays)
@@ -261,16 +246,12 @@ class StreamingCalibration:
         Raises:
             InputError: the file is damaged, or of other utilities, classes or buckets.
         """
-        held, empty = (
-            read_arrays(file),
-            {k: v.numpy() for k, v in tensors_of(self.nothing()).items()},
-        )
+        held, empty = read_arrays(file), self.nothing()._asdict()
         shapes = all(k in held and held[k].shape == v.shape for k, v in empty.items())
         if not shapes or not _same(self._kind(), held):
             told = "of other utilities, classes or buckets"
             raise InputError(told, field="file", fixes="give the arguments that it was saved with")
-        values = {name: torch.from_numpy(held[name].astype(np.float64)) for name in empty}
-        self._seen = seen_of(values)
+        self._seen = Seen(*(torch.from_numpy(held[name].astype(np.float64)) for name in empty))
         return self
 
     def result(self) -> StreamingResult:

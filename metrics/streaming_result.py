@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,26 +18,37 @@ from .uc import WorstInterval
 
 
 class Seen(NamedTuple):
-    """What is kept of all points: the buckets [m, …], and sums over the points.
+    """What is kept of all points; `COMBINED` says how two of these become one.
 
-    totals: [5], the number of points, their weight, and the weighted sums of hits, of squared
-    errors and of log losses. largest: [1], the largest weight.
+    sums, ends and moments: those of `Buckets`, [m, …]. totals: [5], the number of points, their
+    weight, and the weighted sums of hits, of squared errors and of log losses. largest: [1], the
+    largest weight.
     """
 
-    buckets: Buckets
+    sums: Tensor
+    ends: Tensor
+    moments: Tensor
     totals: Tensor
     largest: Tensor
 
+    @property
+    def buckets(self) -> Buckets:
+        """The buckets, which share their memory with this."""
+        return Buckets(self.sums, self.ends, self.moments)
 
-def tensors_of(seen: Seen) -> dict[str, Tensor]:
-    """Return the tensors by name."""
-    return {**seen.buckets._asdict(), "totals": seen.totals, "largest": seen.largest}
+    def with_points_of(self, other: Seen) -> Seen:
+        """Return what is kept of the points of both, on the device of this one."""
+        pairs = zip(COMBINED.values(), self, other, strict=True)
+        return Seen(*(combine(own, new.to(own.device)) for combine, own, new in pairs))
 
 
-def seen_of(tensors: dict[str, Tensor]) -> Seen:
-    """Return what the tensors named by `tensors_of` hold."""
-    buckets = Buckets(*(tensors[name] for name in Buckets._fields))
-    return Seen(buckets, tensors["totals"], tensors["largest"])
+COMBINED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "sums": torch.add,
+    "ends": torch.maximum,
+    "moments": torch.add,
+    "totals": torch.add,
+    "largest": torch.maximum,
+}
 
 
 @dataclass(frozen=True)
@@ -77,7 +89,7 @@ class StreamingResult:
 
 def result_of(seen: Seen, ranges: Tensor, bins: int) -> StreamingResult:
     """Return what was found for utilities with these ranges of predictions [m, 2]."""
-    seen = seen_of({name: values.cpu() for name, values in tensors_of(seen).items()})
+    seen = Seen(*(values.cpu() for values in seen))
     n, weight, hits, squares, losses = seen.totals.tolist()
     bounds = bounds_of(seen.buckets)
     lower, upper = bounds.lower / weight, bounds.upper / weight
@@ -91,7 +103,7 @@ def result_of(seen: Seen, ranges: Tensor, bins: int) -> StreamingResult:
         squares / weight,
         losses / weight,
         _worst(seen.buckets, bounds, weight),
-        Walks(seen.buckets.moments, ranges[:, 1] - ranges[:, 0], n, weight, float(seen.largest)),
+        Walks(seen.moments, ranges[:, 1] - ranges[:, 0], n, weight, float(seen.largest)),
     )
 
 

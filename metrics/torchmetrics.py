@@ -19,10 +19,10 @@ from torch import Tensor
 
 from .errors import InputError
 from .forecast import Forecast
-from .kernels.bucket_sums import COMBINED, bounds_of
+from .kernels.bucket_sums import bounds_of
 from .layout import points_of
 from .streaming import StreamingCalibration
-from .streaming_result import seen_of, tensors_of
+from .streaming_result import COMBINED, Seen
 from .utilities.base import UtilityClass, utility_of
 from .utilities.payoffs import ClassWise, TopK
 from .validation import as_tensor, both_classes, check_labels, check_logits, check_probabilities
@@ -90,9 +90,8 @@ class UtilityCalibrationError(Metric):
             self.add_state("labels", default=[], dist_reduce_fx="cat")
             return
         self.streaming = StreamingCalibration(self.utilities, classes, buckets, logits)
-        reductions = {torch.add: "sum", torch.maximum: "max"}
-        for name, empty in tensors_of(self.streaming.nothing()).items():
-            how = "max" if name == "largest" else reductions[COMBINED.get(name, torch.add)]
+        for name, empty in self.streaming.nothing()._asdict().items():
+            how = "sum" if COMBINED[name] is torch.add else "max"
             self.add_state(name, default=empty, dist_reduce_fx=how)
 
     def set_dtype(self, dst_type: str | torch.dtype) -> UtilityCalibrationError:
@@ -123,10 +122,8 @@ class UtilityCalibrationError(Metric):
         weights = torch.ones(len(points), dtype=torch.float64, device=points.device)
         self.streaming.updated(self._seen(), points, labels, weights)
 
-    def _seen(self) -> Any:
-        assert self.streaming is not None
-        names = tensors_of(self.streaming.nothing("meta"))
-        return seen_of({name: getattr(self, name) for name in names})
+    def _seen(self) -> Seen:
+        return Seen(*(getattr(self, name) for name in Seen._fields))
 
     def bounds(self) -> tuple[Tensor, Tensor]:
         """Return what the largest UC lies between, with `buckets`: two float64 scalars."""

@@ -13,7 +13,6 @@ bucket whose predictions are all equal holds one group of ties, and then only it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,7 +61,7 @@ def _level(distance: float, bits: int) -> int:
 
 
 class Buckets(NamedTuple):
-    """What is kept of m utilities with B buckets; `COMBINED` says how two of these become one.
+    """What is kept of m utilities with B buckets.
 
     Attributes:
         sums: [m, B, 3], of positive and of negative residuals, both >= 0, and of weights.
@@ -94,13 +93,6 @@ class Buckets(NamedTuple):
         """Add n points: v [m, n], u = payoffs [m, L] at codes [n], weights [n], ranges [m, 2]."""
         on_cpu = predicted.device.type == "cpu" and self.sums.device.type == "cpu"
         (_add if on_cpu else add_torch)(self, predicted, payoffs, codes, weights, ranges, borders)
-
-
-COMBINED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "sums": torch.add,
-    "ends": torch.maximum,
-    "moments": torch.add,
-}
 
 
 def _add(
@@ -242,11 +234,3 @@ def bounds_of(buckets: Buckets) -> Bounds:
     # With rounding the bounds could be narrower than what they contain.
     upper = torch.maximum(most.amax(dim=1) - least.amin(dim=1), lower)
     return Bounds(lower, upper, at_borders, least, most)
-
-
-def joined(parts: Iterable[Buckets]) -> Buckets:
-    """Return the buckets of all points."""
-    whole, *others = parts
-    for part in others:
-        whole = Buckets(*(COMBINED[k](v, getattr(part, k)) for k, v in whole._asdict().items()))
-    return whole

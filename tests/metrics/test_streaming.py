@@ -173,6 +173,9 @@ def test_parts_merge_in_any_order_and_come_back_from_a_file(tmp_path: Any) -> No
         for name in ("lower", "upper", "equal_width", "equal_mass", "accuracy", "brier", "nll"):
             same = pytest.approx(getattr(whole, name), abs=ROUNDING)
             assert getattr(result, name) == same
+    lower = again.result().lower
+    StreamingCalibration([ClassWise(), TopK()], 3).merge(again).update(p, y)
+    np.testing.assert_array_equal(again.result().lower, lower)  # a merge shares no memory
     with pytest.raises(InputError, match="other utilities"):
         joined.merge(StreamingCalibration(ClassWise(), 3))
     with pytest.raises(InputError, match="other utilities"):
