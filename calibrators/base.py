@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from utility_calibration import calibrators
 from utility_calibration.metrics.class_order import classes_of, codes_of
 from utility_calibration.metrics.errors import reason_of
-from utility_calibration.metrics.kernels.threads import one_thread
+from utility_calibration.metrics.kernels.threads import LITTLE, one_thread
 from utility_calibration.metrics.layout import points_of
 from utility_calibration.metrics.validation import InputError, check_weights, like
 
@@ -31,10 +31,6 @@ from .inputs import Inputs, check_choices, logits_of, warn_of_lookalike
 from .modules import Applied, floored_log
 from .prior import PriorShift, shares_of
 from .stored import OF_ALL, Learned, Stored, problem_of
-
-ONE_THREAD = 1 << 20
-"""Logits up to which a fit uses one thread. Two wait for each other: on a busy machine logit-shift
-patching of 7,000 points of a hundred classes took 34 core seconds in place of 9."""
 
 
 @dataclass(eq=False, repr=False)
@@ -120,7 +116,7 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
                 )
             data.append(check_weights(sample_weight, z.shape[0]).to(z.device))
             data = [part[data[2] > 0] for part in data]
-        with torch.no_grad(), one_thread(z.numel() <= ONE_THREAD):
+        with torch.no_grad(), one_thread(z.numel() <= LITTLE):
             self._learn(*data)
         warn_of_absent(data[1], known, self.is_learned)
         self.classes_ = known

@@ -15,6 +15,10 @@ import torch
 BLOCK_ELEMENTS = 1 << 18
 """Elements of a block: 2 MiB of float64, which a core's own cache holds."""
 
+LITTLE = 1 << 20
+"""Logits up to which one thread is faster. Two wait for each other: on a busy machine logit-shift
+patching of 7,000 points of a hundred classes took 34 core seconds in place of 9."""
+
 Blocks = Sequence[tuple[int, int]]
 Result = TypeVar("Result")
 

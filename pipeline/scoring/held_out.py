@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from utility_calibration.metrics import scorecard
-from utility_calibration.metrics.kernels.threads import row_blocks
+from utility_calibration.metrics.kernels.threads import LITTLE, one_thread, row_blocks
 
 from ..harness.artifacts import save_npz
 from ..harness.cache import Record, Save
@@ -88,16 +88,17 @@ def held_out(unit: Unit, device: str) -> HeldOut:
 
 def scored(settings: Settings, test: HeldOut) -> tuple[dict[str, Any], dict[str, Any]]:
     """The scorecard of test points: the entries of a record, and the arrays of an npz."""
-    card = scorecard(
-        test.probabilities,
-        test.labels,
-        points=test.points,
-        clusters=test.clusters,
-        population=test.population if test.clusters is None else test.cluster_count,
-        rows_sum_to_one=test.rows_sum_to_one,
-        sample_weight=test.weights,
-        **options_of(settings),
-    )
+    with one_thread(test.probabilities.numel() <= LITTLE):
+        card = scorecard(
+            test.probabilities,
+            test.labels,
+            points=test.points,
+            clusters=test.clusters,
+            population=test.population if test.clusters is None else test.cluster_count,
+            rows_sum_to_one=test.rows_sum_to_one,
+            sample_weight=test.weights,
+            **options_of(settings),
+        )
     entries = {
         "n_test": len(test.labels),
         "metrics": card.metrics,
