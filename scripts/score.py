@@ -100,7 +100,7 @@ def checked(options: Options) -> dict[str, Settings]:
     Raises:
         InputError, UsageError, MissingResource: what cannot be used, in one line.
     """
-    said = {name: settings_of(options, name) for name in options.used}
+    said = settings_of(options, options.used)
     if options.calibrate_for and not any(takes(each, "utilities") for each in said.values()):
         fix = "only patching and logit_shift calibrate for a utility; add one"
         raise UsageError(f"--calibrate-for: {fix}")

@@ -1,7 +1,7 @@
 """From the command line to units of work: benchmark x calibrator x split, each fully configured."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -111,28 +111,21 @@ class Request:
         return cls(config.suite.name, names[0], names[1], splits, others)
 
     def units(self) -> list[Unit]:
-        """All requested units, in the order of benchmarks, then calibrators, then splits.
-
-        Composing takes long: of each benchmark once, with the first one all calibrators.
-        """
+        """All requested units, in the order of benchmarks, then calibrators, then splits."""
         names, (first, *others) = self.calibrators, self.benchmarks
-        each = [f"+calibrator@each.{name}={name}" for name in names]
-        at_first = self._composed(first, names[0], *each)
-        calibrators, at_first.each = at_first.each, None
+        at_first, calibrators = composed_with(names, [*self.overrides, f"benchmark={first}"])
         if any(text.lstrip("+~").startswith("calibrator") for text in self.overrides):
             calibrators = {name: self._composed(first, name).calibrator for name in names}
-        units = []
-        for config in (at_first, *(self._composed(other, names[0]) for other in others)):
-            settings = resolved(config)
-            for name in names:
-                config.calibrator = calibrators[name]  # it interpolates values of this benchmark
-                plain: Any = OmegaConf.to_container(config.calibrator, resolve=True)
-                units += units_of(replace(settings, calibrator=plain), name, self.splits)
-        return units
+        return [
+            unit
+            for config in (at_first, *(self._composed(other, names[0]) for other in others))
+            for name, settings in resolved_with(calibrators, config).items()
+            for unit in units_of(settings, name, self.splits)
+        ]
 
-    def _composed(self, benchmark: str, calibrator: str, *more: str) -> DictConfig:
+    def _composed(self, benchmark: str, calibrator: str) -> DictConfig:
         chosen = f"benchmark={benchmark}", f"calibrator={calibrator}"
-        return composed([*self.overrides, *chosen, *more])
+        return composed([*self.overrides, *chosen])
 
 
 def units_of(settings: Settings, calibrator: str, splits: Sequence[int]) -> list[Unit]:
@@ -147,6 +140,29 @@ def composed(overrides: Sequence[str]) -> DictConfig:
     with nullcontext() if known else initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose("config", list(overrides))
     return with_params(config, overrides)
+
+
+def composed_with(
+    calibrators: Sequence[str], overrides: Sequence[str]
+) -> tuple[DictConfig, dict[str, DictConfig]]:
+    """The configuration with the first of `calibrators`, and the entry of each of them.
+
+    Composing takes long, so it is done once for all.
+    """
+    each = [f"+calibrator@each.{name}={name}" for name in calibrators]
+    config = composed([*overrides, f"calibrator={calibrators[0]}", *each])
+    entries, config.each = dict(config.each.items()), None
+    return config, entries
+
+
+def resolved_with(entries: Mapping[str, DictConfig], config: DictConfig) -> dict[str, Settings]:
+    """`config` as plain values with each calibrator's entry, which interpolates values of it."""
+    settings, found = resolved(config), {}
+    for name, entry in entries.items():
+        config.calibrator = entry
+        plain: Any = OmegaConf.to_container(config.calibrator, resolve=True)
+        found[name] = replace(settings, calibrator=plain)
+    return found
 
 
 def resolved(config: DictConfig) -> Settings:

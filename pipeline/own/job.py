@@ -1,7 +1,7 @@
 """A job: what a person said, what their file holds, and all that follows from both, made once."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
@@ -9,7 +9,7 @@ from hydra.utils import get_class
 
 from ..harness.command import UsageError
 from ..harness.settings import Settings
-from ..harness.units import composed, resolved, units_of
+from ..harness.units import composed_with, resolved_with, units_of
 from ..plan import Plan
 from ..scoring.choice import REPAIRS
 from ..scoring.points import CachedLogits
@@ -22,14 +22,15 @@ QUICK_TEST = 100_000  # test points of a quick look at a large file
 PER_CLASS = ("vector",)  # quick methods with parameters for each class
 
 
-def settings_of(options: Options, method: str) -> Settings:
-    """The pipeline's configuration of one method, as far as the options say it."""
+def settings_of(options: Options, methods: Sequence[str]) -> dict[str, Settings]:
+    """The pipeline's configuration of each method, as far as the options say it."""
+    if not methods:
+        return {}
     overrides = (
         *("benchmark=file", f"tuning={options.tuning}", f"splits.count={options.splits}"),
         *(f"seed={options.seed}", f"jobs={options.jobs}", *options.evaluation),
-        f"calibrator={method}",
     )
-    config = composed(overrides)
+    config, calibrators = composed_with(methods, overrides)
     # What follows is set after composing: it needs no quoting for Hydra's grammar then.
     config.device = options.device
     config.benchmark.name = re.sub(r"[^\w-]+", "_", options.file.stem) or "file"
@@ -40,16 +41,17 @@ def settings_of(options: Options, method: str) -> Settings:
             "_target_": "utility_calibration.pipeline.sources.similarity.file_similarity",
             "path": str(options.similarity),
         }
-    settings = resolved(config)
+    settings = resolved_with(calibrators, config)
     # The person's paths and texts are set last: OmegaConf would resolve `${…}` and `???` in them.
     texts: dict[str, Any] = asdict(Choices.of(options))
     texts |= {"path": str(options.file), "test": options.test and str(options.test)}
     files = filter(None, (options.file, options.test))
     title = options.title or ", tested on ".join(path.stem for path in files)
-    source = {**settings.benchmark.source, **texts}
-    benchmark = replace(settings.benchmark, title=title, source=source)
-    paths = replace(settings.paths, data=options.output / "data", results=options.output)
-    return replace(settings, benchmark=benchmark, paths=paths)
+    first = settings[methods[0]]
+    source = {**first.benchmark.source, **texts}
+    benchmark = replace(first.benchmark, title=title, source=source)
+    paths = replace(first.paths, data=options.output / "data", results=options.output)
+    return {k: replace(each, benchmark=benchmark, paths=paths) for k, each in settings.items()}
 
 
 def takes(settings: Settings, what: str) -> bool:
@@ -82,8 +84,8 @@ class Job:
         names = details.get("class_names") or [str(k) for k in range(details["classes"])]
         own = own_utilities(options.own_files, names)
         used = dict.fromkeys([*methods, *filter(None, [options.method])])
-        every = {name: said.get(name) or settings_of(options, name) for name in used}
-        settings = {name: _completed(each, options, details, own) for name, each in every.items()}
+        every = {**said, **settings_of(options, [name for name in used if name not in said])}
+        settings = {name: _completed(every[name], options, details, own) for name in used}
         size = details["n"], details["classes"]
         is_free = options.may_split_once and "given_splits" not in details
         if is_free and core_seconds(settings, *size) > LONG:

@@ -87,8 +87,7 @@ def forecasters_of(
     limit = float(held.pop("limit"))
     sample = Points(**held)
     is_weighted = len(set(sample.weights)) > 1
-    for name in methods:
-        settings = settings_of(options, name)
+    for name, settings in settings_of(options, methods).items():
         if is_weighted and not takes(settings, "weights"):
             raise UsageError(f"--methods {name}: cannot be fitted with weights; leave it out")
         fitted = folder / f"{name}.npz"

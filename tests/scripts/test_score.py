@@ -71,7 +71,8 @@ def test_what_looks_like_a_setting_is_taken_literally(tmp_path, text):
 def test_every_choice_of_the_command_line_reaches_the_reader(tmp_path):
     said = {of.name: "logits" if of.name == "values" else of.name for of in fields(Choices)}
     given = [f"--{name.replace('_', '-')}={text}" for name, text in said.items()]
-    source = settings_of(score.parse(["x.npz", *given]), "uncalibrated").benchmark.source
+    (settings,) = settings_of(score.parse(["x.npz", *given]), ["uncalibrated"]).values()
+    source = settings.benchmark.source
     assert source.items() >= said.items()
     arrays = np.load(write_example(tmp_path / "x.npz", n=200, classes=2))
     odd = np.where(np.arange(200) < 5, -100, arrays["labels"])
@@ -148,7 +149,7 @@ def test_a_method_is_known_by_how_it_begins_and_quick_takes_those_without_tuning
     assert score.parse(["x.npz", "--save", "c.npz", "--method", "temp"]).method == "temperature"
     quick = score.parse(["x.npz", "--quick"])
     assert (quick.methods, quick.splits) == (("uncalibrated", "temperature", "vector"), 3)
-    assert score.settings_of(quick, "vector").evaluation.utilities == 200
+    assert score.settings_of(quick, ["vector"])["vector"].evaluation.utilities == 200
     named = score.parse(["x.npz", "--quick", "--methods", "isotonic", "--splits", "2"])
     assert (named.methods, named.splits) == (("isotonic",), 2)
 
