@@ -207,10 +207,10 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
             getattr(calibrators, kind)
         kinds = {each.__name__: each for each in _fitted_kinds(cls)}
         if kind not in kinds:
-            told = f"expected {' or '.join(sorted(kinds))}"
+            told, fix = f"expected {' or '.join(sorted(kinds))}", "load it by Calibrator.load"
             if kind not in dir(calibrators):
-                told = "no class of this package; import the module that defines it first"
-            raise InputError(f"holds a fitted {kind}, {told}", file=path)
+                told, fix = "no class of this package", "import the module that defines it first"
+            raise InputError(f"holds a fitted {kind}, {told}", file=path, fixes=fix)
         try:
             calibrator = kinds[kind](**parameters)
         except TypeError as error:

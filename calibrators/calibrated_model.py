@@ -90,8 +90,9 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if sample_weight is not None:
             if not has_fit_parameter(self.classifier, "sample_weight"):
                 raise InputError(
-                    f"sample_weight: {type(self.classifier).__name__}.fit takes none; take a "
-                    "classifier that does, or draw points in proportion to their weights"
+                    f"{type(self.classifier).__name__}.fit takes none",
+                    field="sample_weight",
+                    fixes=["take a classifier that does", "draw points in proportion to weights"],
                 )
             weights = check_weights(sample_weight, len(codes)).cpu().numpy()
         (X,) = indexable(X)
@@ -121,7 +122,9 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         train, held = fold
         parts = [{} if weights is None else {"sample_weight": weights[k]} for k in fold]
         if len(np.unique(codes[train])) < len(self.classes_):
-            raise InputError("cv: the training points of a fold lack a class; take other folds")
+            raise InputError(
+                "the training points of a fold lack a class", field="cv", fixes="take other folds"
+            )
         classifier = clone(self.classifier).fit(_safe_indexing(X, train), codes[train], **parts[0])
         scores = getattr(classifier, self._method())(_safe_indexing(X, held))
         return classifier, self._calibrator().fit(self._logits(scores), codes[held], **parts[1])
@@ -149,14 +152,19 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _check_arguments(self) -> None:
         if isinstance(self.classifier, Calibrator):
             name = type(self.classifier).__name__
-            raise InputError(f"classifier: {name} is a calibrator, which comes second")
+            raise InputError(
+                f"{name} is a calibrator", field="classifier", fixes="a calibrator comes second"
+            )
         if not isinstance(self.calibrator, Calibrator | None):
             name = type(self.calibrator).__name__
-            raise InputError(f"calibrator: {name} is none; give one such as TemperatureScaling()")
+            raise InputError(
+                f"{name} is none", field="calibrator", fixes="give one such as TemperatureScaling()"
+            )
         if isinstance(self.cv, str):
             raise InputError(
-                f"cv: {self.cv!r}, expected a number of folds or a splitter; a classifier that is "
-                "fitted already goes in as sklearn.frozen.FrozenEstimator(classifier)"
+                f"{self.cv!r}, expected a number of folds or a splitter",
+                field="cv",
+                fixes="give a fitted classifier as sklearn.frozen.FrozenEstimator(classifier)",
             )
 
     def _calibrator(self) -> Calibrator:
@@ -169,8 +177,9 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             if hasattr(self.classifier, name):
                 return name
         raise InputError(
-            f"classifier: {type(self.classifier).__name__} has neither {' nor '.join(METHODS)}; "
-            "take one that has"
+            f"{type(self.classifier).__name__} has neither {' nor '.join(METHODS)}",
+            field="classifier",
+            fixes="take one that has",
         )
 
     def _logits(self, scores: Any) -> NDArray[np.float64]:
@@ -178,16 +187,19 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self._method() == "predict_proba":
             if values.shape[1] != len(self.classes_):
                 raise InputError(
-                    f"classifier: {values.shape[1]} probabilities for the {len(self.classes_)} "
-                    "classes of y; give points of every class that it knows"
+                    f"{values.shape[1]} probabilities for the {len(self.classes_)} classes of y",
+                    field="classifier",
+                    fixes="give points of every class that it knows",
                 )
             return from_probabilities(values)
         if values.ndim == 1:  # for two classes scikit-learn gives only the second class's margin
             return np.stack([-values / 2, values / 2], axis=1)
         if values.shape[1] != len(self.classes_):
             raise InputError(
-                f"classifier: its decision_function gives {values.shape[1]} scores for "
-                f"{len(self.classes_)} classes; {ONE_SCORE}"
+                f"its decision_function gives {values.shape[1]} scores for "
+                f"{len(self.classes_)} classes",
+                field="classifier",
+                fixes=ONE_SCORE,
             )
         return values
 
@@ -200,16 +212,21 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         agree = [np.mean(named[predicted == label] == label) for label in np.unique(predicted)]
         if np.mean(agree) < 0.5:
             raise InputError(
-                "classifier: the largest of its 3 scores is not the class that it predicts; "
-                f"{ONE_SCORE}"
+                "the largest of its 3 scores is not the class that it predicts",
+                field="classifier",
+                fixes=ONE_SCORE,
             )
 
     def _check_classes(self, codes: NDArray[Any]) -> None:
         if len(self.classes_) < 2:
-            raise InputError(f"y: one class {self.classes_}; give at least 2 classes")
+            raise InputError(
+                f"one class {self.classes_}", field="y", fixes="give at least 2 classes"
+            )
         counts = np.bincount(codes)
         if isinstance(self.cv, int) and counts.min() < self.cv:
             raise InputError(
-                f"y: class {self.classes_[counts.argmin()]} has {counts.min()} points, fewer than "
-                f"the {self.cv} folds of cv; give more points of it, or a smaller cv"
+                f"class {self.classes_[counts.argmin()]} has {counts.min()} points, fewer than "
+                f"the {self.cv} folds of cv",
+                field="y",
+                fixes="give more points of it, or a smaller cv",
             )

@@ -212,9 +212,13 @@ def condition(
     never = torch.isneginf(logits.gather(1, labels[:, None])[:, 0])
     if bool(never.any()):
         raise InputError(
-            f"labels: {int(never.sum())} points have a class whose logit is -inf, the first is row "
-            f"{int(never.nonzero()[0])}; correct the label or the logit, or, if these are "
-            'logarithms of probabilities, give the probabilities (inputs="probabilities")'
+            f"{int(never.sum())} points have a class whose logit is -inf, the first",
+            field="labels",
+            row=int(never.nonzero()[0]),
+            fixes=[
+                "correct the label or the logit",
+                'give the probabilities of these logarithms (inputs="probabilities")',
+            ],
         )
     present = torch.bincount(labels, minlength=logits.shape[1]).nonzero()[:, 0]
     scale = _median_gap(logits)

@@ -81,7 +81,9 @@ def plain_arrays(content: Mapping[str, Any]) -> dict[str, Any]:
     arrays = {name: np.asarray(value) for name, value in content.items()}
     for name, array in arrays.items():
         if array.dtype.hasobject:
-            raise InputError(f"{name}: holds Python objects; store it as arrays of numbers")
+            raise InputError(
+                "holds Python objects", field=name, fixes="store it as arrays of numbers"
+            )
     return arrays
 
 

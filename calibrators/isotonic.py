@@ -75,10 +75,12 @@ class IsotonicCalibration(Calibrator):
 
     def _check_options(self) -> None:
         if not (isinstance(self.tie_break, Real) and 0 <= self.tie_break < math.inf):
-            raise InputError(f"tie_break: {self.tie_break!r}; give a number >= 0, such as 1e-9")
+            raise InputError(
+                f"{self.tie_break!r}", field="tie_break", fixes="give a number >= 0, such as 1e-9"
+            )
         # On a command line `no` is text, which Python takes for true.
         if not isinstance(self.normalize, (bool, np.bool_)):
-            raise InputError(f"normalize: {self.normalize!r}; give true or false")
+            raise InputError(f"{self.normalize!r}", field="normalize", fixes="give true or false")
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
         self._check_options()

@@ -103,8 +103,9 @@ class PeerCalibration(Calibrator):
                 return torch.from_numpy(self.cached_).to(logits.device)
             if (here := self._versions()) != list(self.versions_):
                 raise InputError(
-                    f"{self.method}: fitted with {', '.join(self.versions_)}, installed here is "
-                    f"{', '.join(here)}; fit and save it again"
+                    f"fitted with {', '.join(self.versions_)}, installed is {', '.join(here)}",
+                    field=self.method,
+                    fixes="fit and save it again",
                 )
             self._model = self._fit_model()
         with warnings.catch_warnings():
@@ -114,7 +115,7 @@ class PeerCalibration(Calibrator):
         return torch.from_numpy(p / p.sum(axis=1, keepdims=True)).to(logits.device)
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
-        raise InputError(f"{self.method}: a calibrator of another package cannot be exported")
+        raise InputError("a calibrator of another package cannot be exported", field=self.method)
 
     def _fit_model(self) -> Any:
         peer = self._peer()
@@ -124,7 +125,9 @@ class PeerCalibration(Calibrator):
         try:
             model = getattr(module, peer.name)(**(self.options or {}))
         except (TypeError, ValueError) as error:
-            raise InputError(f"options: {peer.name} does not take them ({error})") from error
+            raise InputError(
+                f"{peer.name} does not take them ({error})", field="options"
+            ) from error
         if peer.one_vs_rest:
             model = library.MulticlassOneVsRestCalibrator(model)
         x = softmax(torch.from_numpy(self.logits_)).numpy()  # float64: rows sum to one
@@ -136,13 +139,14 @@ class PeerCalibration(Calibrator):
         except ValueError as error:
             absent = np.setdiff1d(np.arange(x.shape[1]), self.labels_)
             raise InputError(
-                f"labels: {self.method} cannot be fitted; classes without a sample: "
-                f"{', '.join(map(str, absent)) or 'none'} ({reason_of(error)})"
+                f"{self.method} cannot be fitted; classes without a sample: "
+                f"{', '.join(map(str, absent)) or 'none'} ({reason_of(error)})",
+                field="labels",
             ) from error
 
     def _peer(self) -> Peer:
         if self.method not in PEERS:
-            raise InputError(f"method: {self.method!r} is none of {', '.join(PEERS)}")
+            raise InputError(f"{self.method!r} is none of {', '.join(PEERS)}", field="method")
         return PEERS[self.method]
 
     def _versions(self) -> list[str]:

@@ -37,7 +37,7 @@ class _OfMixture(Calibrator):
         """Check the strengths, learn T and ε, and return C / n, where n is a sum of weights."""
         for name in ("diagonal", "off_diagonal", "intercept"):
             if not getattr(self, name, 1.0) > 0:
-                raise InputError(f"{name}: {getattr(self, name)}; give a number > 0")
+                raise InputError(f"{getattr(self, name)}", field=name, fixes="give a number > 0")
         points = float(len(labels) if weights is None else weights.sum())
         temperature = fit_temperature(logits, labels, weights=weights)
         self.inverse_temperature_, self.uniform_share_ = temperature.beta, 1 / (points + 1)

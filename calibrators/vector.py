@@ -150,7 +150,7 @@ class VectorScaling(VectorMapCalibrator):
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         if not (isinstance(self.l2, Real) and self.l2 > 0):
-            raise InputError(f"l2: {self.l2}, expected a positive number")
+            raise InputError(f"{self.l2}, expected a positive number", field="l2")
         check_whole(self.max_iterations, "max_iterations", 1)
         begin = fit_temperature(logits, labels, self.loss, weights)
         centre = mean_logit(logits, weights)

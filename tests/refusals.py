@@ -1,4 +1,4 @@
-"""How tests ask for an `InputError`: by its facts, so that its sentence may become a better one."""
+"""How tests ask for an error: by its facts, so that its sentence may become a better one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,12 @@ from utility_calibration.metrics.errors import InputError
 
 @contextmanager
 def refuses(
-    field: str = "", row: int | None = None, column: str = "", fix: str = "", number: str = ""
+    field: str = "",
+    row: int | None = None,
+    column: str = "",
+    fix: str = "",
+    number: str = "",
+    file: object = "",
 ) -> Iterator[None]:
     """Require an `InputError` of these facts, in one line. What is left out may be anything.
 
@@ -18,7 +23,7 @@ def refuses(
     """
     with pytest.raises(InputError) as caught:
         yield
-    check_facts(caught.value, field, row, column, fix, number)
+    check_facts(caught.value, field, row, column, fix, number, file)
 
 
 def check_facts(
@@ -28,12 +33,20 @@ def check_facts(
     column: str = "",
     fix: str = "",
     number: str = "",
+    file: object = "",
 ) -> None:
     """Check the facts of an error (`refuses`)."""
-    line, facts = str(error), f"{error.field!r} {error.where} {error.fixes}"
-    assert line.isprintable() and len(line) < 500, line
+    facts = f"{error.field!r} {error.where} {error.fixes}"
+    check_line(str(error), number)
     assert not field or error.field == field, facts
     assert row is None or error.where.row == row, facts
     assert not column or error.where.column == column, facts
     assert any(fix in each for each in error.fixes) or not fix, facts
-    assert number in line, line
+    assert not file or error.where.file == str(file), facts
+
+
+def check_line(line: str, *told: str) -> None:
+    """Check that a message is one short line that has these names, numbers and commands."""
+    assert line.isprintable() and len(line) < 500, line
+    for each in told:
+        assert each in line, line

@@ -124,10 +124,14 @@ class DirichletCalibration(LinearMapCalibrator):
         for name in ("l2", "odir"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value >= 0):
-                raise InputError(f"{name}: {value}; give a number >= 0, or None to tune it")
+                raise InputError(
+                    f"{value}", field=name, fixes="give a number >= 0, or None to tune it"
+                )
             low, high = getattr(self, f"{name}_range")
             if not 0 < low < high < math.inf:
-                raise InputError(f"{name}_range: {low} … {high}; give 0 < low < high")
+                raise InputError(
+                    f"{low} … {high}", field=f"{name}_range", fixes="give 0 < low < high"
+                )
         for name in ("tuning_runs", "max_iterations"):
             check_whole(getattr(self, name), name, 1)
         n, classes = logits.shape
@@ -217,8 +221,9 @@ class TuningFits:
         held = round(of.holdout * n)
         if not 0 < held < n:
             raise InputError(
-                f"labels: {n} points leave no hold-out of {of.holdout:g} to tune λ and μ on; "
-                "give more points, or give l2 and odir"
+                f"{n} points leave no hold-out of {of.holdout:g} to tune λ and μ on",
+                field="labels",
+                fixes="give more points, or give l2 and odir",
             )
         order = torch.from_numpy(np.random.default_rng(of.seed).permutation(n)).to(inputs.device)
         (x, y, counts), self.held = (

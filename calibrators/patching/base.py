@@ -76,7 +76,7 @@ class Patching(Calibrator):
         """Check shared arguments, and those in `least`: whole numbers of at least its values."""
         classes_of(self.utilities, self.standard)
         if not self.tolerance >= 0:
-            raise InputError(f"tolerance: {self.tolerance}, expected 0 or more")
+            raise InputError(f"{self.tolerance}, expected 0 or more", field="tolerance")
         for name, bound in least.items():
             if (value := getattr(self, name)) is not None or name != "steps":
                 check_whole(value, name, bound)
@@ -175,7 +175,9 @@ class PatchedModule(nn.Module):
         utilities = [patch.utility for patch in patches]
         if any(utility.kind == "own" for utility in utilities):
             raise InputError(
-                "to_module: patches of `utilities` are not arrays; fit with utilities=None"
+                "patches of `utilities` are not arrays",
+                field="to_module",
+                fixes="fit with utilities=None",
             )
         self.start, self.projected = start, projected
         self.by_rank = [utility.by_rank for utility in utilities]

@@ -91,9 +91,9 @@ class UtilityPatching(Patching):
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         self._check_shared({"steps": 0, "max_steps": 1, "tuning_runs": 1, "sampled_count": 0})
         if not 0 < self.holdout < 1:
-            raise InputError(f"holdout: {self.holdout}, expected a share between 0 and 1")
+            raise InputError(f"{self.holdout}, expected a share between 0 and 1", field="holdout")
         if self.step_size is not None and not self.step_size > 0:
-            raise InputError(f"step_size: {self.step_size}, expected a positive number")
+            raise InputError(f"{self.step_size}, expected a positive number", field="step_size")
         start, probabilities = fit_start(self.start, logits, labels, self.seed)
         chosen = self._tuned(probabilities, labels)
         self.step_size_, self.step_limit_ = chosen["step_size"], chosen["steps"]

@@ -33,11 +33,15 @@ def checked_groups(groups: Any, n: int) -> NDArray[np.str_]:
     """Return the groups' names [n] as text; `InputError` if there are not as many as rows."""
     names = np.asarray(groups.cpu() if isinstance(groups, Tensor) else groups)
     if names.ndim != 1 or len(names) != n:
-        raise InputError(f"groups: shape {list(names.shape)} for {n} rows; give one name per row")
+        raise InputError(
+            f"shape {list(names.shape)} for {n} rows", field="groups", fixes="give one name per row"
+        )
     missing = names != names if names.dtype.kind in "fO" else np.zeros(n, bool)
     if missing.any():
         row = int(missing.argmax())
-        raise InputError(f"groups: no name in row {row}; fill it, or give it a name such as none")
+        raise InputError(
+            "no name", field="groups", row=row, fixes=["fill it", "give it a name such as none"]
+        )
     return names.astype(np.str_)
 
 

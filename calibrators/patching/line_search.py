@@ -85,15 +85,20 @@ def line_search(given: str | Mapping[str, Any]) -> LineSearch | None:
     names = ", ".join(NAMED)
     if isinstance(given, str):
         if given not in NAMED:
-            raise InputError(f"line_search: {given!r}; choose {names}, or give options")
+            raise InputError(
+                f"{given!r}", field="line_search", fixes=f"choose {names}, or give options"
+            )
         return NAMED[given]
     options = [option.name for option in fields(LineSearch)]
     if not isinstance(given, Mapping) or not set(given) <= set(options):
-        raise InputError(f"line_search: {given!r}; choose {names}, or of {', '.join(options)}")
+        raise InputError(
+            f"{given!r}", field="line_search", fixes=f"choose {names}, or of {', '.join(options)}"
+        )
     search = LineSearch(**given)
     check_choices(search)
-    check_whole(search.trials, "line_search: trials", 1)
+    check_whole(search.trials, "line_search.trials", 1)
     for name in ("decrease", "armijo"):
         if not 0 < (share := getattr(search, name)) < 1:
-            raise InputError(f"line_search: {name}: {share}, expected a number between 0 and 1")
+            told = f"{share}, expected a number between 0 and 1"
+            raise InputError(told, field=f"line_search.{name}")
     return search

@@ -101,9 +101,13 @@ class LogitShiftPatching(Patching):
         without the standard utilities, which are those that groups are patched for.
         """
         if groups is None and self.needs_groups:
-            raise InputError("groups: none are given; name each point's group (--groups NAME)")
+            raise InputError(
+                "none are given", field="groups", fixes="name each point's group (--groups NAME)"
+            )
         if groups is not None and not self.standard:
-            raise InputError("groups: patches are for standard=True; leave out standard=False")
+            raise InputError(
+                "patches are for standard=True", field="groups", fixes="leave out standard=False"
+            )
         given = {"sample_weight": sample_weight, "groups": groups}
         X, y, sample_weight, groups = points_of(X, y, ignore_index, **given)
         self._names = None if groups is None else checked_groups(groups, np.shape(y)[0])
@@ -157,7 +161,9 @@ class LogitShiftPatching(Patching):
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         self._check_shared({"steps": 0, "max_steps": 0, "sampled_count": 0})
         if not 0 < self.shrinkage <= 1:
-            raise InputError(f"shrinkage: {self.shrinkage}, expected a number above 0, at most 1")
+            raise InputError(
+                f"{self.shrinkage}, expected a number above 0, at most 1", field="shrinkage"
+            )
         start, probabilities = fit_start(self.start, logits, labels, self.seed)
         steps, self.held_out_ = self.steps, np.empty(0)
         if steps is None and len(labels) < 2 * FOLDS:

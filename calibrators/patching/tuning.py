@@ -83,7 +83,9 @@ class HoldOut:
     def __post_init__(self) -> None:
         if (n := len(self.labels)) < 2:
             raise InputError(
-                "labels: tuning needs at least two points; give step_size, steps, sampled"
+                "tuning needs at least two points",
+                field="labels",
+                fixes="give step_size, steps, sampled",
             )
         order, held = shuffled(self.labels, self.seed), min(max(1, round(self.share * n)), n - 1)
         self.parts = order[held:], order[:held]

@@ -121,7 +121,9 @@ def _optimizer(space: Space, seed: int) -> Any:
         from skopt.space import Categorical, Real
     except ModuleNotFoundError as error:
         raise InputError(
-            "search: bayes needs scikit-optimize; pip install scikit-optimize, or take even"
+            "bayes needs scikit-optimize",
+            field="search",
+            fixes="pip install scikit-optimize, or take even",
         ) from error
     dimensions = [
         Real(*values, prior="log-uniform")

@@ -147,8 +147,9 @@ def decide(
     if absent or not needed:
         method, key = absent[0] if absent else (methods[0], "any metric")
         raise InputError(
-            f"{scores.benchmark}: {method} has no value of {key}; evaluate it again with "
-            f"utility-calibration evaluate benchmark={scores.benchmark} calibrator={method}"
+            f"{scores.benchmark}: {method} has no value of {key}",
+            fixes="evaluate it again with utility-calibration evaluate "
+            f"benchmark={scores.benchmark} calibrator={method}",
         )
     keys = [key for key in some if all((method, key) in measured for method in methods)]
     share, logits = scores.test_share, scores.facts["logits"]

@@ -130,7 +130,7 @@ def split_indices(
     units = np.arange(n) if clusters is None else np.unique(clusters)
     if len(units) < 2:
         what = f"{n} points" if clusters is None else "points of one cluster"
-        raise InputError(f"{what} cannot be split; at least 2 are needed")
+        raise InputError(f"{what} cannot be split", fixes="at least 2 are needed")
     generator = np.random.default_rng([seed, split])
     order = generator.permutation(n)
     if clusters is None:
@@ -151,14 +151,17 @@ def indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[In
         return split_indices(cached.n, split, *drawn)
     if split >= len(tested):
         fix = f"set splits.count={len(tested)}"
-        raise InputError(f"splits.count={splits.count}: the file itself gives {len(tested)}; {fix}")
+        told = f"{splits.count}, the file itself gives {len(tested)}"
+        raise InputError(told, field="splits.count", fixes=fix)
     calibration, test = np.flatnonzero(~tested[split]), np.flatnonzero(tested[split])
     names = cached.arrays().get("clusters")
     divided = [] if names is None else np.intersect1d(names[calibration], names[test]).tolist()
     if divided:
         raise InputError(
-            f"clusters: {divided[0]} has calibration and test points in split {split}, and so have "
-            f"{len(divided) - 1} others; keep each on one side, or leave the clusters out"
+            f"{divided[0]} has calibration and test points in split {split}, and so have "
+            f"{len(divided) - 1} others",
+            field="clusters",
+            fixes="keep each on one side, or leave the clusters out",
         )
     return calibration, test
 

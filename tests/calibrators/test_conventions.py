@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from tests.refusals import refuses
 from utility_calibration import calibrators
 from utility_calibration.calibrators import (
     Calibrator,
@@ -25,7 +26,6 @@ from utility_calibration.calibrators import (
     VectorScaling,
     from_probabilities,
 )
-from utility_calibration.metrics.validation import InputError
 
 CHEAP = {
     "DirichletCalibration": {"odir": 1.0, "l2": 0.1},
@@ -95,7 +95,7 @@ def test_probabilities_are_taken_where_they_are_announced(method, made_up, tmp_p
     np.testing.assert_allclose(loaded.predict_proba(p), expected, atol=1e-12)
     module = announced.to_module(torch.float64)
     np.testing.assert_allclose(module(torch.from_numpy(p)).numpy(), expected, rtol=1e-9, atol=1e-12)
-    with pytest.raises(InputError, match="probabilities: "):
+    with refuses("probabilities"):
         announced.predict_proba(logits)
 
 
@@ -184,54 +184,49 @@ def test_hard_data_give_probabilities(method, case):
         np.testing.assert_allclose(found, probabilities, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("method", "message"),
-    [
-        (Uncalibrated(inputs="odds"), "inputs: 'odds'; choose logits or probabilities"),
-        (IsotonicCalibration(mode="both"), "mode: 'both'; choose one_vs_all or global"),
-        (IsotonicCalibration(normalize="no"), "normalize: .*; give true or false"),  # Hydra's text
-        (IsotonicCalibration(tie_break=-1e-9), "tie_break"),
-        (VectorScaling(l2=-1.0), "l2"),
-        (VectorScaling(max_iterations=0), "max_iterations"),
-        (StructuredMatrixScaling(off_diagonal=0.0), "off_diagonal: 0"),
-        (DirichletCalibration(on="odds"), "on: 'odds'; choose log_probabilities or logits"),
-        (DirichletCalibration(odir=math.nan), "odir: nan"),
-        (DirichletCalibration(odir_range=(1.0, 0.5)), "odir_range"),
-        (DirichletCalibration(tuning_runs=0), "tuning_runs: 0"),
-        (LogitShiftPatching(start="isotonic"), "start: 'isotonic'; choose pooled or softmax or t"),
-        (LogitShiftPatching(objective="u_comb"), "objective: 'u_comb'; choose nll or brier"),
-        (LogitShiftPatching(shrinkage=0), "shrinkage: 0, expected a number above 0, at most 1"),
-        (UtilityPatching(start="vector"), "start: 'vector'; choose softmax or temperature"),
-        (UtilityPatching(line_search="exact"), "line_search: 'exact'; choose capped, jaxopt"),
-        (UtilityPatching(line_search={"c1": 0.1}), "line_search: .*'c1'.* decrease, armijo"),
-        (UtilityPatching(line_search={"decrease": 1.0}), "line_search: decrease: 1.0"),
-        (UtilityPatching(line_search={"trials": 0}), "line_search: trials"),
-        (UtilityPatching(line_search={"first_trial": "1"}), "first_trial: '1'; choose capped"),
-        (UtilityPatching(step_size=0.0), "step_size"),
-        (UtilityPatching(holdout=1.0), "holdout: 1.0, expected a share between 0 and 1"),
-        (UtilityPatching(steps=-1), "steps"),
-        (UtilityPatching(tolerance=-0.1), "tolerance"),
-    ],
-)
-def test_an_argument_out_of_range_is_named(method, message):
-    with pytest.raises(InputError, match=f"^{message}") as error:
+WRONG = [
+    ("inputs", Uncalibrated(inputs="odds")),
+    ("mode", IsotonicCalibration(mode="both")),
+    ("normalize", IsotonicCalibration(normalize="no")),  # Hydra's text
+    ("tie_break", IsotonicCalibration(tie_break=-1e-9)),
+    ("l2", VectorScaling(l2=-1.0)),
+    ("max_iterations", VectorScaling(max_iterations=0)),
+    ("off_diagonal", StructuredMatrixScaling(off_diagonal=0.0)),
+    ("on", DirichletCalibration(on="odds")),
+    ("odir", DirichletCalibration(odir=math.nan)),
+    ("odir_range", DirichletCalibration(odir_range=(1.0, 0.5))),
+    ("tuning_runs", DirichletCalibration(tuning_runs=0)),
+    ("start", LogitShiftPatching(start="isotonic")),
+    ("objective", LogitShiftPatching(objective="u_comb")),
+    ("shrinkage", LogitShiftPatching(shrinkage=0)),
+    ("start", UtilityPatching(start="vector")),
+    ("line_search", UtilityPatching(line_search="exact")),
+    ("line_search", UtilityPatching(line_search={"c1": 0.1})),
+    ("line_search.decrease", UtilityPatching(line_search={"decrease": 1.0})),
+    ("line_search.trials", UtilityPatching(line_search={"trials": 0})),
+    ("first_trial", UtilityPatching(line_search={"first_trial": "1"})),
+    ("step_size", UtilityPatching(step_size=0.0)),
+    ("holdout", UtilityPatching(holdout=1.0)),
+    ("steps", UtilityPatching(steps=-1)),
+    ("tolerance", UtilityPatching(tolerance=-0.1)),
+]
+
+
+@pytest.mark.parametrize(("field", "method"), WRONG)
+def test_an_argument_out_of_range_is_named(field, method):
+    with refuses(field):
         method.fit(np.eye(3), np.arange(3))
-    assert "\n" not in str(error.value)
 
 
 def test_rows_that_the_fit_does_not_know_are_named(made_up):
     logits, labels = made_up(n=40)
-    for wrong, message in (
-        ([0.0, 1.0], r"expected shape \[n, cl"),
-        (logits * np.nan, "NaN or infinite values in 40 rows"),
-    ):
-        with pytest.raises(InputError, match=f"logits: {message}"):
+    for wrong, number in (([0.0, 1.0], ""), (logits * np.nan, "40")):
+        with refuses("logits", number=number):
             TemperatureScaling().fit(wrong, labels)
     method = TemperatureScaling().fit(logits, labels)
-    with pytest.raises(InputError, match=r"3 columns, but the .* was fitted on 5 classes"):
-        method.predict_proba(np.zeros((2, 3)))
-    with pytest.raises(InputError, match=r"5 classes; give one point as X.reshape\(1, -1\)"):
-        method.predict_proba(np.full(5, 0.3))
+    for wrong, fix in ((np.zeros((2, 3)), ""), (np.full(5, 0.3), "X.reshape(1, -1)")):
+        with refuses("logits", fix=fix, number="5 classes"):
+            method.predict_proba(wrong)
 
 
 def test_one_column_is_enough_for_two_classes():

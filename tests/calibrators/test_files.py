@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.refusals import refuses
 from utility_calibration.calibrators import (
     Calibrator,
     DirichletCalibration,
@@ -95,7 +96,7 @@ def test_no_option_of_numpy_becomes_an_array_and_files_that_have_one_are_read(sa
 def test_a_fitted_value_of_python_objects_is_named_and_nothing_is_written(made_up, tmp_path):
     fitted = TemperatureScaling().fit(*made_up())
     fitted.notes_ = {"by": "me"}
-    with pytest.raises(InputError, match="notes_"):
+    with refuses("notes_"):
         fitted.save(tmp_path / "mine.npz")
     assert not list(tmp_path.iterdir())
 
@@ -107,43 +108,31 @@ def changed(path, **arrays):
     np.savez(path, **{name: array for name, array in content.items() if array is not None})
 
 
-PARAMETERS = np.array('{"l2": 1e-8, "gone": 1}')
-
-
 @pytest.mark.parametrize(
-    ("kind", "damage", "message"),
+    ("kind", "damage", "fix"),
     [
-        (Calibrator, Path.unlink, "no such file"),
-        (Calibrator, lambda path: path.write_text("hello\nworld"), "; fit and save it again"),
-        (Calibrator, lambda path: np.savez(path, logits=0), "not a saved calibrator, it lacks"),
-        (TemperatureScaling, lambda path: None, "fitted VectorScaling, expected Temperature"),
-        (Calibrator, partial(changed, format=None), "it lacks format; fit and save it again"),
-        (Calibrator, partial(changed, format=99), "99 of a newer release, this one reads up to 2"),
-        (Calibrator, partial(changed, format="one"), "damaged format number"),
-        (Calibrator, partial(changed, params=PARAMETERS), "parameters of another version"),
+        (Calibrator, Path.unlink, "fit and save"),
+        (Calibrator, lambda path: path.write_text("hello\nworld"), "fit and save"),
+        (Calibrator, lambda path: np.savez(path, logits=0), "fit and save"),
+        (TemperatureScaling, lambda path: None, "Calibrator.load"),
+        (Calibrator, partial(changed, calibrator="Mine"), "import the module"),
+        (Calibrator, partial(changed, format=None), "fit and save"),
+        (Calibrator, partial(changed, format=99), "update"),
+        (Calibrator, partial(changed, format="one"), "fit and save"),
+        (Calibrator, partial(changed, params=np.array('{"l2": 1e-8, "gone": 1}')), "fit again"),
     ],
 )
-def test_files_that_hold_something_else_are_refused_in_one_line(saved, kind, damage, message):
+def test_files_that_hold_something_else_are_refused_in_one_line(saved, kind, damage, fix):
     damage(saved)
-    with pytest.raises(InputError, match=message) as caught:
+    with refuses(file=saved, fix=fix):
         kind.load(saved)
-    assert str(saved) in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_a_subclass_of_another_program_asks_for_its_module(saved):
-    changed(saved, calibrator="Mine")
-    with pytest.raises(
-        InputError, match=r"fitted Mine.* import the module that defines it"
-    ) as told:
-        Calibrator.load(saved)
-    assert "\n" not in str(told.value)
 
 
 def test_parameters_that_json_cannot_hold_are_named(made_up, tmp_path):
     fitted = VectorScaling(max_iterations=np.int64(300)).fit(*made_up())
     assert VectorScaling.load(fitted.save(tmp_path / "good.npz")).max_iterations == 300
     fitted.set_params(l2=lambda: 1.0)
-    with pytest.raises(InputError, match="l2: a function cannot be stored"):
+    with refuses("l2"):
         fitted.save(tmp_path / "bad.npz")
     assert [path.name for path in tmp_path.iterdir()] == ["good.npz"]
 
@@ -199,13 +188,12 @@ def test_a_value_of_another_type_shape_or_range_than_a_fits_is_refused(make, mad
     for name in [name for name in names if name in fitted and np.size(fitted[name])]:
         for change in CHANGES.values():
             written(make, name, change, made_up(), path)
-            with pytest.raises(InputError) as caught:
+            with refuses(file=path):
                 Calibrator.load(path)
-            assert "\n" not in str(caught.value) and str(path) in str(caught.value)
 
 
 @pytest.mark.parametrize(("make", "name", "change"), OTHERS)
 def test_numbers_that_no_fit_gives_are_refused_by_name(make, name, change, made_up, tmp_path):
     path = written(make, name, change, made_up(), tmp_path / "x.npz")
-    with pytest.raises(InputError, match="damaged or changed"):
+    with refuses(file=path, fix="fit and save"):
         Calibrator.load(path)

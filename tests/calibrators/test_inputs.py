@@ -8,9 +8,10 @@ import pytest
 import torch
 from scipy.special import softmax
 
+from tests.refusals import refuses
 from utility_calibration.calibrators import TemperatureScaling, Uncalibrated, from_probabilities
 from utility_calibration.calibrators.inputs import lookalike
-from utility_calibration.metrics import InputError, negative_log_likelihood
+from utility_calibration.metrics import negative_log_likelihood
 from utility_calibration.metrics.scores import LIKELIHOOD_FLOOR
 
 P = np.array([[0.7, 0.2, 0.1], [0.0, 1.0, 0.0], [0.25, 0.25, 0.5]])
@@ -27,7 +28,7 @@ def test_their_softmax_is_the_rows():
 
 @pytest.mark.parametrize("bad", [np.log(P + 1e-9), P / 2, "text", np.zeros((2, 2, 2))])
 def test_what_are_no_probabilities(bad):
-    with pytest.raises(InputError, match="probabilities: "):
+    with refuses("probabilities"):
         from_probabilities(bad)
 
 

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from tests.calibrators import test_conventions
+from tests.refusals import refuses
 from utility_calibration.calibrators import IsotonicCalibration, LogitShiftPatching, UtilityPatching
-from utility_calibration.metrics import FunctionUtility, InputError
+from utility_calibration.metrics import FunctionUtility
 
 METHODS = {
     **test_conventions.METHODS,
@@ -73,5 +74,5 @@ def test_patches_of_functions_have_no_module(new_logits):
 
     fitted = LogitShiftPatching(steps=2, utilities=[FunctionUtility(even)], standard=False)
     fitted.fit(*problem(500, 0))
-    with pytest.raises(InputError, match=r"patches of .utilities. are not arrays"):
+    with refuses("to_module", fix="utilities=None"):
         fitted.to_module()

@@ -6,6 +6,7 @@ import torch
 from sklearn.base import clone
 
 from tests.calibrators.patching.patching_problems import FITTED, over_confident
+from tests.refusals import refuses
 from utility_calibration.calibrators import LogitShiftPatching, UtilityPatching
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.calibrators.patching.utilities import KINDS
@@ -13,7 +14,6 @@ from utility_calibration.metrics import (
     Decision,
     FunctionUtility,
     GainMatrix,
-    InputError,
     Linear,
     Rank,
     Similarity,
@@ -93,17 +93,16 @@ def test_tuning_looks_at_the_own_utilities_on_the_held_out_points(problem):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "told"),
     [
-        ({"utilities": [3]}, "a int is no utility"),
-        ({"utilities": OWN["payoffs"]}, "put brackets around it"),
-        ({"standard": False}, "none given and standard=False"),
-        ({"utilities": [OWN["function"]]}, "cannot be saved and predicting needs it"),
-        ({"utilities": [Linear([1, 2, 3])]}, "payoffs: for 3 classes, the forecast has 4"),
+        ({"utilities": [3]}, "int"),
+        ({"utilities": OWN["payoffs"]}, "utilities"),
+        ({"standard": False}, "standard=False"),
+        ({"utilities": [OWN["function"]]}, "saved"),
+        ({"utilities": [Linear([1, 2, 3])]}, "payoffs"),
     ],
 )
-def test_mistakes_are_one_line(problem, options, words, tmp_path):
-    with pytest.raises(InputError, match=words) as caught:
+def test_mistakes_are_one_line(problem, options, told, tmp_path):
+    with refuses(number=told):
         LogitShiftPatching(steps=1, **options).fit(*problem).save(tmp_path / "fitted.npz")
     assert not list(tmp_path.iterdir())
-    assert "\n" not in str(caught.value)

@@ -10,6 +10,7 @@ from tests.calibrators.patching.patching_problems import (
     softmax,
     tied_u_comb,
 )
+from tests.refusals import refuses
 from utility_calibration.calibrators import LogitShiftPatching, UtilityPatching
 from utility_calibration.calibrators.patching.audit import StandardFamilies
 from utility_calibration.calibrators.patching.state import PatchedForecast
@@ -19,7 +20,7 @@ from utility_calibration.calibrators.patching.tuning import (
     fewest_patches,
     held_out_losses,
 )
-from utility_calibration.metrics import InputError, brier_score, negative_log_likelihood
+from utility_calibration.metrics import brier_score, negative_log_likelihood
 
 QUICK = {"tuning_runs": 20, "max_steps": 20, "sampled_count": 10}
 
@@ -90,7 +91,7 @@ def test_given_steps_are_scored_as_given():
 
 def test_one_point_cannot_be_tuned_on():
     point = torch.full((1, 3), 1 / 3), torch.zeros(1, dtype=torch.int64)
-    with pytest.raises(InputError, match="two points"):
+    with refuses("labels", fix="step_size"):
         HoldOut(*point, 0.3, 0, None, None)
 
 
