@@ -8,6 +8,7 @@ from torch import Tensor
 
 from .class_order import class_codes
 from .forecast import Forecast, Outcomes
+from .kernels.threads import row_blocks
 from .layout import points_of
 from .validation import check_probabilities, check_weights
 
@@ -27,7 +28,8 @@ def _of_outcome(forecast: Forecast, outcomes: Outcomes) -> Tensor:
 
 def brier_scores(forecast: Forecast, outcomes: Outcomes) -> Tensor:
     """Return the mean over points of Σ_c (p_c - y_c)², per draw: [R], in [0, 2]."""
-    squares = forecast.joined(lambda part: part.probabilities.square().sum(dim=1)[None])[0]
+    p = forecast.probabilities
+    squares = torch.cat([p[a:b].square().sum(dim=1) for a, b in row_blocks(*p.shape)])
     return outcomes.mean(squares - 2 * _of_outcome(forecast, outcomes) + 1)
 
 

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from .archive import read_arrays
 from .errors import InputError
-from .forecast import Forecast
+from .forecast import PART, Forecast
 from .kernels.bucket_sums import Borders, Buckets
 from .kernels.softmax import softmax
 from .kernels.threads import row_blocks
@@ -48,8 +48,6 @@ BUCKETS = 1000
 BINS = 15
 LARGEST_STATE = 2 << 30
 """Bytes that the buckets of all utilities may take."""
-PART = 1 << 20
-"""Probabilities that are worked on at a time: 8 MiB."""
 
 Utility = UtilityClass | Callable[[Tensor], Tensor]
 

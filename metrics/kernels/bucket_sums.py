@@ -21,7 +21,7 @@ from torch import Tensor
 
 from .buckets import key_of
 from .compiled import compiled, compiled_sums
-from .threads import over_blocks, row_blocks
+from .threads import by_row, over_blocks, row_blocks
 
 OFFSET = 1.7e-5
 """Distances below it are about one bucket. No border between two bins is a round number then, at
@@ -108,13 +108,12 @@ def _add(
     limits, per_side = ranges.numpy(), borders.per_side
 
     def work(start: int, stop: int) -> None:
-        v = np.ascontiguousarray(predicted[start:stop].numpy())
         part = slice(start, stop)
-        given = (table[part], outcome, w, limits[part])
-        _add_rows(v, *given, borders.bits, per_side, borders.bins, *(a[part] for a in arrays))
+        given = (by_row(predicted[part]), table[part], outcome, w, limits[part])
+        _add_rows(*given, borders.bits, per_side, borders.bins, *(a[part] for a in arrays))
 
     n = predicted.shape[1]
-    over_blocks(work, row_blocks(len(predicted), n, max(1 << 18, 32 * n)))
+    over_blocks(work, row_blocks(len(predicted), n, max(1 << 18, 64 * n)))
 
 
 @compiled
@@ -122,15 +121,12 @@ def _add_rows(
     predicted: Any, payoffs: Any, codes: Any, weights: Any, ranges: Any,
     bits: int, per_side: int, bins: int, sums: Any, ends: Any, moments: Any,
 ) -> None:  # fmt: skip
-    rows, n = predicted.shape
-    bucket, residual = np.empty(n, np.int64), np.empty(n)
-    for row in range(rows):
+    bucket = np.empty(predicted.shape[1], np.int64)
+    for row in range(len(predicted)):
         v, table, low, high = predicted[row], payoffs[row], ranges[row, 0], ranges[row, 1]
-        for i in range(n):
-            residual[i] = weights[i] * (table[codes[i]] - v[i])
         _find_buckets(v, low, high, bits, per_side, bins, bucket)
-        _add_to(sums[row], ends[row], bucket, residual, weights, v)
-        squares, variance = _moments(v, residual, weights, low, high)
+        _add_to(sums[row], ends[row], bucket, table, codes, weights, v)
+        squares, variance = _moments(v, table, codes, weights, low, high)
         others = 0  # values that are not extreme; an event has none
         for k in range(table.size):
             others += (table[k] != low) & (table[k] != high)
@@ -145,36 +141,35 @@ def _find_buckets(
     """Write the bucket of every prediction, in vector lanes."""
     scale = 1.0 / (high - low) if high > low else 0.0
     first = key_of(OFFSET, 52 - bits)
-    distance = np.empty(v.size)
-    keys = distance.view(np.int64)
     for i in range(v.size):
         t = (v[i] - low) * scale
-        distance[i] = max(t if t < MIDDLE else 1.0 - t, 0.0) + OFFSET
-    for i in range(v.size):
-        t = (v[i] - low) * scale
-        level = min((keys[i] >> (52 - bits)) - first, per_side - 1)
+        distance = max(t if t < MIDDLE else 1.0 - t, 0.0) + OFFSET
+        level = min(key_of(distance, 52 - bits) - first, per_side - 1)
         bin_of = min(max(np.int64(t * bins), 0), bins - 1)
         bucket[i] = bin_of + (level if t < MIDDLE else 2 * per_side - 1 - level)
 
 
 @compiled
-def _add_to(sums: Any, ends: Any, bucket: Any, residual: Any, weights: Any, v: Any) -> None:
+def _add_to(
+    sums: Any, ends: Any, bucket: Any, table: Any, codes: Any, weights: Any, v: Any
+) -> None:
     for i in range(v.size):
         b = np.uint64(bucket[i])  # without a check for negative places
         of_bucket, limits = sums[b], ends[b]
-        r = residual[i]
-        of_bucket[0] += max(r, 0.0)
-        of_bucket[1] += max(-r, 0.0)
+        residual = weights[i] * (table[codes[i]] - v[i])
+        of_bucket[0] += max(residual, 0.0)
+        of_bucket[1] += max(-residual, 0.0)
         of_bucket[2] += weights[i]
         limits[0] = max(limits[0], -v[i])
         limits[1] = max(limits[1], v[i])
 
 
 @compiled_sums
-def _moments(v: Any, residual: Any, weights: Any, low: float, high: float) -> Any:
+def _moments(v: Any, table: Any, codes: Any, weights: Any, low: float, high: float) -> Any:
     squares = variance = 0.0
     for i in range(v.size):
-        squares += residual[i] * residual[i]
+        residual = weights[i] * (table[codes[i]] - v[i])
+        squares += residual * residual
         variance += weights[i] * weights[i] * max((high - v[i]) * (v[i] - low), 0.0)
     return squares, variance
 
