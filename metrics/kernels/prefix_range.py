@@ -30,7 +30,7 @@ from .buckets import range_by_buckets
 from .compiled import compiled
 from .drawn_ranges import draws_of, ranges_of_draws
 from .ranks import descending_order
-from .threads import BLOCK_ELEMENTS, over_blocks, row_blocks
+from .threads import BLOCK_ELEMENTS, by_row, over_blocks, row_blocks
 from .weighted_ranges import ranges_of_weights
 
 SUMMED_AT_ONCE = 1 << 22
@@ -148,7 +148,7 @@ def _one_draw(
 
     def work(start: int, stop: int) -> None:
         block = slice(start, stop)
-        v = predicted[block].contiguous().numpy()
+        v = by_row(predicted[block])
         _ranges_once(v, table[block], outcome, tolerance, margin, low[block], high[block])
 
     over_blocks(work, row_blocks(rows, n, max(BLOCK_ELEMENTS, TOGETHER * n)))
