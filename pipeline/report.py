@@ -22,11 +22,12 @@ from .harness.settings import Settings
 from .harness.units import Request
 from .plan import Plan
 from .reporting import comparison
-from .reporting.figures import drawings_of, study_drawings
-from .reporting.leaderboard import leaderboard_figure, leaderboard_of
+from .reporting.figures import drawings_of, leaderboard_figure
+from .reporting.leaderboard import leaderboard_of
 from .reporting.names import ordered
 from .reporting.page import STUDY_CAPTIONS
 from .reporting.sections import provenance_of, section_of
+from .reporting.study_figures import study_drawings
 from .reporting.style import draw_all
 from .reporting.tables import TableSpec
 from .reporting.write import print_sections, write_page, write_section

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 from hydra.utils import instantiate
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from utility_calibration.metrics.decision_losses import (
@@ -26,7 +24,6 @@ from utility_calibration.metrics.decision_losses import (
     swap_savings,
 )
 from utility_calibration.metrics.forecast import Forecast
-from utility_calibration.metrics.plots.drawing import plain
 from utility_calibration.metrics.resampling import (
     LARGEST,
     NoiseFloor,
@@ -38,7 +35,6 @@ from ..harness.artifacts import write_json, write_text
 from ..harness.settings import Evaluation
 from ..harness.units import Unit
 from ..reporting.names import method_name
-from ..reporting.style import NOTE_COLOR, legend_below, look, save_figure, titled_figure
 from ..reporting.wording import TextTable, with_half
 from ..scoring.choice import ROUNDING, cheapest
 from ..scoring.held_out import HeldOut, held_out
@@ -52,12 +48,10 @@ TINY = 1e-300
 MOST_SAVINGS = 1 << 27  # numbers kept per method, 1 GB: of each pair of actions and draw of labels
 
 
-def write_decisions(record: Record, folder: Path, figures: bool = True) -> None:
-    """Write decisions.json and .md, for two classes the decision curve as well."""
+def write_decisions(record: Record, folder: Path) -> None:
+    """Write decisions.json and .md."""
     write_json(folder / "decisions.json", record)
     write_text(folder / "decisions.md", decisions_table(record).markdown() + "\n")
-    if figures and "curve" in record:
-        save_figure(decision_curve_figure(record["curve"]), folder, "decision_curve")
 
 
 def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
@@ -228,30 +222,3 @@ def decisions_table(record: Record) -> TextTable:
         "decisions.json has all pairs of methods."
     )
     return TextTable("Decisions", heading, rows, note)
-
-
-def decision_curve_figure(curve: Record) -> Figure:
-    """Net benefit by threshold (Vickers & Elkin 2006); a line marks that of the user's losses."""
-    thresholds, handles = curve["thresholds"], []
-    with titled_figure(5.2, 3.8) as figure:
-        axes = figure.subplots()
-        axes.plot(thresholds, curve["always"], color=NOTE_COLOR, linewidth=1)
-        axes.axhline(0, color=NOTE_COLOR, linewidth=1, linestyle=(0, (4, 2)))
-        for method, values in curve["methods"].items():
-            style = look(method)
-            axes.plot(thresholds, values, **style.line)
-            handles.append(Line2D([], [], label=plain(method_name(method)), **style.line))
-        handles.append(Line2D([], [], color=NOTE_COLOR, lw=1, label="act always"))
-        handles.append(Line2D([], [], color=NOTE_COLOR, lw=1, ls=(0, (4, 2)), label="never act"))
-        if curve["own_threshold"] is not None:
-            axes.axvline(curve["own_threshold"], color=NOTE_COLOR, linewidth=0.8, linestyle=":")
-            axes.annotate(
-                "these losses", (curve["own_threshold"], 0.98), xycoords=("data", "axes fraction"),
-                xytext=(3, 0), textcoords="offset points", va="top", color=NOTE_COLOR,
-            )  # fmt: skip
-        best = max(max(values) for values in [curve["always"], *curve["methods"].values()])
-        axes.set(xlim=(0, 1), ylim=(-0.25 * max(best, 0.01), 1.08 * max(best, 0.01)))
-        axes.set_xlabel(f"Threshold: act on {plain(curve['event'])} where its probability exceeds")
-        axes.set_ylabel("Net benefit, share of points")
-        legend_below(figure, handles, "Higher is better.")
-    return figure

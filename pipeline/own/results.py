@@ -9,10 +9,8 @@ from utility_calibration.metrics.registry import METRICS
 from ..harness.artifacts import CorruptFile, write_json
 from ..harness.settings import Settings
 from ..harness.units import Unit
-from ..reporting.figures import drawings_of
 from ..reporting.names import PRESENT, method_name
 from ..reporting.sections import Section, provenance_of, section_of
-from ..reporting.style import draw_all
 from ..reporting.tables import TableSpec
 from ..reporting.worst import left_words
 from ..reporting.write import write_page, write_section
@@ -50,11 +48,14 @@ def write_results(
         summary = [*section.verdict.summary, *said]
         section = replace(section, verdict=replace(section.verdict, summary=summary))
     if record is not None:
-        write_decisions(record, folder, figures)
+        write_decisions(record, folder)
         section = replace(section, priced=decisions_table(record))
     write_section(section, folder)
     if figures:
-        draw_all(drawings_of(section), folder)
+        from ..reporting.figures import drawings_of  # matplotlib takes half a second to import
+        from ..reporting.style import draw_all
+
+        draw_all(drawings_of(section, curve=(record or {}).get("curve")), folder)
     read = [Path(file).name for file in (source["path"], source["test"]) if file is not None]
     heads = title, " and ".join(read)
     write_page(folder, "report", heads, [section], provenance_of(MADE, [scores], methods))

@@ -1,17 +1,17 @@
-"""The figures: eCDFs (section 4), diagrams of worst utilities, and the study of the appendix."""
+"""The figures: eCDFs (section 4), worst utilities, who wins over benchmarks, the decision curve.
+
+Only what draws imports this module, because matplotlib takes half a second to import.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from textwrap import fill
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from utility_calibration.metrics.diagram import Bins, UtilityDiagram
 from utility_calibration.metrics.plots.drawing import (
@@ -20,14 +20,14 @@ from utility_calibration.metrics.plots.drawing import (
     draw_curve,
     error_axes,
     plain,
-    plain_log_axis,
 )
-from utility_calibration.metrics.registry import metric
+from utility_calibration.metrics.registry import PURPOSES, metric
 from utility_calibration.metrics.uc import WorstInterval, dkw_band
 
-from ..harness.artifacts import read_json
 from ..scoring.choice import is_own
 from ..scoring.inference import CONFIDENCE
+from .leaderboard import COUNTED, GAINS, Leaderboard
+from .looks import look
 from .names import method_name
 from .sections import Curves, Section
 from .style import (
@@ -37,7 +37,6 @@ from .style import (
     Drawings,
     house_style,
     legend_below,
-    look,
     titled_figure,
 )
 from .wording import interval
@@ -47,21 +46,19 @@ PANEL_TITLES = {
     "linear": r"Linear utilities  $\mathcal{U}_{\mathrm{lin}}$",
     "rank": r"Rank-based utilities  $\mathcal{U}_{\mathrm{rank}}$",
 }
+MARKS = (("o", "#0072B2"), ("s", "#E69F00"), ("^", "#009E73"))
+"""Markers and colours of the figure's kinds of numbers (Okabe-Ito)."""
 STANDARD = ("u_cwe", "u_topk")  # classes with a figure of their worst utility, as own ones have
 WIDEST = 34  # characters of a line above a panel, beyond which it runs into its neighbour's
-STUDY_COLORS = {"aligned": "#0072B2", "misaligned": "#D55E00"}
-STUDY_WIDTH = 1.8
-STUDY_BAND: Any = {"alpha": 0.28, "lw": 0}
-FLOORS: dict[str, Any] = {
-    "": {"facecolor": FLOOR_FILL, "lw": 0, "zorder": 0.5},
-    "///": {"facecolor": "none", "edgecolor": FLOOR_EDGE, "hatch": "///", "lw": 0.6, "zorder": 0.6},
-}
-"""Of calibration points, and of held-out ones, by their hatch."""
-STUDY_BINS, STUDY_COLUMNS = 24, 3
 
 
-def drawings_of(section: Section, end: str = "") -> Drawings:
-    """The eCDFs (`ecdf<end>`) and the worst utilities (`worst<end>_<metric>`) as images."""
+def drawings_of(
+    section: Section, end: str = "", curve: Mapping[str, Any] | None = None
+) -> Drawings:
+    """The eCDFs (`ecdf<end>`) and the worst utilities (`worst<end>_<metric>`) as images.
+
+    `curve`: of own/decisions.py, drawn as `decision_curve<end>`.
+    """
     title = section.spec.title
     curves = {f"ecdf{end}": partial(ecdf_figure, section.curves, title)} if section.curves else {}
     worst = {
@@ -69,7 +66,8 @@ def drawings_of(section: Section, end: str = "") -> Drawings:
         for key, group in section.worst.items()
         if key in STANDARD or is_own(key)
     }
-    return {**curves, **worst}
+    acting = {f"decision_curve{end}": partial(decision_curve_figure, curve)} if curve else {}
+    return {**curves, **worst, **acting}
 
 
 def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
@@ -130,130 +128,56 @@ def _diagram(worst: Worst) -> UtilityDiagram:
     return UtilityDiagram(at, curve, low, high, Bins(*bins.T), ends, worst.share, worst.gap)
 
 
-class Study(NamedTuple):
-    """What the dynamics stage wrote for one family of users."""
-
-    family: str
-    history: pd.DataFrame
-    snapshots: pd.DataFrame
-    record: Mapping[str, Any]
-
-    @property
-    def color(self) -> str:
-        """Of its curves."""
-        return STUDY_COLORS[self.family]
-
-
-def study_drawings(folder: Path, title: str) -> Drawings:
-    """The figures of the study of one benchmark; none where the dynamics stage did not run it."""
-    studies = []
-    for path in sorted(folder.glob("*/dynamics.json")):
-        names = ("history", "snapshots")
-        history, snapshots = (pd.read_csv(path.with_name(f"{name}.csv")) for name in names)
-        studies.append(Study(path.parent.name, history, snapshots, read_json(path)))
-    figures = {"history": history_figure, "snapshots": snapshot_figure} if studies else {}
-    drawn = {kind: partial(figure, studies, title) for kind, figure in figures.items()}
-    return {f"dynamics_{kind}_{folder.name}": draw for kind, draw in drawn.items()}
-
-
-def history_figure(studies: Sequence[Study], title: str) -> Figure:
-    """A panel per family: the worst user's UC on calibration and held-out points per iteration.
-
-    Lines are means over splits, bands around them the range. Grey bands are the worst user's place
-    if the forecast were calibrated, for as many points each.
-    """
-    record, splits = studies[0].record, studies[0].history["split"].nunique()
-    curves = {
-        "worst": ("worst_noise_floor", f"{record['n']:,} calibration points", "-", ""),
-        "held_out": (
-            "worst_noise_floor_held_out",
-            f"{record['n_held_out']:,} held-out points",
-            "--",
-            "///",
-        ),
-    }
-    handles: list[Line2D | Patch] = []
-    with titled_figure(0.4 + 3.8 * len(studies), 3.9, title) as figure:
-        axes = figure.subplots(1, len(studies), sharex=True, sharey=True, squeeze=False)[0]
-        for axis, study in zip(axes, studies, strict=True):
-            for column, (key, _, line, hatch) in curves.items():
-                errors = study.history.groupby("iteration")[column].agg(["mean", "min", "max"])
-                at, (mean, low, high) = errors.index, (errors[name] for name in errors)
-                axis.plot(at, mean, color=study.color, lw=STUDY_WIDTH, ls=line, zorder=3)
-                if splits > 1:
-                    axis.fill_between(at, low, high, color=study.color, **STUDY_BAND)
-                if floor := study.record[key]:
-                    axis.axhspan(floor["q05"], floor["q95"], **FLOORS[hatch])
-            axis.set_title(f"{study.family.capitalize()} users")
-            axis.set_xlabel("Iteration (patches so far)")
-        axes[0].set_xlim(0, max(study.history["iteration"].max() for study in studies))
-        axes[0].xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        axes[0].set_ylabel("Utility calibration error\nof the worst user")
-        axes[0].set_yscale("log")
-        plain_log_axis(axes[0].yaxis, axes[0].get_ylim(), 8)
-        for key, points, line, hatch in curves.values():
-            handles.append(Line2D([], [], color=NOTE_COLOR, lw=STUDY_WIDTH, ls=line, label=points))
-            if any(study.record[key] for study in studies):
-                handles.append(Patch(**FLOORS[hatch], label="If calibrated"))
-        over = f"Mean and range over {splits} splits" if splits > 1 else "One split"
-        legend_below(figure, handles, f"{users_of(studies)}\n{over}; grey bands are 5–95%.")
+def leaderboard_figure(leaderboard: Leaderboard) -> Figure:
+    """Methods from best to worst: lost cells, purposes within noise, savings."""
+    frame, benchmarks = leaderboard.frame.iloc[::-1], leaderboard.benchmarks
+    within = {PURPOSES[k]: frame[f"within_{k}"] for k in COUNTED if f"within_{k}" in frame}
+    saved = {metric(k).text: 100 * frame[f"{k}_saved"] for k in GAINS if f"{k}_saved" in frame}
+    with titled_figure(8.0, 1.3 + 0.26 * len(frame)) as figure:
+        worse, noise, gains = figure.subplots(1, 3, sharey=True)
+        place, names = np.arange(len(frame)), map(method_name, frame["method"])
+        worse.barh(place, frame["worse"], height=0.6, color=NOTE_COLOR)
+        worse.set(title=f"Worse than the best,\nof {frame['cells'].max()} cells", xlim=(0, None))
+        worse.set_yticks(place, list(map(plain, names)))
+        worse.grid(visible=False, axis="y")
+        for axes, columns in ((noise, within), (gains, saved)):
+            # A kind of marker per column, side by side on each method's line.
+            for number, (text, values) in enumerate(columns.items()):
+                marker, color = MARKS[number]
+                beside = place + 0.22 * ((len(columns) - 1) / 2 - number)
+                shape: dict[str, Any] = {"s": 22, "marker": marker, "color": color, "zorder": 3}
+                axes.scatter(values, beside, label=plain(text), **shape)
+            if columns:
+                axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=1)
+        noise.set(title=f"Within noise,\nof {benchmarks} benchmarks", xticks=range(benchmarks + 1))
+        noise.set_xlim(-0.3, benchmarks + 0.3)
+        gains.axvline(0, color=NOTE_COLOR, linewidth=0.8)
+        gains.set_title("Saved against uncalibrated,\n% on average")
     return figure
 
 
-def users_of(studies: Sequence[Study]) -> str:
-    """How many users are sampled, and how many of them differ."""
-    count = studies[0].record["config"]["utilities"]
-    few = [s for s in studies if s.record["different_users"] < count]
-    told = "".join(f"; of the {s.family} ones {s.record['different_users']} differ" for s in few)
-    return f"{count} users sampled anew in every iteration{told}."
-
-
-def snapshot_figure(studies: Sequence[Study], title: str) -> Figure:
-    """Histograms of all users' errors in selected iterations, on an axis of their own each.
-
-    Errors fall by a factor of twenty while the users differ by a few per cent.
-    """
-    numbers = sorted({int(k) for study in studies for k in study.snapshots["iteration"]})
-    columns = min(STUDY_COLUMNS, len(numbers))
-    rows = -(-len(numbers) // columns)
-    fillings: list[dict[str, Any]] = [
-        {
-            "facecolor": (study.color, 0.35),
-            "edgecolor": study.color,
-            "hatch": "////" if study.family == "misaligned" else "",
-        }
-        for study in studies
-    ]
-    with titled_figure(0.4 + 2.7 * columns, 0.9 + 1.9 * rows, title) as figure:
-        grid = figure.subplots(rows, columns, squeeze=False)
-        for axis, number in zip(grid.flat, numbers, strict=False):
-            tables = [study.snapshots for study in studies]
-            errors = [t.loc[t["iteration"] == number, "error"].to_numpy() for t in tables]
-            low, high = np.concatenate(errors).min(), np.concatenate(errors).max()
-            margin = max(0.03 * (high - low), 1e-3 * high, 1e-9)
-            bins = np.linspace(low - margin, high + margin, STUDY_BINS + 1)
-            for study, values, filling in zip(studies, errors, fillings, strict=True):
-                if len(values):
-                    shares = np.histogram(values, bins)[0] / len(values)
-                    axis.stairs(shares, bins, fill=True, lw=0.9, zorder=2, **filling)
-                    axis.axvline(float(np.median(values)), color=study.color, lw=1.4, zorder=3)
-            axis.set_xlim(bins[0], bins[-1])
-            axis.xaxis.set_major_locator(MaxNLocator(4))
-            axis.yaxis.set_major_locator(MaxNLocator(4))
-            axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-            axis.set_title(f"Iteration {number}" if number else "Before patching")
-        for axis in list(grid.flat)[len(numbers) :]:
-            axis.set_visible(False)
-        for axis in grid[:, 0]:
-            axis.set_ylabel("Share of users")
-        for axis in grid[-1]:
-            axis.set_xlabel("Utility calibration error")
-        named = zip(studies, fillings, strict=True)
-        handles: list[Any] = [Patch(**how, label=s.family.capitalize()) for s, how in named]
-        handles.append(Line2D([], [], color=NOTE_COLOR, lw=1.4, label="Median"))
-        note = (
-            f"{users_of(studies)}\nEach panel has its own error axis, from the least to the most "
-            "affected user."
-        )
-        legend_below(figure, handles, note)
+def decision_curve_figure(curve: Mapping[str, Any]) -> Figure:
+    """Net benefit by threshold (Vickers & Elkin 2006); a line marks that of the user's losses."""
+    thresholds, handles = curve["thresholds"], []
+    with titled_figure(5.2, 3.8) as figure:
+        axes = figure.subplots()
+        axes.plot(thresholds, curve["always"], color=NOTE_COLOR, linewidth=1)
+        axes.axhline(0, color=NOTE_COLOR, linewidth=1, linestyle=(0, (4, 2)))
+        for method, values in curve["methods"].items():
+            style = look(method)
+            axes.plot(thresholds, values, **style.line)
+            handles.append(Line2D([], [], label=plain(method_name(method)), **style.line))
+        handles.append(Line2D([], [], color=NOTE_COLOR, lw=1, label="act always"))
+        handles.append(Line2D([], [], color=NOTE_COLOR, lw=1, ls=(0, (4, 2)), label="never act"))
+        if curve["own_threshold"] is not None:
+            axes.axvline(curve["own_threshold"], color=NOTE_COLOR, linewidth=0.8, linestyle=":")
+            axes.annotate(
+                "these losses", (curve["own_threshold"], 0.98), xycoords=("data", "axes fraction"),
+                xytext=(3, 0), textcoords="offset points", va="top", color=NOTE_COLOR,
+            )  # fmt: skip
+        best = max(max(values) for values in [curve["always"], *curve["methods"].values()])
+        axes.set(xlim=(0, 1), ylim=(-0.25 * max(best, 0.01), 1.08 * max(best, 0.01)))
+        axes.set_xlabel(f"Threshold: act on {plain(curve['event'])} where its probability exceeds")
+        axes.set_ylabel("Net benefit, share of points")
+        legend_below(figure, handles, "Higher is better.")
     return figure

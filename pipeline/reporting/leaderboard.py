@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
-from utility_calibration.metrics.plots.drawing import plain
 from utility_calibration.metrics.registry import PURPOSES, metric
 
 from ..harness.artifacts import write_text
@@ -17,7 +15,6 @@ from ..scoring.decisions import Decisions
 from ..scoring.files import csv_text
 from ..scoring.inference import SIZE
 from .names import PRESENT, method_name
-from .style import NOTE_COLOR, titled_figure
 from .wording import bound, markdown_table
 
 COUNTED = ("u_cwe", "u_topk", "u_dcg")  # the purposes whose noise floor and bound are counted
@@ -32,8 +29,6 @@ NOTE = (
     "the largest 95 % upper bound on an error of these purposes, on average over the splits. "
     "Savings are against the uncalibrated forecast, on average over the benchmarks."
 )
-MARKS = (("o", "#0072B2"), ("s", "#E69F00"), ("^", "#009E73"))
-"""Markers and colours of the figure's kinds of numbers (Okabe-Ito)."""
 
 
 @dataclass(frozen=True)
@@ -127,31 +122,3 @@ def regrets(cells: pd.DataFrame) -> "pd.Series[float]":
     ratio = cells["mean"] / best
     lost = cells["not_worse"] == False  # noqa: E712  (neither None nor NaN)
     return ratio.where(ratio >= 1, 1 / ratio).where(lost, 1.0)
-
-
-def leaderboard_figure(leaderboard: Leaderboard) -> Figure:
-    """Methods from best to worst: lost cells, purposes within noise, savings."""
-    frame, benchmarks = leaderboard.frame.iloc[::-1], leaderboard.benchmarks
-    within = {PURPOSES[k]: frame[f"within_{k}"] for k in COUNTED if f"within_{k}" in frame}
-    saved = {metric(k).text: 100 * frame[f"{k}_saved"] for k in GAINS if f"{k}_saved" in frame}
-    with titled_figure(8.0, 1.3 + 0.26 * len(frame)) as figure:
-        worse, noise, gains = figure.subplots(1, 3, sharey=True)
-        place, names = np.arange(len(frame)), map(method_name, frame["method"])
-        worse.barh(place, frame["worse"], height=0.6, color=NOTE_COLOR)
-        worse.set(title=f"Worse than the best,\nof {frame['cells'].max()} cells", xlim=(0, None))
-        worse.set_yticks(place, list(map(plain, names)))
-        worse.grid(visible=False, axis="y")
-        for axes, columns in ((noise, within), (gains, saved)):
-            # A kind of marker per column, side by side on each method's line.
-            for number, (text, values) in enumerate(columns.items()):
-                marker, color = MARKS[number]
-                beside = place + 0.22 * ((len(columns) - 1) / 2 - number)
-                look: dict[str, Any] = {"s": 22, "marker": marker, "color": color, "zorder": 3}
-                axes.scatter(values, beside, label=plain(text), **look)
-            if columns:
-                axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=1)
-        noise.set(title=f"Within noise,\nof {benchmarks} benchmarks", xticks=range(benchmarks + 1))
-        noise.set_xlim(-0.3, benchmarks + 0.3)
-        gains.axvline(0, color=NOTE_COLOR, linewidth=0.8)
-        gains.set_title("Saved against uncalibrated,\n% on average")
-    return figure

@@ -17,9 +17,9 @@ from utility_calibration.metrics.registry import Metric, metric
 from ..scoring.files import rounded
 from .formats import heading, markdown
 from .leaderboard import Leaderboard
+from .looks import look
 from .names import NOISE_FLOOR, method_name
 from .sections import Section
-from .style import look
 from .tables import MARK, OWN_FLOOR, Cell
 from .verdict import MEANINGS, SIGNS
 from .wording import bare, escape_markdown, interval, markdown_table, number, p_value

@@ -1,20 +1,13 @@
-"""The one look of every figure, and how figures are saved.
-
-Colours are the Okabe-Ito set, its blue darkened away from the sky blue; for other packages' methods
-(thin lines) Tol's muted set. Readers with a colour vision deficiency can tell both apart, and line
-styles do so in print. A variant shares its method's hue and line, not its shade and marker.
-"""
+"""The one look of every figure, and how figures are saved."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
@@ -22,30 +15,7 @@ from utility_calibration.calibrators.files import atomic_path
 from utility_calibration.metrics.plots.drawing import plain
 
 from ..harness.progress import Bar
-from .names import SHOWN, VARIANT_WORDS, family
 
-Dash = Literal["solid"] | tuple[float, tuple[float, ...]]
-
-
-@dataclass(frozen=True)
-class LineLook:
-    """How a method is drawn."""
-
-    color: str
-    dash: Dash = "solid"
-    width: float = 1.6
-    marker: str = ""
-
-    @property
-    def line(self) -> dict[str, Any]:
-        """As matplotlib's `plot` takes it, the marker aside."""
-        return {"color": self.color, "linestyle": self.dash, "linewidth": self.width}
-
-
-OTHER = LineLook("#7A7A7A", (0, (4, 1, 2, 1)))
-MARKERS = "osD^vPX"
-SHADES = ((1.0, 0.35), (0.0, 0.3))
-"""Of variants: a grey (0: black, 1: white), and how much of the way to it their colour is."""
 FLOOR_FILL, FLOOR_EDGE, NOTE_COLOR = "#D0D0D0", "#8C8C8C", "#555555"
 RC: Any = {  # what differs from matplotlib's defaults
     "font.family": "DejaVu Sans",
@@ -72,22 +42,6 @@ METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
 }
 Drawings = Mapping[str, Callable[[], Figure]]  # what draws each figure, by the stem of its files
-
-
-def look(method: str) -> LineLook:
-    """The look that conf/calibrator asks for; a variant has its family's, shaded and marked."""
-    root, base = family(method), OTHER
-    if shown := SHOWN.get(root):
-        dash: Dash = "solid" if shown["dash"] == "solid" else (0, tuple(shown["dash"]))
-        base = LineLook(shown["color"], dash, shown.get("width", LineLook.width))
-    if method in SHOWN:
-        return base
-    variant = method[len(root) + 1 :] or method
-    number = [*VARIANT_WORDS, variant].index(variant)
-    grey, amount = SHADES[number % len(SHADES)]
-    red, green, blue = (part + amount * (grey - part) for part in to_rgb(base.color))
-    color, marker = to_hex((red, green, blue)), MARKERS[number % len(MARKERS)]
-    return replace(base, color=color, width=1.3, marker=marker)
 
 
 def legend_below(figure: Figure, handles: Sequence[Any], title: str) -> Legend:

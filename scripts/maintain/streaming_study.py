@@ -21,8 +21,9 @@ from utility_calibration.metrics import ClassWise, StreamingCalibration, negativ
 from utility_calibration.metrics.archive import read_arrays
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
 from utility_calibration.pipeline.harness.progress import say
+from utility_calibration.pipeline.reporting.looks import look
 from utility_calibration.pipeline.reporting.names import method_name
-from utility_calibration.pipeline.reporting.style import NOTE_COLOR, look, titled_figure
+from utility_calibration.pipeline.reporting.style import NOTE_COLOR, titled_figure
 from utility_calibration.pipeline.reporting.wording import markdown_table
 
 FIGURE = Path("docs/figures/calibration_points.png")

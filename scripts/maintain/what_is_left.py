@@ -36,7 +36,8 @@ from utility_calibration.metrics.plots.drawing import plain
 from utility_calibration.metrics.resampling import redrawn_outcomes
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
 from utility_calibration.pipeline.harness.progress import say
-from utility_calibration.pipeline.reporting.style import FLOOR_FILL, look, titled_figure
+from utility_calibration.pipeline.reporting.looks import look
+from utility_calibration.pipeline.reporting.style import FLOOR_FILL, titled_figure
 
 METHODS = {
     "uncalibrated": ("Uncalibrated", Uncalibrated),

@@ -5,16 +5,16 @@ from dataclasses import replace
 import pandas as pd
 
 from tests.pipeline.reporting.conftest import decided
-from utility_calibration.pipeline.reporting.figures import (
+from utility_calibration.pipeline.reporting.figures import ecdf_figure, leaderboard_figure
+from utility_calibration.pipeline.reporting.leaderboard import leaderboard_of
+from utility_calibration.pipeline.reporting.looks import look
+from utility_calibration.pipeline.reporting.names import METHODS
+from utility_calibration.pipeline.reporting.sections import all_curves
+from utility_calibration.pipeline.reporting.study_figures import (
     Study,
-    ecdf_figure,
     history_figure,
     snapshot_figure,
 )
-from utility_calibration.pipeline.reporting.leaderboard import leaderboard_figure, leaderboard_of
-from utility_calibration.pipeline.reporting.names import METHODS
-from utility_calibration.pipeline.reporting.sections import all_curves
-from utility_calibration.pipeline.reporting.style import look
 
 
 def test_figure_has_both_panels_and_every_method(write_scores) -> None:
