@@ -14,7 +14,7 @@ from ..reporting.sections import Section, provenance_of, section_of
 from ..reporting.tables import TableSpec
 from ..reporting.worst import left_words
 from ..reporting.write import write_page, write_section
-from ..scoring.files import Scores, score_files
+from ..scoring.files import ON_REQUEST, Scores, score_files
 from ..scoring.left import left_to_gain
 from ..scoring.points import find_logits
 from .decisions import decisions_of, decisions_table, write_decisions
@@ -37,10 +37,11 @@ def write_results(
     title, source = settings.benchmark.title, settings.benchmark.source
     measured = scores.own_rows()["metric"].unique().tolist()
     keys = sorted(measured, key=list(dict.fromkeys([*METRICS, *measured])).index)
-    spec = TableSpec("table", title, keys, tuple(_remarks(settings, units)))
+    columns = [key for key in keys if key not in ON_REQUEST]
+    spec = TableSpec("table", title, columns, tuple(_remarks(settings, units)))
     losses = settings.evaluation.own.get("u_losses")
     record = None if losses is None else decisions_of(losses, units)
-    section = section_of(scores, methods, [spec], priced=record)
+    section = section_of(scores, methods, [spec], keys, priced=record)
     if figures:
         taken = [section.verdict.overall, *(use.take for use in section.verdict.uses)]
         compared = [m for m in dict.fromkeys([PRESENT, *taken]) if m in methods]
@@ -59,7 +60,7 @@ def write_results(
     read = [Path(file).name for file in (source["path"], source["test"]) if file is not None]
     heads = title, " and ".join(read)
     write_page(folder, "report", heads, [section], provenance_of(MADE, [scores], methods))
-    # By method and metric the numbers of the table's CSV; unknown ones are null.
+    # By method and metric the columns of the table's CSV; unknown ones are null.
     numbers = section.decisions.frame()
     plain = numbers.astype(object).where(numbers.notna(), None).groupby("method", sort=False)
     tables = {str(m): rows.drop(columns="method").set_index("metric") for m, rows in plain}

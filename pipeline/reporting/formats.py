@@ -1,7 +1,7 @@
 """A ResultTable in LaTeX and Markdown; the page has a template of its own.
 
-A metric's heading is written as in the paper's tables. Its forms in LaTeX and in HTML follow from
-the plain one: U_CWE, CWE_bin, "U_lin 95 %".
+A metric's heading is written as in the paper's tables. Its forms in LaTeX, Markdown and HTML follow
+from the plain one: U_CWE, CWE_bin, "U_lin 95 %".
 """
 
 import re
@@ -9,8 +9,8 @@ from html import escape
 
 from utility_calibration.metrics.registry import METRICS, Metric
 
-from .names import NOISE_FLOOR, method_name
-from .tables import MARK, OWN_FLOOR, Cell, ResultTable
+from .names import method_name
+from .tables import OWN_FLOOR, Form, ResultTable
 from .wording import titled_table
 
 UTILITY = re.compile(r"U_(.+?)( median| 95 %)?")
@@ -41,12 +41,13 @@ HEADINGS = {
         "Brier Score",
     ),
     "html": ("U<sub>{}</sub>{}", "{}<sup>bin</sup>", "<code>{}</code>", "Brier score"),
+    "markdown": ("U<sub>{}</sub>{}", "{}<sup>bin</sup>", "`{}`", "Brier score"),
 }
 """Of a utility, a binned error, a user's own utility, and the Brier score."""
 
 
 def heading(metric: Metric, form: str) -> str:
-    """The heading without the scale in a form of HEADINGS; HTML is Markdown, too."""
+    """The heading without the scale in a form of HEADINGS."""
     utility, binned, own, brier = HEADINGS[form]
     clean = escape_latex if form == "latex" else escape
     if metric.key not in METRICS:
@@ -73,26 +74,37 @@ def latex(table: ResultTable) -> str:
     return LATEX_HEADER + "\n".join(environments)
 
 
-def _latex_table(table: ResultTable, end: str) -> str:
-    def math(text: str) -> str:
-        replaced = text.replace("∞", r"\infty").replace("–", r"\mbox{--}")
-        words = rf"\mbox{{{OWN_FLOOR} }}"
-        return f"${replaced.replace(f'{OWN_FLOOR} ', words)}$"
+def _math(text: str) -> str:
+    """A table's cell in LaTeX, where words are in text mode."""
+    if text == "–":
+        return "--"
+    for plain, typeset in (
+        ("∞", r"\infty"),
+        ("–", r"\mbox{--}"),
+        (f"{OWN_FLOOR} ", rf"\mbox{{{OWN_FLOOR} }}"),
+    ):
+        text = text.replace(plain, typeset)
+    return f"${text}$"
 
-    marks = r" \pm ", r"\bm{{{}}}", r"^{\dagger}", r"\;({})"
-    metrics = [column.metric for column in table.columns]
-    scales = [rf" ($\times 10^{{{m.power}}}$)" if m.power else "" for m in metrics]
-    headings = [heading(m, "latex") + scale for m, scale in zip(metrics, scales, strict=True)]
-    named = [(escape_latex(method_name(method)), cells) for method, cells in table.rows]
-    rows = [[name, *(math(cell_text(cell, *marks)) for cell in cells)] for name, cells in named]
-    floor = [NOISE_FLOOR, *(math(c.floor) if c.floor else "--" for c in table.columns)]
-    first, *body, last = (rf"{' & '.join(row)} \\" for row in [["Method", *headings], *rows, floor])
+
+LATEX = Form(
+    lambda m: heading(m, "latex") + (rf" ($\times 10^{{{m.power}}}$)" if m.power else ""),
+    lambda method: escape_latex(method_name(method)),
+    _math,
+    *(r" \pm ", r"\bm{{{}}}", r"^{\dagger}", r"\;({})"),
+)
+MARKDOWN = Form(lambda m: f"{heading(m, 'markdown')} {m.scale}".strip(), best="**{}**")
+
+
+def _latex_table(table: ResultTable, end: str) -> str:
+    heading, rows, floor = table.lines(LATEX)
+    first, *body, last = (rf"{' & '.join(row)} \\" for row in [heading, *rows, floor])
     lines = [r"\toprule", first, r"\midrule", *body]
-    lines += [r"\midrule", last, r"\bottomrule"] if table.has_floor else [r"\bottomrule"]
+    lines += [r"\midrule", last, r"\bottomrule"] if floor else [r"\bottomrule"]
     inner = "\n".join(f"    {line}" for line in lines)
-    alignment = "@{}l" + r"@{\hspace{0.8em}}c" * len(metrics) + "@{}"
+    alignment = "@{}l" + r"@{\hspace{0.8em}}c" * len(table.columns) + "@{}"
     tabular = f"\\begin{{tabular}}{{{alignment}}}\n{inner}\n\\end{{tabular}}"
-    if len(metrics) >= WIDE:
+    if len(table.columns) >= WIDE:
         tabular = f"\\resizebox{{\\linewidth}}{{!}}{{%\n{tabular}%\n}}"
     what = ", further columns" if end else ""
     caption = escape_latex(f"{table.spec.title}{what}. {' '.join(table.brief('Bold'))}")
@@ -103,23 +115,9 @@ def _latex_table(table: ResultTable, end: str) -> str:
     )
 
 
-def cell_text(
-    cell: Cell, between: str = " ± ", best: str = "{}", mark: str = MARK, note: str = " ({})"
-) -> str:
-    """Mean and spread, in the form `best` if the cell is marked; then † and a note, if any."""
-    text = f"{cell.mean}{between}{cell.spread}" if cell.spread else cell.mean
-    number = best.format(text) if cell.best else text
-    return number + (mark if cell.beyond else "") + (note.format(cell.note) if cell.note else "")
-
-
 def markdown(table: ResultTable) -> str:
     """The same table as GitHub-flavoured Markdown, with its notes below."""
-    metrics = [column.metric for column in table.columns]
-    texts = [heading(m, "html") if m.key in METRICS else f"`{m.text}`" for m in metrics]
-    headings = ["Method", *(f"{t} {m.scale}".strip() for t, m in zip(texts, metrics, strict=True))]
-    rows = []
-    for method, cells in table.rows:
-        rows.append([method_name(method), *(cell_text(cell, best="**{}**") for cell in cells)])
-    if table.has_floor:
-        rows.append([f"*{NOISE_FLOOR}*", *(column.floor or "–" for column in table.columns)])
-    return titled_table(table.spec.title, headings, rows, table.notes) + "\n"
+    heading, rows, floor = table.lines(MARKDOWN)
+    if floor:
+        rows.append([f"*{floor[0]}*", *floor[1:]])
+    return titled_table(table.spec.title, heading, rows, table.notes) + "\n"

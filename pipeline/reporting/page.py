@@ -12,7 +12,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from utility_calibration.metrics.registry import Metric, metric
+from utility_calibration.metrics.registry import metric
 
 from ..scoring.files import rounded
 from .formats import heading, markdown
@@ -20,9 +20,9 @@ from .leaderboard import Leaderboard
 from .looks import look
 from .names import NOISE_FLOOR, method_name
 from .sections import Section
-from .tables import MARK, OWN_FLOOR, Cell
+from .tables import MARK, OWN_FLOOR, Column
 from .verdict import MEANINGS, SIGNS
-from .wording import bare, escape_markdown, interval, markdown_table, number, p_value
+from .wording import escape_markdown, interval, markdown_table, p_value
 
 STUDY_CAPTIONS = {
     "history": "The study of the paper's appendix: patching for users with a gain matrix each. "
@@ -60,12 +60,12 @@ def templates() -> Environment:
 
 def typeset(sentence: str) -> Markup:
     """A sentence as HTML, in which names of metrics such as U_CWE have a subscript."""
-    return Markup(re.sub(r"\bU_(\w+)", r"U<sub>\1</sub>", str(escape(sentence))))
+    return Markup(re.sub(r"\bU_(\w+)", r"U<sub>\1</sub>", str(escape(unbroken(sentence)))))
 
 
 def unbroken(text: str) -> str:
-    """`own floor .0072`, `∞, 3.4` or `95 %`, which break nowhere but before the floor's number."""
-    for words in (OWN_FLOOR, "∞, ", " %"):
+    """The text with signs beside their numbers; a line ends before the number of an own floor."""
+    for words in (OWN_FLOOR, "∞, ", " %", "± ", "p = ", "p < "):
         text = text.replace(words, words.replace(" ", "\u00a0"))
     return text
 
@@ -90,21 +90,17 @@ def report_html(
     return page.render(**SHOWN_BY, **said, sections=sections, comparison=comparison, data=data)
 
 
-def _unrounded(cell: Cell, column: Metric) -> dict[str, Any]:
-    """What a reader sees of a cell's numbers by a switch or on hover, and the value to sort by.
-
-    `column` has the power of ten of the table.
-    """
-    row, digits, scale = cell.row, len(cell.mean.partition(".")[2]), 10.0**column.power
-    form = partial(number if column.power else bare, decimals=digits)
-    mean, half, floor = (value * scale for value in (row.mean, row.half_width, row.floor_q95))
-    no_floor = " –" if column.has_floor else ""
-    ends = f" [{form(mean - half)}, {form(mean + half)}]"
+def _unrounded(column: Column, method: str) -> dict[str, Any]:
+    """What a reader sees of a cell's numbers by a switch or on hover, and the value to sort by."""
+    row = column.rows[method]
+    mean, half, text = row.mean, row.half_width, column.text
+    no_floor = " –" if column.metric.has_floor else ""
+    is_known = math.isfinite(half)
     return {
-        "value": rounded(row.mean, DIGITS),
-        "interval": ends if math.isfinite(half) else " [–]",
+        "value": rounded(mean, DIGITS),
+        "interval": f" [{text(mean - half)}, {text(mean + half)}]" if is_known else " [–]",
         "p": f" {p_value(row.p_value)}" if math.isfinite(row.p_value) else no_floor,
-        "floor": f"own noise floor: {form(floor)}" if math.isfinite(floor) else "",
+        "floor": f"own noise floor: {text(row.floor_q95)}" if math.isfinite(row.floor_q95) else "",
     }
 
 

@@ -21,7 +21,7 @@ from ..scoring.inference import SIZE
 from .names import FLOOR_METHOD, method_name
 from .tables import ResultTable, TableSpec, remarks_of
 from .verdict import Verdict, verdict_of
-from .wording import TextTable, p_value, short
+from .wording import TextTable, bare, decimals, p_value, short
 from .worst import Worst, present_of
 
 Array = NDArray[np.float64]
@@ -151,14 +151,20 @@ def _with_groups(section: Section, scores: Scores) -> Section:
 
 
 def _words_of(gap: Gap) -> str:
+    """The gap in one sentence, both numbers with the decimals of the larger one."""
     column = metric(gap.metric)
-    larger, smaller = (short(max(v, 0.0) if column.has_floor else v) for v in gap.beyond)
+    start = f"{column.text}, {method_name(gap.method)}"
+    parts = gap.beyond
+    if column.has_floor:
+        start, parts = f"{start}, beyond chance", (max(parts[0], 0.0), max(parts[1], 0.0))
+        if not any(parts):
+            return f"{start}: nothing in any group."
+    digits = decimals([], [parts[0]], most=9)
+    larger, smaller = (bare(part, digits) for part in parts)
     sure = "no interval is known, so the difference is not tested"
     if gap.p_value is not None:
         how = "by more than chance" if gap.p_value <= SIZE else "perhaps by chance alone"
         sure = f"they differ {how} ({p_value(gap.p_value)})"
-    beyond = ", beyond chance" if column.has_floor else ""
-    start = f"{column.text}, {method_name(gap.method)}{beyond}"
     return f"{start}: {gap.larger} {larger}, {gap.smaller} {smaller}; {sure}."
 
 

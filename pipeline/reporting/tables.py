@@ -8,10 +8,10 @@ ten, ± 2 standard errors, the best mean bold. All numbers come from the decisio
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Self
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from utility_calibration.metrics.registry import Metric, metric
 from utility_calibration.metrics.scores import LIKELIHOOD_FLOOR
 
 from ..scoring.decisions import HARMED, Decision, Decisions
-from .names import FLOOR_METHOD, method_name
+from .names import FLOOR_METHOD, NOISE_FLOOR, method_name
 from .wording import bare, bound, decimals, names, number
 
 OWN_FLOOR = "own floor"  # the note of a marked cell that lies below the last row's floor
@@ -71,31 +71,83 @@ class TableSpec:
     look: str = "default"
 
 
-@dataclass(frozen=True)
-class Cell:
-    """Rounded text of a mean and of its spread ("" where there is none), and how it is marked.
+class Form(NamedTuple):
+    """How a kind of file writes the parts of a table; the last four are of a cell.
 
-    best: in bold; beyond: its own noise floor. note: what a reader must know of this cell.
+    `number` gets each whole cell, `best` and `note` are patterns of text in it.
     """
 
-    mean: str
-    spread: str
-    best: bool
-    beyond: bool
-    note: str
-    row: Decision
+    heading: Callable[[Metric], str]
+    name: Callable[[str], str] = method_name
+    number: Callable[[str], str] = str
+    between: str = " ± "
+    best: str = "{}"
+    mark: str = MARK
+    note: str = " ({})"
 
 
 @dataclass(frozen=True)
 class Column:
-    """The cells of one metric by method, and the text of the last row's floor, "" without one.
+    """One metric's decisions by method, and how many digits their numbers have.
 
-    `metric` has the power of ten that the cells are printed with.
+    `metric` has the power of ten of the printed numbers, `look` is that of TableSpec. `floor` is
+    that of the last row, NaN without one.
     """
 
     metric: Metric
-    cells: Mapping[str, Cell]
-    floor: str
+    rows: Mapping[str, Decision]
+    look: str
+    digits: int
+    floor: float
+
+    @classmethod
+    def of(cls, rows: Mapping[str, Decision], look: str, floor_source: str) -> Self:
+        """The column; all its numbers have the same number of digits."""
+        own = metric(next(iter(rows.values())).metric)
+        own = own if look == "paper" else replace(own, power=0)
+        column = cls(own, rows, look, 0, rows[floor_source].floor_q95)
+        scale, most = 10.0**own.power, 3 if look == "paper" else 6
+        means = [row.mean * scale for row in rows.values()]
+        spreads = [column.spread(row) * scale for row in rows.values()]
+        return replace(column, digits=decimals(means, spreads, most))
+
+    def spread(self, row: Decision) -> float:
+        """What stands behind ± in this look, NaN where it is not known."""
+        return row.two_se if self.look == "paper" else row.half_width
+
+    def text(self, value: float) -> str:
+        """A value of the metric as the column prints it; `–` where there is none."""
+        form = number if self.look == "paper" else bare
+        return form(value * 10.0**self.metric.power, self.digits)
+
+    @cached_property
+    def best(self) -> set[str]:
+        """The methods in bold: no test finds them worse; in the paper's look the best mean."""
+        if self.look != "paper":
+            return {method for method, row in self.rows.items() if row.not_worse}
+        printed = {
+            m: float(self.text(row.mean).replace("∞", "inf")) for m, row in self.rows.items()
+        }
+        best = max if self.metric.larger_is_better else min
+        top = best(filter(math.isfinite, printed.values()), default=None)
+        return {method for method, value in printed.items() if value == top}
+
+    def note(self, row: Decision) -> str:
+        """What a reader must know of one cell, or ""."""
+        if row.zero_likelihood > 0:  # only the NLL has it: it is finite by its floor alone
+            return f"∞, {row.zero_likelihood:.3g}"
+        # Below the last row's floor a mark would look like a mistake.
+        is_odd = row.beyond_floor and row.mean < self.floor
+        return f"{OWN_FLOOR} {self.text(row.floor_q95)}" if is_odd else ""
+
+    def cell(self, method: str, form: Form) -> str:
+        """Mean and spread, in the pattern of the best if it is; then † and a note, if any."""
+        row = self.rows[method]
+        text, spread, note = self.text(row.mean), self.spread(row), self.note(row)
+        text += "" if math.isnan(spread) else form.between + self.text(spread)
+        text = form.best.format(text) if method in self.best else text
+        text += form.mark if row.beyond_floor else ""
+        return form.number(text + (form.note.format(note) if note else ""))
 
 
 @dataclass(frozen=True)
@@ -114,17 +166,22 @@ class ResultTable:
         order = [method for method in (FLOOR_METHOD, *decisions.methods) if method in with_floor]
         source = next(iter(order), decisions.methods[0])
         measured = filter(None, map(decisions.column, spec.metrics))
-        return cls(spec, [_column(rows, spec.look, source) for rows in measured], decisions, source)
+        columns = [Column.of(rows, spec.look, source) for rows in measured]
+        return cls(spec, columns, decisions, source)
 
-    @property
-    def rows(self) -> list[tuple[str, list[Cell]]]:
-        """Per method its key and its cells, in the order of the columns."""
-        return [(m, [column.cells[m] for column in self.columns]) for m in self.decisions.methods]
+    def lines(self, form: Form) -> tuple[list[str], list[list[str]], list[str]]:
+        """The headings, a line per method, and the last line, which is empty without floors."""
+        columns, floors = self.columns, [c.text(c.floor) for c in self.columns]
+        heading = ["Method", *(form.heading(column.metric) for column in columns)]
+        methods = self.decisions.methods
+        rows = [[form.name(m), *(column.cell(m, form) for column in columns)] for m in methods]
+        last = [NOISE_FLOOR, *map(form.number, floors)] if self.has_floor else []
+        return heading, rows, last
 
     @property
     def has_floor(self) -> bool:
         """Whether some metric has a noise floor."""
-        return any(column.floor for column in self.columns)
+        return any(not math.isnan(column.floor) for column in self.columns)
 
     def with_columns(self, keys: Collection[str]) -> Self:
         """The same table with these metrics alone."""
@@ -144,12 +201,12 @@ class ResultTable:
         """What marks and numbers mean: each in a short sentence, and what the files add to it."""
         is_paper, decisions = self.spec.look == "paper", self.decisions
         methods, uppers = decisions.methods, decisions.users
-        cells = [cell for column in self.columns for cell in column.cells.values()]
+        cells = [(column, row) for column in self.columns for row in column.rows.values()]
         over = f"Mean over {decisions.splits} splits" if decisions.splits > 1 else "One split"
         notes = [(f"{over}.", "")]
-        if any(cell.spread for cell in cells):
+        if any(not math.isnan(column.spread(row)) for column, row in cells):
             spread = f"{over} ± {'2 standard errors' if is_paper else 'half of a 95 % interval'}."
-            notes = [(spread, "" if is_paper else INTERVALS[cells[0].row.interval])]
+            notes = [(spread, "" if is_paper else INTERVALS[cells[0][1].interval])]
         if is_paper:
             notes.append((f"{mark}: the best mean.", ""))
         elif decisions.test:
@@ -158,17 +215,16 @@ class ResultTable:
         if self.has_floor:
             last = f"Last row: the floor of {method_name(self.floor_source)}."
             notes.append((f"{BEYOND} {last}", FLOOR))
-            without = [m for m, row in self.rows if all(c.row.beyond_floor is None for c in row)]
+            with_floor = {row.method for _, row in cells if row.beyond_floor is not None}
+            without = [method for method in methods if method not in with_floor]
             if without:
                 notes.append(("", f"{names(without)}: {WITHOUT_FLOOR}"))
             within = [
                 column.metric.text
                 for column in self.columns
-                if all(
-                    c.row.beyond_floor is False for m, c in column.cells.items() if m not in without
-                )
+                if all(column.rows[method].beyond_floor is False for method in with_floor)
             ]
-            if within and len(without) < len(methods):
+            if within and with_floor:
                 notes.append(("", NO_EVIDENCE.format(", ".join(within))))
             if any(math.isfinite(upper) for upper in uppers.values()):
                 bounds = [f"{method_name(m)} {bound(uppers.get(m, math.nan))}" for m in methods]
@@ -177,50 +233,9 @@ class ResultTable:
         if any(column.metric.key == "nll" for column in self.columns):
             infinite = "∞: infinite NLL, because so many labels had probability 0."
             floored = f"The NLL takes probabilities below {LIKELIHOOD_FLOOR:g} as this number."
-            is_infinite = any(cell.row.zero_likelihood > 0 for cell in cells)
+            is_infinite = any(row.zero_likelihood > 0 for _, row in cells)
             notes.append((infinite if is_infinite else "", floored))
         return notes
-
-
-def _column(rows: Mapping[str, Decision], look: str, floor_source: str) -> Column:
-    """One metric's cells and its noise floor, all with the same number of digits."""
-    column, is_paper = metric(next(iter(rows.values())).metric), look == "paper"
-    column = column if is_paper else replace(column, power=0)
-    scale = 10.0**column.power
-    spreads = {m: scale * (row.two_se if is_paper else row.half_width) for m, row in rows.items()}
-    values = [row.mean * scale for row in rows.values()]
-    digits = decimals(values, list(spreads.values()), most=3 if is_paper else 6)
-    form = partial(number if is_paper else bare, decimals=digits)
-    means = {method: form(row.mean * scale) for method, row in rows.items()}
-    best = {method for method, row in rows.items() if row.not_worse}
-    if is_paper:  # the best printed mean
-        printed = {method: float(text.replace("∞", "inf")) for method, text in means.items()}
-        top = (max if column.larger_is_better else min)(
-            filter(math.isfinite, printed.values()), default=None
-        )
-        best = {method for method, value in printed.items() if value == top}
-    floors = {method: row.floor_q95 * scale for method, row in rows.items()}
-    floor = "" if np.isnan(floors[floor_source]) else form(floors[floor_source])
-
-    def note(method: str, row: Decision) -> str:
-        if row.zero_likelihood > 0:  # only the NLL has it: it is finite by its floor alone
-            return f"∞, {row.zero_likelihood:.3g}"
-        # Below the last row's floor a mark would look like a mistake.
-        is_odd = row.beyond_floor and floor and row.mean * scale < floors[floor_source]
-        return f"{OWN_FLOOR} {form(floors[method])}" if is_odd else ""
-
-    cells = {
-        method: Cell(
-            mean=means[method],
-            spread="" if np.isnan(spreads[method]) else form(spreads[method]),
-            best=method in best,
-            beyond=bool(row.beyond_floor),
-            note=note(method, row),
-            row=row,
-        )
-        for method, row in rows.items()
-    }
-    return Column(column, cells, floor)
 
 
 def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...]:

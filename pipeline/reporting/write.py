@@ -19,12 +19,11 @@ from ..harness.artifacts import write_json, write_text
 from ..harness.progress import OpenConsole, console
 from ..scoring.choice import is_use
 from ..scoring.files import csv_text
-from .formats import cell_text, latex, markdown
+from .formats import latex, markdown
 from .leaderboard import Leaderboard
-from .names import NOISE_FLOOR, method_name
 from .page import report_html, report_markdown
 from .sections import Section
-from .tables import ResultTable
+from .tables import Form, ResultTable
 from .verdict import Verdict
 
 SCORES = ("brier", "nll", "accuracy")  # columns next to the verdict's where the terminal is narrow
@@ -118,17 +117,20 @@ def _rich_table(table: ResultTable, is_terminal: bool) -> Table:
     title = Text(table.spec.title)  # a person's text is no markup
     shown = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
     shown.title_justify, shown.title_style = "left", "bold"
-    best = f"[bold green]{'' if is_terminal else '*'}{{}}[/]"
-    shown.add_column("Method", no_wrap=True)
-    for column in table.columns:
-        heading = escape(f"{column.metric.text}\n{column.metric.scale}".strip())
+    form = Form(
+        lambda m: escape(f"{m.text}\n{m.scale}".strip()),
+        best=f"[bold green]{'' if is_terminal else '*'}{{}}[/]",
+        note="\n({})",
+    )
+    (first, *headings), rows, floor = table.lines(form)
+    shown.add_column(first, no_wrap=True)
+    for heading in headings:
         shown.add_column(heading, justify="right", overflow="fold")
-    for method, cells in table.rows:
-        texts = (cell_text(cell, best=best, note="\n({})") for cell in cells)
-        shown.add_row(method_name(method), *texts)
-    if table.has_floor:
+    for row in rows:
+        shown.add_row(*row)
+    if floor:
         shown.add_section()
-        shown.add_row(NOISE_FLOOR, *(c.floor or "–" for c in table.columns), style="dim")
+        shown.add_row(*floor, style="dim")
     return shown
 
 

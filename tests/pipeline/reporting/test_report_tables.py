@@ -37,8 +37,9 @@ def printed(table: ResultTable, wide: bool = False) -> str:
 )
 def test_numbers_are_those_of_the_sentences_and_of_the_papers_tables_in_its_look(look, mean, scale):
     table = table_of({"tce_bin": {"temperature": error(0.0213)}}, ("tce_bin",), look=look)
-    ((_, (cell,)),) = table.rows
-    assert (cell.mean, table.columns[0].floor, table.columns[0].metric.scale) == (mean, mean, scale)
+    (column,) = table.columns
+    assert column.metric.scale == scale
+    assert [column.text(value) for value in (0.0213, column.floor)] == [mean, mean]
     texts = [formats.markdown(table), formats.latex(table), printed(table)]
     assert [re.search("(×|times )10", text) is not None for text in texts] == 3 * [bool(scale)]
 
@@ -46,7 +47,8 @@ def test_numbers_are_those_of_the_sentences_and_of_the_papers_tables_in_its_look
 def test_a_mark_below_the_last_rows_floor_names_its_own_floor() -> None:
     beyond = error(0.0266, floor_q95=0.0201, beyond_floor=True)
     columns = {"tce_bin": {"temperature": error(0.0364), "isotonic": beyond}}
-    notes = {method: cell.note for method, (cell,) in table_of(columns, ("tce_bin",)).rows}
+    (column,) = table_of(columns, ("tce_bin",)).columns
+    notes = {method: column.note(row) for method, row in column.rows.items()}
     assert notes == {"temperature": "", "isotonic": "own floor .0201"}
 
 
