@@ -1,13 +1,11 @@
-"""Which column belongs to which class: by name, whatever the order of the columns.
+"""Which column belongs to which class: numbers by place, names by equal names.
 
-The columns that bear the labels share one pattern with one varying part: `prob_{}`, `{}_score`,
-`Pr[{}]`, or a bare `{}`. Numbers are compared as numbers (3, 03 and 3.0 are one class), text letter
-by letter and, if that finds nothing, without regard to case and punctuation.
+Names that are only alike, such as prob_cat for cat, are for those who read a person's file to
+match (`pipeline/own/patterns.py`).
 """
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,123 +14,6 @@ from torch import Tensor
 
 from .errors import InputError
 from .validation import check_labels, check_nothing_is_masked
-
-NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,6})?")  # longer text is the name of something
-NUMBERS_WITHIN = (r"\d+", r"[+-]\d+", r"\d+\.\d+", r"[+-]\d+\.\d+")
-"""Numbers in the name of a column count only as a whole: 3 does not stand in p13."""
-TRUTH = {"false": "0", "true": "1"}  # other names that programs write for two classes
-
-
-@dataclass(frozen=True)
-class Bearers:
-    """The columns that bear all labels by one pattern, and those that look like further classes.
-
-    pattern: as people write it, prob_*. labels: label by column, in the order of the columns.
-    others: column and varying part, where the pattern fits but no label is meant.
-    """
-
-    pattern: str
-    labels: dict[str, str]
-    others: dict[str, str]
-
-    @property
-    def named(self) -> dict[str, str]:
-        """The class of every column that the pattern fits."""
-        return {**self.labels, **self.others}
-
-
-def as_number(name: str) -> float | None:
-    """The number that `name` writes, else None."""
-    return float(name) if NUMBER.fullmatch(name) else None
-
-
-def folded(name: str) -> str:
-    """A name in lower case, with `_` for each run of other signs than letters and digits."""
-    return re.sub(r"[\W_]+", "_", name).casefold()
-
-
-def bearers_of(columns: Sequence[str], labels: Sequence[str]) -> list[Bearers]:
-    """All different sets of columns that bear every one of `labels`, each label once."""
-    spellings = [{label: label for label in labels}]
-    if len(labels) == 2:
-        numbers = {label: as_number(label) for label in labels}
-        if {label.casefold() for label in labels} == TRUTH.keys():
-            spellings.append({TRUTH[label.casefold()]: label for label in labels})
-        elif set(numbers.values()) == {0, 1}:
-            spellings.append({str(bool(number)): label for label, number in numbers.items()})
-    for spelling in spellings:
-        keys: list[Callable[[str], Any]] = [str, folded]
-        if len({as_number(text) for text in spelling} - {None}) == len(spelling):
-            keys = [as_number]
-        for key in keys:
-            wanted = {key(text): label for text, label in spelling.items()}
-            if len(wanted) == len(labels) and (found := _bearing(columns, wanted, key)):
-                return found
-    return []
-
-
-def _bearing(
-    columns: Sequence[str], wanted: dict[Any, str], key: Callable[[str], Any]
-) -> list[Bearers]:
-    """The sets of columns by pattern; every pattern has the first label somewhere."""
-    first, affixes = next(iter(wanted)), dict[tuple[str, str], None]()
-    seen = {column: folded(column) if key is folded else column for column in columns}
-    for text in seen.values():
-        if isinstance(first, str):
-            starts = [found.start() for found in re.finditer(f"(?={re.escape(first)})", text)]
-            spans = [(start, start + len(first)) for start in starts]
-        else:
-            numbers = [found for form in NUMBERS_WITHIN for found in re.finditer(form, text)]
-            spans = [found.span() for found in numbers if key(found[0]) == first]
-        affixes |= dict.fromkeys((text[:start], text[stop:]) for start, stop in spans)
-    sets: dict[tuple[str, ...], Bearers] = {}
-    for before, after in affixes:
-        fit = re.compile(f"{re.escape(before)}(.+){re.escape(after)}", re.DOTALL).fullmatch
-        parts = {column: found[1] for column, text in seen.items() if (found := fit(text))}
-        labels = {name: wanted[key(part)] for name, part in parts.items() if key(part) in wanted}
-        if len(labels) == len(set(labels.values())) == len(wanted):
-            others = {
-                name: part
-                for name, part in parts.items()
-                if name not in labels and key(part) is not None
-            }
-            sets.setdefault(tuple(labels), Bearers(f"{before}*{after}", labels, others))
-    return list(sets.values())
-
-
-def borne_alone(column: str, labels: Sequence[str]) -> str | None:
-    """The label in the name of a single column, as a word: p_sick, P(sick); -1, not 1, in p_-1."""
-    if column in labels:
-        return column
-    column = re.sub(
-        r"(?i)(model|fold|run|seed)[\W_]*\d+", "", column
-    )  # these numbers are no labels
-    words = f"_{folded(column).strip('_')}_"
-    for form in (r"(?<![^\W_])[+-]\d+(?:\.\d+)?", r"\d+(?:\.\d+)?"):
-        numbers = {as_number(number) for number in re.findall(form, column)}
-        bearing = [
-            label
-            for label in labels
-            if as_number(TRUTH.get(label.casefold(), label)) in numbers
-            or (as_number(label) is None and f"_{folded(label).strip('_')}_" in words)
-        ]
-        if len(bearing) == 1:
-            return bearing[0]
-    return None
-
-
-def check_order_of_text(names: Sequence[str], field: str, fix: str) -> None:
-    """Raise `InputError` if `names` are numbers that have another order as text than as numbers."""
-    if None in map(as_number, names):
-        return
-    for as_text, number in zip(sorted(names), sorted(names, key=float), strict=True):
-        if as_text != number:
-            raise InputError(
-                "numbers as text",
-                field=field,
-                fixes="are the columns in the order of text "
-                f"(…, {as_text}, as scikit-learn sorts names) or of numbers (…, {number})? {fix}",
-            )
 
 
 def frame_names(values: Any) -> NDArray[np.str_] | None:
@@ -162,19 +43,17 @@ def classes_of(
             _check_numbered(labels, frame.tolist(), name)
         return np.arange(columns, dtype=np.int64)
     known = np.unique(text).tolist()
-    listed = [] if frame is None else frame.tolist()
-    whole = whole_sets(listed, known)
-    if len(whole) == 1:
-        return np.array([whole[0].named[column] for column in listed], dtype=np.str_)
+    if frame is not None and set(known) <= set(frame.tolist()) and len(set(frame)) == columns:
+        return frame
     shown = ", ".join(map(repr, known[:3])) + ", …" * (len(known) > 3)
-    beside = "without names" if frame is None else ", ".join(listed[:3]) + ", …"
+    beside = "without names" if frame is None else ", ".join(frame.tolist()[:3]) + ", …"
     raise InputError(
         f"{len(known)} names ({shown}) beside {columns} columns {beside}",
         field=name,
         fixes=[
-            "say which is which, in their order: classes=[…] (of scikit-learn: "
-            "classes=model.classes_)",
-            "give a data frame whose columns bear the names",
+            "give an array and say which column is which, in their order: classes=[…] (of "
+            "scikit-learn: classes=model.classes_)",
+            "give a data frame whose columns have the classes' names",
         ],
     )
 
@@ -191,25 +70,18 @@ def _checked_classes(classes: Any, columns: int, frame: NDArray[np.str_] | None)
             field="classes",
             fixes="name each once",
         )
-    for found in whole_sets([] if frame is None else frame.tolist(), known):
-        if (held := list(found.named.values())) != known:
-            place = next(k for k in range(columns) if held[k] != known[k])
-            raise InputError(
-                f"column {place} of the data frame is that of {held[place]}, but `classes` has "
-                f"{known[place]} there",
-                field="classes",
-                fixes="give both in one order",
-            )
+    if frame is not None and (odd := [k for k in range(columns) if frame[k] != known[k]]):
+        raise InputError(
+            f"column {odd[0]} of the data frame is {frame[odd[0]]}, but `classes` has "
+            f"{known[odd[0]]} there",
+            field="classes",
+            fixes=["give both the same names in one order", "give frame.to_numpy()"],
+        )
     return given
 
 
-def whole_sets(names: Sequence[str], labels: Sequence[str]) -> list[Bearers]:
-    """The patterns that bear `labels` and fit all of the columns."""
-    return [held for held in bearers_of(names, labels) if len(held.named) == len(names)]
-
-
 def _check_numbered(labels: Any, columns: Sequence[str], name: str) -> None:
-    """Raise `InputError` if numbered columns are not in the order of the class numbers.
+    """Raise `InputError` if columns that differ in a number are not in the order of the classes.
 
     Labels that are numbers are places of columns, so the names may only say the same: 0 … C-1, or
     1 … C where a label is 0.
@@ -217,15 +89,17 @@ def _check_numbered(labels: Any, columns: Sequence[str], name: str) -> None:
     values = labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
     places = range(len(columns))
     orders = [[start + place for place in places] for start in (0, 1) if not start or 0 in values]
-    for digits in re.findall(r"\d+", columns[0]):
-        for found in whole_sets(columns, [digits]):
-            if [as_number(found.named[column]) for column in columns] not in orders:
-                raise InputError(
-                    f"these are class numbers, but the columns are in the order "
-                    f"{', '.join(columns[:3])}, …",
-                    field=name,
-                    fixes=f"put them in the order 0 to {len(columns) - 1}",
-                )
+    if len({re.sub(r"\d+", "", column) for column in columns}) > 1:
+        return
+    for digits in zip(*(re.findall(r"\d+", column) for column in columns), strict=False):
+        numbers = list(map(int, digits))
+        if len(set(numbers)) == len(numbers) > 1 and numbers not in orders:
+            raise InputError(
+                f"these are class numbers, but the columns are in the order "
+                f"{', '.join(columns[:3])}, …",
+                field=name,
+                fixes=f"put them in the order 0 to {len(columns) - 1}",
+            )
 
 
 def codes_of(labels: Any, n: int, classes: NDArray[Any], name: str = "labels") -> Tensor:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from utility_calibration.metrics.class_order import folded
+from .patterns import folded
 
 LABELS = ("label", "labels")
 LIKE_LABELS = (

@@ -1,7 +1,7 @@
 """Which columns are which classes: in a table by name, in an array by `class_names` or by number.
 
 A column of a table is a class if it bears a label by the pattern that all labels share
-(class_order.py), or if its name fits the pattern and rows sum to one with it only. One
+(patterns.py), or if its name fits the pattern and rows sum to one with it only. One
 column of any other name, and the table is refused until the person says what it is: a column that
 is taken for a class makes every number wrong.
 """
@@ -14,19 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.class_order import (
+from utility_calibration.metrics.validation import ROW_SUM_TOLERANCE, InputError
+
+from .cells import Held, Labels, as_numbers, cut_off, some_of
+from .choices import spelt
+from .patterns import (
     TRUTH,
     Bearers,
     as_number,
     bearers_of,
     borne_alone,
-    check_order_of_text,
     whole_sets,
 )
-from utility_calibration.metrics.validation import ROW_SUM_TOLERANCE, InputError
-
-from .cells import Held, Labels, as_numbers, cut_off, some_of
-from .choices import spelt
 
 SINGLE = re.compile(
     r"(.*_)?(p|pr|probs?|proba|probability|probabilities|scores?|risk)(_.*)?"
@@ -332,7 +331,7 @@ def classes_by_place(
         if labels.is_text or all(as_number(name) is not None for name in names):
             raise _unknown(labels, names)
     if labels.is_text and None not in numbers:
-        check_order_of_text(texts, "labels", "add class_names=model.classes_, one per column")
+        _check_order_of_text(texts)
     if in_range:
         if counted.min() > 0:
             told = "none is 0, and they fit the columns better if counted from 1; say which column "
@@ -349,6 +348,16 @@ def classes_by_place(
     if in_order and is_complete and by_order > by_number:
         return places, names
     raise _no_class(labels, columns, by_number, by_order if is_complete else 0)
+
+
+def _check_order_of_text(names: Sequence[str]) -> None:
+    """Raise `InputError` if `names` are numbers that have another order as text than as numbers."""
+    for as_text, number in zip(sorted(names), sorted(names, key=float), strict=True):
+        if as_text != number:
+            told = f"numbers as text: are the columns in the order of text (…, {as_text}, as "
+            told += f"scikit-learn sorts names) or of numbers (…, {number})?"
+            fix = "add class_names=model.classes_, one per column"
+            raise InputError(told, field="labels", fixes=fix)
 
 
 def _no_class(labels: Labels, columns: int, by_number: int, by_order: int) -> InputError:
