@@ -68,11 +68,13 @@ def apply(options: argparse.Namespace) -> None:
     """
     ending = options.output.suffix.lower()
     if ending not in (".npz", ".csv", ".parquet"):
-        raise InputError(f"--output {options.output}: end its name with .npz, .csv or .parquet")
+        fix = "end its name with .npz, .csv or .parquet"
+        raise InputError(options.output, field="--output", fixes=fix)
     check_is_file(options.calibrator, "a saved calibrator")
     for path in (options.calibrator, options.file):
         if options.output.exists() and path.exists() and options.output.samefile(path):
-            raise InputError(f"--output {options.output}: would replace what is read; name another")
+            told = f"{options.output} would replace what is read"
+            raise InputError(told, field="--output", fixes="name another")
     calibrator = Calibrator.load(options.calibrator)
     names = [str(name) for name in getattr(calibrator, "class_names_", ())]
     columns = names or [f"c{number}" for number in range(calibrator.n_features_in_)]
@@ -116,11 +118,13 @@ def prior_of(text: str, calibrator: Calibrator, points: Any, names: Sequence[str
     try:
         shares = {name.strip(): float(share) for name, _, share in pairs}
     except ValueError as error:
-        raise InputError(f"--prior {text}: {error}; write .9,.1 or sick=.1,healthy=.9") from error
+        told, fix = f"{text}: {error}", "write .9,.1 or sick=.1,healthy=.9"
+        raise InputError(told, field="--prior", fixes=fix) from error
     if not any(name.strip() for name, _, _ in pairs):
         return [float(share) for _, _, share in pairs]
     if shares.keys() != set(names) or len(pairs) != len(names):
-        raise InputError(f"--prior {text}: name each class once: {', '.join(names)}")
+        fix = f"name each class once: {', '.join(names)}"
+        raise InputError(text, field="--prior", fixes=fix)
     return [shares[name] for name in names]
 
 

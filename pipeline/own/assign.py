@@ -1,89 +1,24 @@
 """Say what each column or array of a person's file is: labels, classes, splits, weights, …"""
 
-import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utility_calibration.metrics.archive import array_names, read_arrays
-from utility_calibration.metrics.validation import InputError, check_logits
+from utility_calibration.metrics.validation import InputError
 
-from .cells import (
-    Held,
-    Labels,
-    are_arrays,
-    arrays_of,
-    cut_off,
-    distinct_labels,
-    has_lists,
-    kept,
-    kind_and_name,
-    numbers_of,
-    plain_column,
-    some_of,
-    text_of,
-)
-from .choices import LABELS, LIKE_LABELS, Choices, spelt
-from .classes import (
-    classes_by_name,
-    classes_by_place,
-    matching,
-    refuse_two_models,
-    with_names,
-)
-
-USUAL = {
-    "groups": ("groups",),
-    "clusters": ("cluster", "clusters"),
-    "weights": ("weight", "weights", "sample_weight", "sample_weights"),
-}
-"""Names of the columns or arrays of other purposes."""
-LIKE_CLUSTERS = re.compile(
-    r"(?:^|[\W_])(?:id|uid|patient|subject|person|user|doc|document|session|image)(?:[\W_]|$)", re.I
-)
-"""Usual names of what several rows may belong to."""
-
-
-@dataclass(frozen=True)
-class Given:
-    """The contents of a file by their purpose; `pipeline/own/check.py` makes them logits.
-
-    kind: logits, probabilities, or None if the file does not say. matrix: [n, C]; for two classes
-    also [n] or [n, 1], of the class `single`. names: of the classes in the order of the columns,
-    [C]; None: 0 … C-1. labels: [n], numbers of the columns, from 0 on. groups, clusters, weights:
-    [n], if the file has them. splits: by name [n], the words calibration and test. tested:
-    [splits, n], True for test points, if `splits` or a second file say so. notes: what was decided,
-    for the person to read.
-    """
-
-    kind: str | None
-    matrix: Any
-    names: list[str] | None = None
-    labels: Any = None
-    groups: Any = None
-    clusters: Any = None
-    splits: dict[str, Any] = field(default_factory=dict)
-    tested: NDArray[np.bool_] | None = None
-    weights: Any = None
-    single: int | None = None
-    notes: tuple[str, ...] = ()
-
-
-def is_split(name: str) -> bool:
-    """Whether a column or array of this name says which points calibrate: split, split_2, …"""
-    return re.fullmatch(r"split_?\d*", name, re.IGNORECASE) is not None
-
-
-def has_role(name: str, choices: Choices) -> bool:
-    """Whether a column or array of this name has a purpose beside the classes."""
-    known = (*LABELS, *LIKE_LABELS, *sum(USUAL.values(), ()), "class_names")
-    chosen = (choices.labels, choices.groups, choices.clusters)
-    return spelt(name) in known or is_split(name) or name in chosen
+from .cells import Held, Labels, are_arrays, distinct_labels, numbers_of, plain_column
+from .choices import Choices, matching
+from .classes import classes_by_name, refuse_two_models
+from .given import Given
+from .lists import arrays_of, has_lists
+from .places import classes_by_place, of_array
+from .told import IGNORE, kept, some_of
+from .usual import LABELS, LIKE_CLUSTERS, LIKE_LABELS, USUAL, is_split, spelt, with_names
 
 
 def assigned(
@@ -111,7 +46,8 @@ def assigned(
     sizes, held = ([], contents[0]) if len(paths) == 1 else _joined(paths[0], contents, choices)
     given = _assigned(held, others, choices, mistakes)
     if sizes and given.splits:
-        raise InputError("`split` in both files; leave it out, or the second file")
+        fixes = ["leave it out", "leave out the second file"]
+        raise InputError("in both files", field="split", fixes=fixes)
     tested = np.repeat([False, True], sizes)[None] if sizes else None
     return replace(given, tested=tested, notes=(*notes, *given.notes, *advice))
 
@@ -188,15 +124,16 @@ def _joined(path: Path, contents: Sequence[Held], choices: Choices) -> tuple[lis
     if not is_alike or set(names) != set(others):
         what, odd = "columns or arrays" if is_alike else "form", sorted({*names} ^ {*others})
         told = f"not the same {what} as in {path} ({some_of(odd)})"
-        raise InputError(f"{told}; give both in one form")
+        raise InputError(told, field="--test", fixes="give both in one form")
     label = roles_of(names, choices, [])["labels"]
     held: Held = {}
     for name in names:
         pair = [first[name], second[name]]
         if name == "class_names" and pair[0].tolist() != pair[1].tolist():
-            raise InputError(f"not the same class names as in {path}")
+            raise InputError(f"not those of {path}", field=name, fixes="give the same classes")
         if pair[0].shape[1:] != pair[1].shape[1:]:
-            raise InputError(f"{name}: not the same number of columns as in {path}")
+            told = f"not the same number of columns as in {path}"
+            raise InputError(told, field=name, fixes="give the same classes")
         join: Any = np.concatenate if isinstance(pair[0], np.ndarray) else pd.concat
         held[name] = pair[0] if name == "class_names" else join(pair)
     return [len(of[label]) for of in contents], held
@@ -209,9 +146,9 @@ def _assigned(
     notes = list[str]()
     roles = roles_of(list(held), choices, notes)
     if lists := [name for name in roles.values() if has_lists(held[name])]:
-        several = " (several labels per point, multi-label)" * (lists[0] == roles["labels"])
-        told = f"column `{lists[0]}` holds lists or objects{several}"
-        raise InputError(f"{told}; give one entry per row")
+        several = ", several labels per point (multi-label)," * (lists[0] == roles["labels"])
+        told, fix = f"lists or objects{several}", "give one entry per row"
+        raise InputError(told, column=lists[0], fixes=fix)
     of = {role: plain_column(held[name]) for role, name in roles.items()}
     label, used = roles.pop("labels"), [*roles.values(), "class_names"]
     labels = distinct_labels(of["labels"], label, mistakes)
@@ -237,22 +174,28 @@ def _assigned(
 def labels_of(names: Sequence[str], choices: Choices, notes: list[str]) -> str:
     """The column or array of the labels."""
     if choices.labels is not None:
-        if choices.labels not in names:
-            raise InputError(
-                f"--labels: nothing is called {choices.labels}; there are {some_of(names)}"
-            )
-        return choices.labels
+        return _there(choices.labels, names, "--labels")
     labels = [name for name in names if spelt(name) in LABELS]
     if not labels:
         labels = [name for name in names if spelt(name) in LIKE_LABELS]
         notes += [f"`{name}` is taken for the labels" for name in labels]
     if not labels:
+        told = f"no `label` or `labels` (there are {some_of(names)})"
         fix = "name one (--labels NAME); the first line of a table must name its columns"
-        raise InputError(f"no `label` or `labels` (there are {some_of(names)}); {fix}")
+        raise InputError(told, field="labels", fixes=fix)
     if len(labels) > 1:
-        told = " and ".join(f"`{name}`" for name in labels)
-        raise InputError(f"{told} could be the labels; choose: --labels {labels[0]}, or another")
+        told = f"{' and '.join(f'`{name}`' for name in labels)} could be the labels"
+        fixes = [f"choose: --labels {name}" for name in labels]
+        raise InputError(told, field="labels", fixes=fixes)
     return labels[0]
+
+
+def _there(name: str, names: Sequence[str], option: str) -> str:
+    """A name that the person gives, if it is there."""
+    if name not in names:
+        told, fix = f"nothing is called {name}", f"name one of {some_of(names)}"
+        raise InputError(told, field=option, fixes=fix)
+    return name
 
 
 def roles_of(names: Sequence[str], choices: Choices, notes: list[str]) -> dict[str, str]:
@@ -261,12 +204,12 @@ def roles_of(names: Sequence[str], choices: Choices, notes: list[str]) -> dict[s
         "labels": labels_of(names, choices, notes)
     }
     for role, usual in USUAL.items():
-        chosen = getattr(choices, role, None)
-        if chosen is not None and chosen not in names:
-            raise InputError(f"nothing is called `{chosen}` for {role}; there are {some_of(names)}")
-        found = [name for name in names if spelt(name) in usual] if chosen is None else [chosen]
+        found = [name for name in names if spelt(name) in usual]
+        if (chosen := getattr(choices, role, None)) is not None:
+            found = [_there(chosen, names, f"--{role}")]
         if len(found) > 1:
-            raise InputError(f"{' and '.join(found)} are both {role}; keep one")
+            fixes = [f"leave one out: --ignore {name}" for name in found]
+            raise InputError(f"{' and '.join(found)} are both {role}", field=role, fixes=fixes)
         if found:
             roles[role] = found[0]
     return roles
@@ -281,43 +224,14 @@ def answers_of(
     answers, if it is known. InputError: which column is which class is not clear.
     """
     if are_arrays(held):
-        return _of_arrays(held, labels, choices, kind)
+        return of_array(held, labels, choices, kind)
     notes = list[str]()
     columns, names, single = classes_by_name(held, columns, labels, choices.classes, notes)
-    fix = "correct it, or say which columns are no classes: --ignore NAME,NAME"
-    matrix = numbers_of(held, columns, fix, -np.inf)
+    matrix = numbers_of(held, columns, ["correct it", IGNORE], -np.inf)
     if names is None:
         codes, names = classes_by_place(labels, len(columns), columns, matrix, notes, True)
     else:
         codes = np.array([names.index(text) for text in labels.texts])[labels.places]
     if choices.values == "auto" and choices.classes is None and not labels.is_text:
         refuse_two_models(columns, matrix, codes)
-    return Given(kind, matrix, names, codes, single=single, notes=tuple(notes))
-
-
-def _of_arrays(arrays: Held, labels: Labels, choices: Choices, kind: str | None) -> Given:
-    """Answers as one array; its columns have no names, or those of --classes or `class_names`."""
-    kind, name = kind_and_name(arrays, choices, kind or choices.values)
-    matrix, n = arrays[name], len(labels.places)
-    if matrix.dtype.kind in "bV":  # booleans; an array with named fields
-        raise InputError(f"{name}: of {cut_off(str(matrix.dtype))}; give numbers, [n, classes]")
-    if matrix.ndim not in (1, 2) or not matrix.size:
-        check_logits(matrix, name)
-    if matrix.ndim == 2 and matrix.shape[0] != matrix.shape[1] == n and not labels.are_known:
-        told = f"{list(matrix.shape)} for {n} labels, which looks transposed"
-        raise InputError(f"{name}: {told}; give one row per point")
-    single = 1 if matrix.ndim == 1 or matrix.shape[1] == 1 else None
-    columns, names, notes = 2 if single else matrix.shape[1], None, list[str]()
-    if choices.classes is not None:
-        if "*" in choices.classes:
-            raise InputError("--classes: an array has no columns; name all its classes")
-        names = text_of(choices.classes.split(","), columns, "--classes").tolist()
-    elif "class_names" in arrays:
-        names = text_of(arrays["class_names"], columns, "class_names").tolist()
-        if len(set(names)) < columns:
-            raise InputError("class_names: one is repeated; give each class its own")
-    if labels.are_known and names is None:
-        codes, names = labels.places, labels.texts
-    else:
-        codes, names = classes_by_place(labels, columns, names, matrix, notes)
     return Given(kind, matrix, names, codes, single=single, notes=tuple(notes))

@@ -21,8 +21,8 @@ from utility_calibration.metrics.validation import InputError, check_weights
 
 from ..harness.machine import free_memory
 from ..harness.progress import Bar
-from .assign import answers_of, assigned, has_role, prepared, roles_of, without_ignored
-from .cells import Held, Labels, cut_off, distinct_labels, naming, plain_column
+from .assign import answers_of, assigned, prepared, roles_of, without_ignored
+from .cells import Held, Labels, distinct_labels, plain_column
 from .choices import Choices
 from .read import (
     LARGEST_TABLE,
@@ -39,6 +39,7 @@ from .read import (
     without_categories,
 )
 from .scale import as_float32, with_logits
+from .told import cut_off, naming
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +63,8 @@ def shards_of(path: Path) -> list[Path]:
     else:
         shards = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
         if not shards:
-            raise InputError(f"{path}: no file fits; quote the pattern, and give {READ}")
+            fixes = ["quote the pattern", f"give {READ}"]
+            raise InputError("no file fits", file=path, fixes=fixes)
     return shards or [path]
 
 
@@ -101,7 +103,8 @@ def batches(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Ite
     except InputError:
         raise
     except Exception as error:  # pandas and Arrow raise many kinds for damaged files
-        raise InputError(f"not readable as {kind[1:]} ({reason_of(error)})") from error
+        told = f"not readable as {kind[1:]} ({reason_of(error)})"
+        raise InputError(told, fixes="export it again") from error
 
 
 def _of_parquet(path: Path) -> Iterator[pd.DataFrame]:
@@ -145,7 +148,8 @@ class Meaning:
         names = scaled.names or [str(k) for k in range(scaled.matrix.shape[1])]
         meaning = cls(choices, str(scaled.kind), names, scaled.names is not None)
         if not np.array_equal(meaning.points(held).labels, scaled.labels):
-            raise InputError("labels in another order than the columns; name these: --classes")
+            fix = "name the columns: --classes NAME,NAME"
+            raise InputError("another order than the columns", field="labels", fixes=fix)
         return meaning
 
     def points(self, held: Held) -> Points:
@@ -163,12 +167,13 @@ class Meaning:
             raise InputError(told, field="labels", row=given.row(odd[0]), fixes=fixes)
         codes = np.array([self.names.index(text) for text in given.texts])[given.places]
         known = Labels(self.names, np.arange(len(self.names)), self.are_named, are_known=True)
-        columns = [k for k in held if k in self.names or not has_role(k, self.choices)]
+        columns = [k for k in held if k in self.names or not self.choices.gives_role(k)]
         answers = answers_of(held, columns, known, self.choices, self.kind)
         logits = as_float32(with_logits(answers, self.kind).matrix)[:, answers.labels]
         n = len(codes)
         if len(logits) != n:
-            raise InputError(f"{n} labels for {len(logits)} rows", field="labels")
+            told, fix = f"{n} labels for {len(logits)} rows", "give one per row"
+            raise InputError(told, field="labels", fixes=fix)
         weights = np.ones(n)
         if "weights" in roles:
             weights = check_weights(plain_column(held[roles["weights"]]), n, "weight").numpy()
@@ -188,7 +193,7 @@ class Stream:
         """The points of a file, of a folder or of all files that fit a pattern."""
         shards = shards_of(path)
         with naming(shards[0]):
-            first = next(batches(shards[0], choices, lambda name: has_role(name, choices)))
+            first = next(batches(shards[0], choices, choices.gives_role))
             meaning = Meaning.of(shards[0], first, choices)
         return cls(shards, meaning, seed)
 
@@ -197,7 +202,7 @@ class Stream:
         path, choices, start = self.shards[number], self.meaning.choices, 0
         random = np.random.default_rng([self.seed, number])
         with naming(path):
-            for held in batches(path, choices, lambda name: has_role(name, choices)):
+            for held in batches(path, choices, choices.gives_role):
                 rows = max(len(of) for name, of in held.items() if name != "class_names")
                 with naming(f"{path}, the rows from {start:,} on"):
                     points = self.meaning.points(held)
@@ -218,7 +223,7 @@ class Stream:
                     bar(number, bar.total, f"{n:,} points")
                 bar.advance(f"{n:,} points")
         if n < 2:
-            raise InputError("a single point; give more")
+            raise InputError("a single point", fixes="give more")
         sample = _smallest(kept, min(size, n // 2))
         return sample, float(sample.numbers[-1])
 

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from utility_calibration.metrics.validation import InputError, check_weights
 
-from .assign import Given
-from .cells import cut_off, kept, some_of, text_of
+from .cells import text_of
+from .given import Given
 from .scale import as_float32, with_logits
+from .told import all_of_one_class, cut_off, kept, some_of
 
 CALIBRATES, TESTS = ("calibration", "cal", "validation", "val"), ("test",)
 """Words in a column or array `split` for points that calibrate, and for points that test."""
@@ -111,9 +112,7 @@ def _notes(given: Given, names: list[str]) -> list[str]:
     n, classes = matrix.shape
     counts = np.bincount(labels, minlength=classes)
     if counts.max() == n > 1:
-        only = cut_off(names[counts.argmax()])
-        fix = "give points of at least two classes"
-        raise InputError(f"all {n} are {only}", field="labels", fixes=fix)
+        raise all_of_one_class(n, names[counts.argmax()])
     notes = []
     if not counts.all():
         odd = some_of([names[k] for k in np.flatnonzero(counts == 0)])

@@ -1,24 +1,16 @@
-"""What a person says about their file, and the usual names that need no word."""
+"""What a person says about their file: the options that a command passes to the readers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
 from typing import Any, Self
 
-from .patterns import folded
+from utility_calibration.metrics.errors import InputError
 
-LABELS = ("label", "labels")
-LIKE_LABELS = (
-    *("target", "targets", "truth", "true", "y", "y_true", "class", "true_label", "true_class"),
-    *("ground_truth", "gold", "gold_label", "actual", "answer", "obs", "label_ids"),
-)
-"""Other usual names of the labels; one of them is taken, with a note, if nothing else is one."""
-MATRICES = {
-    "logits": ("logits", "logit", "log_probabilities", "log_probs", "logprobs"),
-    "probabilities": ("probabilities", "probability", "probs", "prob", "proba", "y_prob"),
-}
-"""Arrays, or columns of lists, with the answers of one kind. They may be larger than the memory."""
-LIKE_MATRICES = {"filtered_resps": "logits", "predictions": "logits", "scores": ""}
-"""Names in the logs of language models, taken if nothing else holds answers; "": of either kind."""
+from .told import cut_off, some_of
+from .usual import LIKE_MATRICES, MATRICES, has_purpose, spelt
+
+MOST = 40  # columns that one message names
 
 
 @dataclass(frozen=True)
@@ -46,9 +38,8 @@ class Choices:
     @classmethod
     def of(cls, options: object) -> Self:
         """The choices among a command's options; those that it does not have stay open."""
-        said: dict[str, Any] = {
-            of.name: getattr(options, of.name, of.default) for of in fields(cls)
-        }
+        said: dict[str, Any]
+        said = {of.name: getattr(options, of.name, of.default) for of in fields(cls)}
         return cls(**said)
 
     @property
@@ -68,7 +59,19 @@ class Choices:
                 break
         return found
 
+    def gives_role(self, name: str) -> bool:
+        """Whether a column or array of this name has a purpose beside the classes."""
+        return has_purpose(name) or name in (self.labels, self.groups, self.clusters)
 
-def spelt(name: str) -> str:
-    """A usual name in one spelling: true_label for `True Label`."""
-    return folded(name).strip("_")
+
+def matching(text: str, names: Sequence[str], option: str | None) -> list[str]:
+    """The `names` that names or patterns mean; InputError: one of an `option` means none."""
+    found: dict[str, None] = {}
+    for part in [text] if text in names else filter(None, map(str.strip, text.split(","))):
+        pattern = part.replace("[", "[[]")
+        fitting = [part] if part in names else [k for k in names if fnmatchcase(k, pattern)]
+        if not fitting and option is not None:
+            told = f"nothing is called {cut_off(part)}"
+            raise InputError(told, field=option, fixes=f"name one of {some_of(names, MOST)}")
+        found |= dict.fromkeys(fitting)
+    return list(found)

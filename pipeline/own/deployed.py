@@ -19,10 +19,12 @@ from utility_calibration.metrics.validation import InputError
 from ..harness.settings import Settings
 from ..scoring.points import find_logits, groups_at, indices_of, logits_at, weights_at
 from .assign import answers_of, without_ignored
-from .cells import Labels, arrays_of, naming, text_of
+from .cells import Labels, text_of
 from .choices import Choices
+from .lists import arrays_of
 from .read import read
 from .scale import with_logits
+from .told import naming
 
 NO_CHOICES = Choices()
 
@@ -64,7 +66,7 @@ def read_points(
         (held,) = without_ignored([held], choices.ignore)
         held = arrays_of(held, choices, [])
         if named and named not in held:
-            raise InputError(f"no `{named}`, which names each point's group; add it")
+            raise InputError("no such names of the points' groups", field=named, fixes="add them")
         groups: Any = held.pop(named) if named else None
         choices = replace(choices, values=choices.values if takes == "logits" else takes)
         names = getattr(calibrator, "class_names_", None)
@@ -78,10 +80,9 @@ def read_points(
         given = answers_of(held, list(held), known, choices, takes)
         logits: NDArray[np.float32] = with_logits(given, choices.values).matrix
         if logits.shape[1] != calibrator.n_features_in_:
-            raise InputError(
-                f"{takes}: {logits.shape[1]} columns, but the calibrator was fitted on "
-                f"{calibrator.n_features_in_} classes; give one column per class and no other"
-            )
+            fitted = f"but the calibrator was fitted on {calibrator.n_features_in_} classes"
+            told, fix = f"{logits.shape[1]} columns, {fitted}", "give one per class and no other"
+            raise InputError(told, field=takes, fixes=fix)
         if groups is not None:
             groups = text_of(groups, len(logits), named)
     return logits[:, given.labels], groups

@@ -126,4 +126,5 @@ def check_replaceable(path: Path, option: str, columns: Sequence[str] | None = N
             is_ours = pyarrow.parquet.read_schema(path).names == list(columns)
         if is_ours:
             return
-    raise InputError(f"{option} {path}: another file has this name; move it, or name another")
+    fixes = ["move it", "name another"]
+    raise InputError(f"{path}: another file has this name", field=option, fixes=fixes)

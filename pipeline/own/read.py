@@ -25,8 +25,10 @@ from utility_calibration.metrics.archive import (
 from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
 
 from ..harness.artifacts import sha256_of, sha256_of_json
-from .cells import LONGEST_TEXT, Held, cut_off, is_plain, naming, normal, some_of
+from .cells import LONGEST_TEXT, Held
 from .choices import Choices
+from .places import SAVEZ, no_answers
+from .told import cut_off, is_plain, naming, normal, some_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +39,6 @@ TABLES = (".csv", ".tsv", *LINES, ".parquet")
 SAVED = "state.json"  # a file in every folder that `datasets` saves with save_to_disk
 READ = "npz, CSV, TSV, JSON lines or parquet"
 SAVE = "copy it again if it was cut, save it with numpy.savez, or name a table of text .csv"
-SAVEZ = "numpy.savez('my.npz', logits=…, labels=…)"
 LINE_BY_LINE = (
     "write one object per line: "
     "pandas.read_json(…).to_json('my.jsonl', orient='records', lines=True)"
@@ -47,10 +48,10 @@ INSTEAD = {
     f"save its arrays: {SAVEZ}",
     (".xlsx", ".xls", ".ods"): "a workbook; save the sheet as «CSV UTF-8»",
     (".json",): "not read; " + LINE_BY_LINE,
-    (".zip", ".bz2", ".xz", ".zst", ".tar"): "unpack it, or pack it with gzip (.csv.gz)",
+    (".zip", ".bz2", ".xz", ".zst", ".tar"): "not read; unpack it, or pack it with gzip (.csv.gz)",
     (".npy",): f"a single array; save labels, too: {SAVEZ}",
 }
-"""What to do instead, by the endings of files that are not read."""
+"""What files are that are not read, and what to do instead, by their endings."""
 LARGEST_TABLE = 2 << 30  # bytes that the cells of a table may take while they are read
 PER_NUMBER = {False: 16, True: 64}  # bytes for each cell of a table; True: of JSON lines
 LARGE = 1 << 26  # bytes of an array up to which nothing is refused by its header
@@ -79,18 +80,19 @@ def digest_of(path: Path) -> str:
 def check_is_file(path: Path, wanted: str) -> None:
     """Raise an error of one line unless `path` is a file that may be read; `wanted` says which."""
     if path.is_dir():
-        raise InputError(f"{path}: this is a folder; give the path of {wanted}")
+        raise InputError("this is a folder", file=path, fixes=f"give the path of {wanted}")
     if not path.is_file():
         raise MissingResource(f"{path}: no such file; give the path of {wanted}")
     for endings, instead in INSTEAD.items():
         if ending_of(path) in endings:
-            raise InputError(f"{path}: {instead}")
+            told, _, fix = instead.partition("; ")
+            raise InputError(told, file=path, fixes=fix)
 
 
 def check_is_given(path: Path) -> None:
     """Raise an error of one line unless `path` is a file, or a data set saved by `datasets`."""
     if (path / "dataset_dict.json").is_file():
-        raise InputError(f"{path}: holds several data sets; give the folder of one of them")
+        raise InputError("several data sets", file=path, fixes="give the folder of one of them")
     if not (path / SAVED).is_file():
         check_is_file(path, f"a file: {READ}, or a folder saved by datasets")
 
@@ -103,15 +105,14 @@ def read(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Held:
     if ending_of(path) not in ("", ".npz"):
         with path.open("rb") as file:
             if file.read(2) != b"PK":
-                raise InputError(f"{path}: {ending_of(path)} is not read; give {READ}")
+                raise InputError(f"{ending_of(path)} is not read", file=path, fixes=f"give {READ}")
     names = array_names(path)
     matrices = [*choices.kinds_of(names)]
     if {"indptr", "format", "shape"} <= set(names):
-        raise InputError(f"{path}: a sparse matrix; save matrix.toarray(): {SAVEZ}")
+        fix = f"save matrix.toarray(): {SAVEZ}"
+        raise InputError("a sparse matrix", file=path, fixes=fix)
     if not matrices:
-        held = f"it holds {some_of(names) or 'nothing'}"
-        fix = f"name one (--logits NAME, --probabilities NAME) or add it: {SAVEZ}"
-        raise InputError(f"{path}: no array `logits` or `probabilities` ({held}); {fix}")
+        raise no_answers(names).in_file(path)
     used = [*matrices, *filter(is_used, names)]
     _check_headers(path, used, matrices)
     return read_arrays(path, only=used, fix=SAVE, mapped=matrices)
@@ -126,8 +127,8 @@ def _check_headers(path: Path, used: Sequence[str], matrices: Sequence[str]) -> 
         if name in matrices or size <= LARGE:
             continue
         if held.shape[:1] != n or held.dtype.itemsize > 4 * LONGEST_TEXT:
-            told = f"{name}: shape {list(held.shape)} of {held.dtype}, {size:,} bytes"
-            raise InputError(f"{path}: {told}, beside {n} rows; give one short entry per row")
+            told = f"shape {list(held.shape)} of {held.dtype}, {size:,} bytes, beside {n} rows"
+            raise InputError(told, field=name, file=path, fixes="give one short entry per row")
 
 
 def read_table(path: Path) -> pd.DataFrame:
@@ -141,14 +142,16 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     if table.empty:
-        raise InputError("no rows; give a line of names, and one row per point")
+        raise InputError("no rows", fixes="give a line of names, and one row per point")
     table.columns = pd.Index([normal(str(name).strip()) for name in table.columns])
     names = list(table.columns)
     if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        raise InputError(f"{some_of(twice)}: more than one column of this name; rename them")
+        told = f"{some_of(twice)}: more than one column of this name"
+        raise InputError(told, field="columns", fixes="rename them")
     for place, name in enumerate(names, 1):
         if not is_plain(name):
-            raise InputError(f"the name of column {place} holds control characters; rename it")
+            told = f"control characters in the name of column {place}"
+            raise InputError(told, field="columns", fixes="rename it")
     return table
 
 
@@ -165,16 +168,16 @@ def _table(path: Path) -> pd.DataFrame:
     except (InputError, MissingResource):
         raise
     except Exception as error:  # pandas and Arrow raise many kinds for damaged files
-        raise InputError(
-            f"not readable as {kind}: {form} ({reason_of(error)}); export it again"
-        ) from error
+        told = f"not readable as {kind}: {form} ({reason_of(error)})"
+        raise InputError(told, fixes="export it again") from error
 
 
 def check_memory(numbers: int, each: int) -> None:
     """Refuse a table before it is read whose `numbers` take too much memory, at `each` bytes."""
     if numbers * each > LARGEST_TABLE:
         told = f"{numbers:,} cells take {numbers * each:,} bytes or more while they are read"
-        raise InputError(f"{told}, the limit is {LARGEST_TABLE:,}; give fewer rows, or an npz")
+        told += f", the limit is {LARGEST_TABLE:,}"
+        raise InputError(told, fixes=["give fewer rows", "give an npz"])
 
 
 def _opened(path: Path, is_whole: bool = True) -> TextIO:
@@ -189,7 +192,8 @@ def _opened(path: Path, is_whole: bool = True) -> TextIO:
             )
             check_memory(cells, PER_NUMBER[ending_of(path) in LINES])
             if size > LARGEST_ARRAY:
-                raise InputError(f"more than {LARGEST_ARRAY:,} bytes of text; save it as npz")
+                told = f"more than {LARGEST_ARRAY:,} bytes of text"
+                raise InputError(told, fixes="save it as npz")
     file: TextIO = unpacked(path, "rt", encoding="utf-8-sig")
     return file
 
@@ -234,14 +238,14 @@ def _read_lines(path: Path) -> pd.DataFrame:
         if len(entries) < len(pairs):
             names = [name for name, _ in pairs]
             twice = cut_off(next(name for name in names if names.count(name) > 1))
-            raise InputError(f"`{twice}` stands twice in one line; rename one of them")
+            raise InputError("two entries in a line", column=twice, fixes="rename one of them")
         return entries
 
     rows: list[Any] = []
     with _opened(path) as file:
         for line in filter(str.strip, file):
             if not rows and line.lstrip().startswith("["):
-                raise InputError(f"an array of JSON; {LINE_BY_LINE}")
+                raise InputError("an array of JSON", fixes=LINE_BY_LINE)
             rows.append(json.loads(line, object_pairs_hook=each_name_once))
     return pd.DataFrame(rows)
 
@@ -258,7 +262,8 @@ def separated(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
     with _opened(path, is_whole=rows is None) as file:
         first, more = file.readline(), file.read(1 << 20)
     if first.lower().startswith("sep=") or first.startswith("#"):
-        raise InputError(f"the first line is `{cut_off(first.strip())}`; remove this line")
+        told = f"the first line is `{cut_off(first.strip())}`"
+        raise InputError(told, fixes="remove this line")
     lines = (first, more.partition("\n")[0])  # names may hold another sign
     separator = max(",;\t|", key=lambda sign: min(line.count(sign) for line in lines))
     options: dict[str, Any] = {

@@ -23,7 +23,7 @@ from utility_calibration.metrics.validation import (
     check_numbers,
 )
 
-from .assign import Given
+from .given import Given
 
 NOTED = 1e-5  # a larger difference of a row's sum from one is noted; float32 makes smaller ones
 DIGITS = (2, 3, 4, 5)  # probabilities may have been rounded to so many, significant or not
@@ -45,9 +45,10 @@ def with_logits(given: Given, values: str) -> Given:
         logits = check_logits(both_classes(numbers, kind, log_odds=True), name=kind).numpy()
         if values == "auto":
             if (seen := lookalike(both_classes(numbers, kind))) is not None:
-                told = f"give logits, or {seen.step}save them as `probabilities`"
-                fix = "if they are logits, say so: --values logits"
-                raise InputError(f"{seen.what}, but would be read as logits; {told}; {fix}")
+                told = f"{seen.what}, but would be read as logits"
+                fixes = ["give logits", f"{seen.step}save them as `probabilities`"]
+                fixes.append("if they are logits, say so: --values logits")
+                raise InputError(told, field=kind, fixes=fixes)
             _refuse_two_kinds(np.asarray(matrix), given.tested)
     else:
         logits, off = _logarithms(both_classes(numbers, kind))
@@ -68,7 +69,8 @@ def as_float32(logits: NDArray[Any]) -> NDArray[np.float32]:
         small = np.asarray(logits, dtype=np.float32)
     if np.isposinf(small.max()):
         row = int(small.max(axis=1).argmax())
-        raise InputError(f"logits: row {row} is too large for float32; divide all by one constant")
+        fix = "divide all by one constant"
+        raise InputError("too large for float32", field="logits", row=row, fixes=fix)
     return small
 
 
@@ -84,32 +86,33 @@ def _are_probabilities(numbers: Tensor, kind: str | None) -> bool:
     if bool((numbers == numbers.round()).all()) and (
         classes == 1 or bool((numbers.sum(dim=1) == 1).all())
     ):
-        fix = "give the classifier's probabilities (predict_proba) or logits"
-        raise InputError(f"{kind or 'columns'}: only whole numbers, like predicted classes; {fix}")
+        told = "only whole numbers, like predicted classes"
+        fixes = ["give the classifier's probabilities (predict_proba)", "give its logits"]
+        raise InputError(told, field=kind or "columns", fixes=fixes)
     low, high = map(float, torch.aminmax(numbers))
     if high > 1 + COARSE_ROUNDING or high != high:
         if kind == "probabilities" and classes > 1 and (seen := lookalike(numbers)) is not None:
-            raise InputError(f"{kind}: {seen.what}; divide each row by its sum")
+            raise InputError(seen.what, field=kind, fixes="divide each row by its sum")
         if classes == 1 and kind != "probabilities":
-            told = "percentages? give probabilities, or log-odds of either sign"
-            raise InputError(f"a single column with values from {low:g} to {high:g}: {told}")
+            told = f"a single column with values from {low:g} to {high:g}: percentages?"
+            fixes = ["give probabilities", "give log-odds of either sign"]
+            raise InputError(told, field="columns", fixes=fixes)
         return False
     sums = numbers.sum(dim=1, dtype=torch.float64)
     off = (sums - 1).abs()
     if classes == 1 or bool((off <= ROW_SUM_TOLERANCE).all()) or _are_rounded(numbers):
         return True
     row = int(off.argmax())
-    fix = (
-        "sigmoid scores? rounded to one decimal? cut to the top K? give all classes' "
-        "probabilities, or divide each row by its sum"
+    told = (
+        f"all values are in [0, 1], but the sum is {float(sums[row]):.4g}, as of sigmoid scores, "
     )
+    told += "of one decimal or of the top K,"
+    fixes = ["give all classes' probabilities", "divide each row by its sum"]
     if high < LIKE_COSINES:
-        fix += "; if they are logits, such as cosines: --values logits"
+        fixes.append("if they are logits, such as cosines: --values logits")
     if bool(((numbers.sum(dim=0) - 1).abs() <= ROW_SUM_TOLERANCE).all()):
-        fix = "columns sum to one, so transpose it"
-    raise InputError(
-        f"all values are in [0, 1], but row {row} sums to {float(sums[row]):.4g}; {fix}"
-    )
+        told, fixes = "the columns sum to one, not the rows: the sum is wrong", ["transpose it"]
+    raise InputError(told, field=kind or "columns", row=row, fixes=fixes)
 
 
 def _refuse_two_kinds(matrix: NDArray[Any], tested: NDArray[np.bool_] | None) -> None:
@@ -127,8 +130,9 @@ def _refuse_two_kinds(matrix: NDArray[Any], tested: NDArray[np.bool_] | None) ->
         halves = [] if tested is None else [matrix[~tested[0]], matrix[tested[0]]]
         is_mixed = any(len(half) > 9 and bool(((half >= 0) & (half <= 1)).all()) for half in halves)
     if is_mixed:
-        fix = "logits of all points, or probabilities of all"
-        raise InputError(f"some rows look like probabilities, others do not; give {fix}")
+        told = "some rows look like probabilities, others do not"
+        fixes = ["give logits of all points", "give probabilities of all"]
+        raise InputError(told, field="logits", fixes=fixes)
 
 
 def _logarithms(p: Tensor) -> tuple[NDArray[np.float32], float]:

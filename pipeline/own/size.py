@@ -20,8 +20,8 @@ from ..harness.machine import free_memory
 from ..harness.parallel import BYTES_PER_LOGIT
 from ..harness.settings import Settings
 from ..scoring.points import find_logits
-from .choices import MATRICES
 from .read import SAVE, is_table
+from .usual import MATRICES
 
 BASE = 2 << 30  # bytes of libraries and of all else that does not grow with points and classes
 SMALL = 1 << 26  # up to this number of logits, any machine has enough memory

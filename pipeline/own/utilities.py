@@ -24,15 +24,16 @@ from utility_calibration.metrics.validation import InputError
 
 from ..harness.artifacts import sha256_of
 from ..harness.code import UnknownTarget, code_digest
-from .cells import cut_off, naming, normal, numbers_of, some_of, text_column
+from .cells import numbers_of, text_column
 from .read import check_is_file, read_table
+from .told import cut_off, naming, normal, some_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Names = Sequence[str]
 Utilities = TypeVar("Utilities", bound=UtilityClass)
-FIX = "write numbers such as 0.5"
+FIX = ["write numbers such as 0.5"]
 OWN = {
     "payoffs": "users paid by class: CSV, a line per user, a column per class",
     "valuations": "users paid by rank: CSV, a line per user, columns 1, 2, … for the ranks",
@@ -62,11 +63,12 @@ def settings_of(kind: str, value: str, class_names: Names) -> dict[str, Any]:
         try:
             code = code_digest(value.replace(":", "."))
         except UnknownTarget as error:
-            raise InputError(f"--utility {value}: no source in Python ({error})") from error
+            told, fix = f"{value}: no source in Python ({error})", "write it in Python"
+            raise InputError(told, field="--utility", fixes=fix) from error
         return {"_target_": target, "function": value, "code": code}
     path = Path(value)
     if "${" in f"{path.absolute()} {class_names}":  # Hydra makes the utility, and would resolve it
-        raise InputError(f"{path}: `${{` in this path or in a class's name; rename it")
+        raise InputError("`${` in this path or in a class's name", file=path, fixes="rename it")
     READERS[kind](path, class_names)  # reports a bad cell here once, not in every unit
     content = {"path": str(path.absolute()), "sha256": sha256_of(path)}
     return {"_target_": target, **content, "class_names": list(class_names)}
@@ -95,7 +97,7 @@ def losses(path: str | Path, class_names: Names, sha256: str | None = None) -> D
 def gain(path: str | Path, class_names: Names, sha256: str | None = None) -> GainMatrix:
     """The gain of predicting a class (column) when the true class is that of the line."""
     lines = _lines(path, class_names, sha256)
-    _check_match(list(lines.columns), class_names, f"{path}: column", "columns, one per class")
+    _check_match(list(lines.columns), class_names, path, "column", "class")
     with naming(path):
         return _named(GainMatrix(numbers_of(lines, class_names, FIX)), Path(path).stem)
 
@@ -110,7 +112,8 @@ def utility(function: str, code: str | None = None) -> FunctionUtility:
         return _named(FunctionUtility(getattr(import_module(module), name)), function)
     except (ImportError, AttributeError, ValueError) as error:
         fix = "give module:function, importable from here"
-        raise InputError(f"--utility {function}: no such function ({error}); {fix}") from error
+        told = f"{function}: no such function ({error})"
+        raise InputError(told, field="--utility", fixes=fix) from error
 
 
 def _named(utilities: Utilities, *names: str) -> Utilities:
@@ -132,7 +135,7 @@ def _users(
         what, wanted = "rank", [str(k) for k in range(1, len(class_names) + 1)]
     columns = list(table.columns)
     is_named = columns[0] not in wanted
-    _check_match(columns[is_named:], wanted, f"{path}: column", f"columns, one per {what}")
+    _check_match(columns[is_named:], wanted, path, "column", what)
     names = text_column(table.iloc[:, 0]).tolist() if is_named else [""] * len(table)
     # A bare number, such as pandas' row number, would look like a number of the report.
     is_bare = [name.isdecimal() or not name for name in names]
@@ -145,7 +148,7 @@ def _lines(path: str | Path, class_names: Names, sha256: str | None) -> pd.DataF
     """All columns but the first of a file with a line per class, in the order of the classes."""
     table = _read(path, sha256)
     names = [normal(name) for name in text_column(table.iloc[:, 0]).tolist()]
-    _check_match(names, class_names, f"{path}: first column:", "lines, one per class")
+    _check_match(names, class_names, path, "line", "class")
     return table.iloc[[names.index(name) for name in class_names], 1:]
 
 
@@ -153,15 +156,15 @@ def _read(path: str | Path, sha256: str | None = None) -> pd.DataFrame:
     path = Path(path)
     check_is_file(path, "a CSV file")
     if sha256 is not None and sha256_of(path) != sha256:
-        raise InputError(f"{path}: changed since this run began; run it again")
+        raise InputError("changed since this run began", file=path, fixes="run it again")
     return read_table(path)
 
 
-def _check_match(names: Names, wanted: Names, field: str, expected: str) -> None:
+def _check_match(names: Names, wanted: Names, path: str | Path, what: str, each: str) -> None:
     """Raise `InputError` unless `names` are the `wanted` ones, each once."""
     for name in (*[name for name in names if name not in wanted], *wanted):
         if (often := list(names).count(name)) != 1 or name not in wanted:
             told = "is there twice" if often else "is missing"
             told = told if name in wanted else f"is none of {some_of(wanted)}"
-            fix = f"give {len(wanted)} {expected}"
-            raise InputError(f"{field} `{cut_off(name)}` {told}; {fix}")
+            fix = f"give {len(wanted)} {what}s, one per {each}"
+            raise InputError(f"`{cut_off(name)}` {told}", field=what, file=path, fixes=fix)

@@ -11,10 +11,10 @@ from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.errors import InputError, reason_of
 
 from ..harness.artifacts import sha256_of
-from ..own.assign import Given
-from ..own.cells import naming
+from ..own.given import Given
 from ..own.read import check_is_file
 from ..own.scale import as_float32, with_logits
+from ..own.told import naming
 from .content import SourceResult
 
 ARRAYS = ("probas_cal", "labels_cal", "probas_test", "labels_test")

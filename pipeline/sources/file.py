@@ -11,11 +11,11 @@ import numpy as np
 
 from utility_calibration.metrics.validation import InputError
 
-from ..own.assign import assigned, has_role
-from ..own.cells import naming
+from ..own.assign import assigned
 from ..own.check import checked
 from ..own.choices import Choices
 from ..own.read import digest_of, read
+from ..own.told import naming
 from .content import SourceResult
 
 VALUES = ("auto", "logits", "probabilities")
@@ -44,7 +44,7 @@ def file_logits(
         raise InputError(f"{values}, which is no kind", field="values", fixes=fix)
     choices = Choices(values, **said)
     files = [Path(file) for file in (path, test) if file is not None]
-    held = [read(file, choices, lambda name: has_role(name, choices)) for file in files]
+    held = [read(file, choices, choices.gives_role) for file in files]
     mistakes = list[InputError]()
     with naming(" and ".join(map(str, files))):
         given = checked(assigned(files, held, choices, mistakes), values, mistakes)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.refusals import refuses
 from tests.scripts.conftest import quick
 from utility_calibration.calibrators import TemperatureScaling, VectorScaling, from_probabilities
 from utility_calibration.calibrators.base import Calibrator
@@ -64,7 +65,7 @@ def test_score_saves_a_calibrator_of_probabilities_with_its_class_names(tmp_path
     assert found.columns.tolist() == names.tolist()
     np.testing.assert_allclose(found, by_hand.predict_proba(from_probabilities(p[:20])), atol=1e-6)
     np.savez(tmp_path / "logits.npz", logits=logits)
-    with pytest.raises(InputError, match="no array `probabilities`"):
+    with refuses("probabilities", fix="--probabilities NAME"):
         run(target, tmp_path / "logits.npz", tmp_path / "x.npz")
 
 
@@ -94,18 +95,17 @@ def test_what_does_not_fit_or_would_be_replaced_is_refused_in_one_line(saved, tm
     np.savez(tmp_path / "odd.npz", logits=values)
     columns = ["z_0", "z_1", "z_2", "z_3"]
     pd.DataFrame(wide[:, :4], columns=columns).to_csv(tmp_path / "four.csv", index=False)
-    looks = r"but would be read as logits; give logits, or "
-    for name, target, options, told in (
-        ("wide.npz", "x.npz", (), r"wide\.npz: logits: 6 columns, .* on 3 classes"),
-        ("wide.npz", "x.xlsx", (), r"end its name with \.npz, \.csv or \.parquet"),
-        ("wide.npz", "wide.npz", (), "would replace what is read; name another"),
-        ("wide.npz", saved.name, (), "would replace what is read; name another"),
-        ("four.csv", "x.npz", (), "z_3"),
-        ("four.csv", "x.npz", ("--classes", "z_*"), "z_3"),
-        ("odd.npz", "x.npz", (), looks),
+    for name, target, options, field, fix in (
+        ("wide.npz", "x.npz", (), "logits", "one per class"),
+        ("wide.npz", "x.xlsx", (), "--output", ".parquet"),
+        ("wide.npz", "wide.npz", (), "--output", "name another"),
+        ("wide.npz", saved.name, (), "--output", "name another"),
+        ("four.csv", "x.npz", (), "columns", "--ignore z_3"),
+        ("four.csv", "x.npz", ("--classes", "z_*"), "--classes", "as its label"),
+        ("odd.npz", "x.npz", (), "logits", "--values logits"),
     ):
         before = (tmp_path / name).read_bytes(), saved.read_bytes()
-        with pytest.raises(InputError, match=told):
+        with refuses(field, fix=fix):
             run(saved, tmp_path / name, tmp_path / target, *options)
         assert ((tmp_path / name).read_bytes(), saved.read_bytes()) == before
     assert not (tmp_path / "x.npz").exists()
@@ -138,7 +138,7 @@ def test_groups_are_scored_saved_and_applied_by_the_name_of_their_column(tmp_pat
     np.testing.assert_allclose(pd.read_csv(tmp_path / "by.csv"), expected, atol=1e-6)
     assert np.abs(expected - kept.predict_proba(logits[:60])).max() > 0.01
     new.drop(columns="ward").to_csv(tmp_path / "new.csv", index=False)
-    with pytest.raises(InputError, match="no `ward`"):
+    with refuses("ward", fix="add"):
         run(target, tmp_path / "new.csv", tmp_path / "by.csv")
 
 

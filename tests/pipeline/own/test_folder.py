@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.pipeline.conftest import write_example
+from tests.refusals import refuses
 from tests.scripts.conftest import quick
-from utility_calibration.metrics import InputError
 from utility_calibration.pipeline.harness.artifacts import write_json
 from utility_calibration.pipeline.harness.command import UsageError
 from utility_calibration.pipeline.own.folder import (
@@ -77,7 +77,7 @@ def test_named_files_are_replaced_only_if_the_programs_wrote_them(tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     check_replaceable(tmp_path / "x.csv", "--output", ["a", "b"])
     for name, columns in (("x.csv", ["a", "c"]), ("x.npz", None)):
-        with pytest.raises(InputError, match="another file has this name"):
+        with refuses("--save", fix="move it"):
             check_replaceable(tmp_path / name, "--save", columns)
 
 

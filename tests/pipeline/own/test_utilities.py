@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from utility_calibration.metrics.validation import InputError
+from tests.refusals import refuses
 from utility_calibration.pipeline.own import utilities as own_utilities
 
 NAMES = ["cat", "dog", "emu"]
@@ -43,29 +43,25 @@ def test_losses_and_gains_are_matched_by_line_too(tmp_path):
 
 
 def test_a_path_that_looks_like_a_setting_is_refused(tmp_path):
-    with pytest.raises(InputError, match="in this path or in a class's name; rename it"):
+    with refuses(fix="rename"):
         own_utilities.settings_of("losses", str(tmp_path / "${seed}.csv"), NAMES)
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "words"),
+    ("kind", "text", "field", "row", "column"),
     [
-        ("payoffs", "cat,dog,emu\n1,2,x\n", "column `emu` holds `x` in row 0"),
-        ("payoffs", "cat,dog\n1,2\n", "column `emu` is missing; give 3 columns, one per class"),
-        ("payoffs", "who,cat,dog,elk\n1,1,2,3\n", "column `elk` is none of cat, dog, emu"),
-        ("valuations", "1,2,4\n1,1,0\n", "column `4` is none of 1, 2, 3"),
-        ("losses", "class,a\ncat,1\ndog,1\n", "first column: `emu` is missing; give 3 lines"),
-        ("losses", "class,a\ncat,1\ncat,1\ndog,2\nemu,1\n", "`cat` is there twice"),
-        ("gain", "t,cat,dog,emu\ncat,1,0,0\nemu,0,2,1\ndog,0,1,0\n", "values outside [0, 1]"),
+        ("payoffs", "cat,dog,emu\n1,2,x\n", "", 0, "emu"),
+        ("payoffs", "cat,dog\n1,2\n", "column", None, ""),
+        ("payoffs", "who,cat,dog,elk\n1,1,2,3\n", "column", None, ""),
+        ("valuations", "1,2,4\n1,1,0\n", "column", None, ""),
+        ("losses", "class,a\ncat,1\ndog,1\n", "line", None, ""),
+        ("losses", "class,a\ncat,1\ncat,1\ndog,2\nemu,1\n", "line", None, ""),
+        ("gain", "t,cat,dog,emu\ncat,1,0,0\nemu,0,2,1\ndog,0,1,0\n", "", None, ""),
     ],
-)  # fmt: skip
-def test_a_bad_file_is_told_by_cell_and_fix(tmp_path, kind, text, words):
-    path = csv(tmp_path, text)
-    with pytest.raises(InputError) as caught:
-        getattr(own_utilities, kind)(path, NAMES)
-    assert words in str(caught.value)
-    assert "mine.csv" in str(caught.value)
-    assert "\n" not in str(caught.value)
+)
+def test_a_bad_file_is_told_by_cell_and_fix(tmp_path, kind, text, field, row, column):
+    with refuses(field, row, column, number="mine.csv"):
+        getattr(own_utilities, kind)(csv(tmp_path, text), NAMES)
 
 
 def test_settings_change_with_the_content_and_a_changed_file_is_refused(tmp_path):
@@ -73,7 +69,7 @@ def test_settings_change_with_the_content_and_a_changed_file_is_refused(tmp_path
     before = own_utilities.settings_of("payoffs", str(path), NAMES)
     csv(tmp_path, "cat,dog,emu\n1,2,4\n")
     assert own_utilities.settings_of("payoffs", str(path), NAMES) != before
-    with pytest.raises(InputError, match="changed since this run began"):
+    with refuses(fix="run it again", number="mine.csv"):
         own_utilities.payoffs(before["path"], NAMES, before["sha256"])
 
 
@@ -84,5 +80,5 @@ def test_a_function_is_found_by_name_and_counts_by_its_code(tmp_path, monkeypatc
     entry = own_utilities.settings_of("utility", "my_value:first", NAMES)
     assert own_utilities.utility(entry["function"]).function.__name__ == "first"
     for wrong in ("my_value:second", "no_such_module:f", "my_value"):
-        with pytest.raises(InputError, match=wrong.partition(":")[0]):
+        with refuses("--utility", number=wrong):
             own_utilities.settings_of("utility", wrong, NAMES)

@@ -1,0 +1,183 @@
+"""Which column of an array is which class: by `class_names`, or by number.
+
+Whole numbers from 0 to C - 1 are the numbers of the columns; those from 1 to C, too, if the columns
+fit better then. Any other label is refused, because one that means "none" would become a class.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utility_calibration.metrics.validation import InputError, check_logits
+
+from .cells import Held, Labels, text_of
+from .choices import MOST, Choices
+from .given import Given
+from .patterns import TRUTH, as_number, whole_sets
+from .told import cut_off, some_of
+from .usual import NO_LABELS
+
+SAVEZ = "numpy.savez('my.npz', logits=…, labels=…)"
+CLASS_NAMES = "add `class_names`, one per column, or --classes NAME,NAME"
+
+
+def kind_and_name(arrays: Held, choices: Choices, values: str) -> tuple[str | None, str]:
+    """Kind and name of the array of answers; None: it is either kind."""
+    found: dict[str, str] = choices.kinds_of(arrays)
+    if values == "logits" and len(found) == 1:
+        found = dict.fromkeys(found, values)  # whatever the name says
+    if values != "auto":
+        found = {name: kind or values for name, kind in found.items() if kind in (values, "")}
+    if not found:
+        raise no_answers(list(arrays), "" if values == "auto" else values)
+    (name, kind), *others = found.items()
+    for other, other_kind in others[:1]:
+        fixes = [f"choose: --values {each}" for each in ("logits", "probabilities")]
+        if kind == other_kind:
+            fixes = [f"leave one out: --ignore {each}" for each in (name, other)]
+        told = f"both `{name}` and `{other}`" + f" hold {kind}" * (kind == other_kind)
+        raise InputError(told, field=name, fixes=fixes)
+    return kind or None, name
+
+
+def no_answers(names: Sequence[str], kind: str = "") -> InputError:
+    """The error on a file without an array of answers, of one `kind` if the person says it."""
+    told = f"no array of {kind or 'logits or probabilities'} (there are {some_of(names) or 'none'})"
+    fixes = ["name one: --logits NAME or --probabilities NAME", f"add it: {SAVEZ}"]
+    return InputError(told, field=kind or "logits", fixes=fixes)
+
+
+def of_array(arrays: Held, labels: Labels, choices: Choices, kind: str | None) -> Given:
+    """Answers as one array; its columns have no names, or those of --classes or `class_names`."""
+    kind, name = kind_and_name(arrays, choices, kind or choices.values)
+    matrix, n = arrays[name], len(labels.places)
+    if matrix.dtype.kind in "bV":  # booleans; an array with named fields
+        told, fix = f"of {cut_off(str(matrix.dtype))}", "give numbers, [n, classes]"
+        raise InputError(told, field=name, fixes=fix)
+    if matrix.ndim not in (1, 2) or not matrix.size:
+        check_logits(matrix, name)
+    if matrix.ndim == 2 and matrix.shape[0] != matrix.shape[1] == n and not labels.are_known:
+        told = f"{list(matrix.shape)} for {n} labels, which looks transposed"
+        raise InputError(told, field=name, fixes="give one row per point")
+    single = 1 if matrix.ndim == 1 or matrix.shape[1] == 1 else None
+    columns, names, notes = 2 if single else matrix.shape[1], None, list[str]()
+    if choices.classes is not None:
+        if "*" in choices.classes:
+            told, fix = "an array has no columns", "name all its classes"
+            raise InputError(told, field="--classes", fixes=fix)
+        names = text_of(choices.classes.split(","), columns, "--classes").tolist()
+    elif "class_names" in arrays:
+        names = text_of(arrays["class_names"], columns, "class_names").tolist()
+        if len(set(names)) < columns:
+            fix = "give each class its own"
+            raise InputError("one is repeated", field="class_names", fixes=fix)
+    if labels.are_known and names is None:
+        codes, names = labels.places, labels.texts
+    else:
+        codes, names = classes_by_place(labels, columns, names, matrix, notes)
+    return Given(kind, matrix, names, codes, single=single, notes=tuple(notes))
+
+
+def classes_by_place(
+    labels: Labels,
+    columns: int,
+    names: list[str] | None,
+    matrix: Any,
+    notes: list[str],
+    in_order: bool = False,
+) -> tuple[NDArray[np.int64], list[str] | None]:
+    """Class numbers [n] and the classes' names, for columns that are no labels by pattern.
+
+    Labels that are among `names` [C] go by name. `in_order`: the person says that the columns are
+    in the order of the labels. `matrix` [n, C] decides what is advised. InputError: a label is no
+    class, or the columns fit other classes far better.
+    """
+    texts, places = labels.texts, labels.places
+    if set(texts) <= {"False", "True"} and not labels.is_text and names is None:
+        texts = [TRUTH[text.casefold()] for text in texts]
+    numbers = [as_number(text) for text in texts]
+    in_range = None not in numbers and set(numbers) <= set(range(columns))
+    counted = np.array([-1 if k is None or k % 1 else int(k) for k in numbers])[places]
+    for found in whole_sets(names or [], texts):
+        place = {label: (names or []).index(name) for name, label in found.labels.items()}
+        codes = np.array([place[text] for text in texts])[places]
+        if not labels.is_text and in_range:
+            told = "numbers among `class_names`, but they fit the columns better if counted from 0"
+            _check_fit(matrix, codes, counted, told, "save the names: class_names[labels]")
+        return codes, names
+    if names and (labels.is_text or all(as_number(name) is not None for name in names)):
+        raise _unknown(labels, names)
+    if labels.is_text and None not in numbers:
+        _check_order_of_text(texts)
+    if in_range:
+        if counted.min() > 0:
+            told = "none is 0, and they fit the columns better if counted from 1"
+            fix = f"say which column is which: {CLASS_NAMES} ([{columns}])"
+            _check_fit(matrix, counted, counted - 1, told, fix)
+        return counted, names
+    if None in numbers:
+        told = f"names ({some_of(texts)}) for {columns} columns that have none"
+        raise InputError(told, field="labels", fixes=CLASS_NAMES)
+    by_number, from_one, by_order = (_hits(matrix, k) for k in (counted, counted - 1, places))
+    if counted.min() > 0 and counted.max() == columns and from_one > by_number:
+        notes.append(f"labels are counted from 1: the columns are taken for 1 to {columns}")
+        return counted - 1, names or [str(k + 1) for k in range(columns)]
+    is_complete = len(texts) == columns
+    if in_order and is_complete and by_order > by_number:
+        return places, names
+    raise _no_class(labels, columns, by_number, by_order if is_complete else 0)
+
+
+def _check_order_of_text(names: Sequence[str]) -> None:
+    """Raise `InputError` if `names` are numbers that have another order as text than as numbers."""
+    for as_text, number in zip(sorted(names), sorted(names, key=float), strict=True):
+        if as_text != number:
+            told = f"numbers as text, whose columns may be in the order of text (…, {as_text}, as "
+            told += f"scikit-learn sorts names) or of numbers (…, {number})"
+            fix = "add class_names=model.classes_, one per column"
+            raise InputError(told, field="labels", fixes=fix)
+
+
+def _no_class(labels: Labels, columns: int, by_number: int, by_order: int) -> InputError:
+    """The error on whole numbers of which some are no column's; it advises what the values show."""
+    known = {str(k) for k in range(columns)}
+    odd, clear = [text for text in labels.texts if text not in known], 2 * len(labels.places) ** 0.5
+    are_fewer = by_order == 0 < by_number or by_number - by_order > clear
+    ways = ["leave such points out: --ignore-label LABEL", "name all columns: --classes NAME,NAME"]
+    if set(odd) <= NO_LABELS or (are_fewer and len(odd) <= MOST):
+        sign = "=" if len(odd) > 1 else " "
+        ways = [f"leave such points out: --ignore-label{sign}{','.join(odd)}"]
+    elif by_order - by_number > clear:
+        ways = [f"name the columns in their order: --classes={','.join(labels.texts)}"]
+    told = f"{some_of(odd)}, no column's number, which are 0 to {columns - 1},"
+    row, fixes = labels.row(odd[0]), ["correct it", *ways]
+    return InputError(told, field="labels", row=row, fixes=fixes)
+
+
+def _unknown(labels: Labels, names: Sequence[str]) -> InputError:
+    """The error on labels that are none of `names`, the classes of the columns."""
+    if labels.are_known:
+        told, fix = f"{some_of(names)}, for a calibrator of {some_of(labels.texts)}", "give these"
+        return InputError(told, field="class_names", fixes=fix)
+    odd = next((text for text in labels.texts if text not in names), labels.texts[0])
+    told = f"{cut_off(odd)}, no class's name (they are {some_of(names)}),"
+    return InputError(told, field="labels", row=labels.row(odd), fixes="correct it")
+
+
+def _hits(matrix: Any, codes: NDArray[np.int64]) -> int:
+    """At how many of the points the largest column is that of `codes` [n]."""
+    values = np.asarray(matrix)
+    if len(values) != len(codes):
+        return 0
+    if values.ndim == 1 or values.shape[1] == 1:  # of the second of two classes
+        is_p = values.min() >= 0 and values.max() <= 1
+        return int(np.sum((values.reshape(-1) > (0.5 if is_p else 0)) == codes))
+    return int(np.sum(values.argmax(axis=1) == codes))
+
+
+def _check_fit(matrix: Any, codes: NDArray[Any], other: NDArray[Any], told: str, fix: str) -> None:
+    """Refuse `codes` [n] if the largest columns are far oftener `other` [n]."""
+    if _hits(matrix, other) - _hits(matrix, codes) > 4 * len(codes) ** 0.5:
+        raise InputError(told, field="labels", fixes=fix)

@@ -1,0 +1,64 @@
+"""What messages say of a file: its parts in short and printable, its name, all mistakes at once."""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from numpy.typing import NDArray
+
+from utility_calibration.metrics.errors import InputError
+
+CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode's control characters, line ends, …
+JOINERS = "\u00ad\u200c\u200d"  # of these categories, but needed in Persian and Hindi names
+COMPLETE = "complete or remove such rows"
+IMPOSSIBLE = "give an option that a point lacks the logit -inf or the probability 0"
+NAME_CLASSES = "name the columns of the classes: --classes NAME,NAME"
+IGNORE = "leave out what is no class: --ignore NAME,NAME"
+
+
+@contextmanager
+def naming(place: Any) -> Iterator[None]:
+    """Put the name of a file before the message of an `InputError` of the block."""
+    try:
+        yield
+    except InputError as error:
+        error.in_file(place)
+        raise
+
+
+@contextmanager
+def kept(mistakes: list[InputError]) -> Iterator[None]:
+    """Keep an `InputError` of the block, so that all that is wrong can be said at once."""
+    try:
+        yield
+    except InputError as error:
+        mistakes.append(error)
+
+
+def normal(name: str) -> str:
+    """A name with one code for each letter; some programs write é as e and an accent."""
+    return unicodedata.normalize("NFC", name)
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name holds no control character."""
+    return all(c in JOINERS or unicodedata.category(c) not in CONTROLS for c in name)
+
+
+def some_of(values: Sequence[Any] | NDArray[Any], most: int = 5) -> str:
+    """The first five of the values, cut off for a message."""
+    shown = [cut_off(str(value)) for value in list(values)[:most]]
+    return ", ".join(shown) + (", …" if len(values) > most else "")
+
+
+def cut_off(text: str) -> str:
+    """A text from a file, printable and cut off for a message."""
+    printable = "".join(c if c.isprintable() else "?" for c in text)
+    return printable if len(printable) <= 30 else f"{printable[:30]}…"
+
+
+def all_of_one_class(n: int, name: str) -> InputError:
+    """The error on points of which none can be told from another."""
+    fix = "give points of at least two classes"
+    return InputError(f"all {n} are {cut_off(name)}", field="labels", fixes=fix)

@@ -1,0 +1,58 @@
+"""The usual names of columns and arrays, by purpose, which need no word of the person's."""
+
+import re
+from collections.abc import Iterable
+
+from .patterns import folded
+
+LABELS = ("label", "labels")
+LIKE_LABELS = (
+    *("target", "targets", "truth", "true", "y", "y_true", "class", "true_label", "true_class"),
+    *("ground_truth", "gold", "gold_label", "actual", "answer", "obs", "label_ids"),
+)
+"""Other usual names of the labels; one of them is taken, with a note, if nothing else is one."""
+MATRICES = {
+    "logits": ("logits", "logit", "log_probabilities", "log_probs", "logprobs"),
+    "probabilities": ("probabilities", "probability", "probs", "prob", "proba", "y_prob"),
+}
+"""Arrays, or columns of lists, with the answers of one kind. They may be larger than the memory."""
+LIKE_MATRICES = {"filtered_resps": "logits", "predictions": "logits", "scores": ""}
+"""Names in the logs of language models, taken if nothing else holds answers; "": of either kind."""
+USUAL = {
+    "groups": ("groups",),
+    "clusters": ("cluster", "clusters"),
+    "weights": ("weight", "weights", "sample_weight", "sample_weights"),
+}
+"""Names of other purposes."""
+LIKE_CLUSTERS = re.compile(
+    r"(?:^|[\W_])(?:id|uid|patient|subject|person|user|doc|document|session|image)(?:[\W_]|$)", re.I
+)
+"""Names of what several rows may belong to."""
+SINGLE = re.compile(
+    r"(.*_)?(p|pr|probs?|proba|probability|probabilities|scores?|risk)(_.*)?"
+    r"|(y_)?logits?|log_?odds|z|output",
+    re.IGNORECASE,
+)
+"""Names of a single column of answers that is taken for the second of two classes."""
+NO_LABELS = {"-100", "255"}  # of tokens and pixels without a label; -1 may be a class
+
+
+def spelt(name: str) -> str:
+    """A usual name in one spelling: true_label for `True Label`."""
+    return folded(name).strip("_")
+
+
+def is_split(name: str) -> bool:
+    """Whether a column or array of this name says which points calibrate: split, split_2, …"""
+    return re.fullmatch(r"split_?\d*", name, re.IGNORECASE) is not None
+
+
+def has_purpose(name: str) -> bool:
+    """Whether a column or array of this name has a purpose beside the classes."""
+    known = (*LABELS, *LIKE_LABELS, *sum(USUAL.values(), ()), "class_names")
+    return spelt(name) in known or is_split(name)
+
+
+def with_names(names: Iterable[str]) -> list[str]:
+    """The columns that have a name; others are row numbers."""
+    return [name for name in names if name and not re.fullmatch(r"Unnamed: \d+", name)]
