@@ -15,7 +15,6 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from .harness.artifacts import write_json
 from .harness.command import UsageError, command
 from .harness.progress import say, say_files
 from .harness.settings import Settings
@@ -30,7 +29,7 @@ from .reporting.sections import provenance_of, section_of
 from .reporting.study_figures import study_drawings
 from .reporting.style import draw_all
 from .reporting.tables import TableSpec
-from .reporting.write import print_sections, write_page, write_section
+from .reporting.write import print_sections, write_metrics, write_page, write_section
 from .scoring.files import DEFAULT_EVALUATION, columns_of, score_files, write_all_scores
 from .scoring.scores import wanted_scores, writes_results
 
@@ -85,12 +84,8 @@ def run_report(request: Request) -> None:
     stem = "-".join(["report", *some]) if is_part else request.suite
     written += write_page(results, stem + end, heads, sections, made, leaderboard, summary)
     if not is_part:
-        means: dict[str, Any] = {}  # for `dvc metrics`
-        for section in sections:
-            for (method, key), row in section.decisions.rows.items():
-                of_methods = means.setdefault(section.spec.name, {})
-                of_methods.setdefault(method, {})[key] = row.mean
-        written.append(write_json(results / f"metrics{end}.json", means))
+        decisions = [section.decisions for section in sections]
+        written.append(write_metrics(results / f"metrics{end}", decisions))
     print_sections(sections)
     for title, default, preset in summary[1:]:
         say(f"{title}: {default}" + (f"; suite=paper_closest: {preset}" if preset else ""))

@@ -72,9 +72,10 @@ def say(text: str) -> None:
 
 
 def say_files(paths: Iterable[Path]) -> None:
-    """Say which files were written; files that differ only in their endings share a line."""
+    """Say which files or folders were written; what differs only in its ending shares a line."""
     stems: dict[Path, list[str]] = {}
     for path in paths:
-        stems.setdefault(path.with_suffix(""), []).append(path.suffix[1:])
+        stems.setdefault(path.with_suffix(""), []).append(path.suffix)
     for stem, endings in stems.items():
-        say(f"wrote {stem}.{endings[0] if len(endings) == 1 else '{' + ','.join(endings) + '}'}")
+        several = ",".join(ending[1:] for ending in endings)
+        say(f"wrote {stem}{endings[0] if len(endings) == 1 else f'.{{{several}}}'}")

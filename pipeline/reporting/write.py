@@ -15,10 +15,13 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from utility_calibration.metrics.registry import PURPOSES
+
 from ..harness.artifacts import write_json, write_text
 from ..harness.progress import OpenConsole, console
 from ..scoring.choice import is_use
-from ..scoring.files import csv_text
+from ..scoring.decisions import Decisions
+from ..scoring.files import DIGITS, csv_text
 from .formats import latex, markdown
 from .leaderboard import Leaderboard
 from .page import report_html, report_markdown
@@ -29,6 +32,8 @@ from .verdict import Verdict
 SCORES = ("brier", "nll", "accuracy")  # columns next to the verdict's where the terminal is narrow
 NOTE_LINES = 5
 UNLIMITED = 1000
+COMPARED = ("nll", "brier", *PURPOSES)
+"""What people compare between runs: all metrics of all benchmarks would not fit on a screen."""
 
 
 def write_section(section: Section, folder: Path, prefix: str = "") -> list[Path]:
@@ -56,6 +61,22 @@ def write_section(section: Section, folder: Path, prefix: str = "") -> list[Path
         frames = [p.decisions.frame().assign(group=name, points=p.points) for name, p in parts]
         written.append(write_text(folder / f"{prefix}groups.csv", csv_text(pd.concat(frames))))
     return written
+
+
+def write_metrics(folder: Path, benchmarks: Sequence[Decisions]) -> Path:
+    """Write <method>.json for `dvc metrics`: of each metric COMPARED the mean over the benchmarks.
+
+    Files of methods that are not in this report are removed. Return the folder.
+    """
+    frames = [each.frame([key for key in COMPARED if each.column(key)]) for each in benchmarks]
+    means = pd.concat(frames).groupby(["method", "metric"], sort=False)["mean"].mean()
+    written = []
+    for method, own in means.groupby(level="method", sort=False):
+        numbers = {key: float(f"{v:.{DIGITS}g}") for key, v in own.droplevel("method").items()}
+        written.append(write_json(folder / f"{method}.json", numbers))
+    for other in {*folder.glob("*.json")} - {*written}:
+        other.unlink()
+    return folder
 
 
 def write_page(

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.pipeline.reporting import conftest as made_up
 from tests.pipeline.reporting.conftest import request_of
 from utility_calibration.metrics.registry import METRICS, utility_metric
+from utility_calibration.pipeline.harness.artifacts import read_json
 from utility_calibration.pipeline.harness.command import UnitsFailed
 from utility_calibration.pipeline.report import run_report, table_specs
 
@@ -33,7 +35,7 @@ def test_report_of_the_default_suite(write_scores, tmp_path: Path, capsys, monke
     assert set(files) == {
         *(f"tables/digits.{kind}" for kind in ("tex", "md", "csv")),
         *(f"figures/ecdf_digits.{kind}" for kind in ("pdf", "svg", "png")),
-        "metrics.json",
+        *(f"metrics/{method}.json" for method in FEW),
         "digits.html",
         "digits.md",
         "tables/digits_verdict.json",
@@ -47,7 +49,6 @@ def test_report_of_the_default_suite(write_scores, tmp_path: Path, capsys, monke
     }.items():
         assert text in files[name].decode(), name
     assert "U_first" in capsys.readouterr().out
-    assert b"isotonic_raw" not in files["metrics.json"]
     assert str(tmp_path) not in files["digits.html"].decode()
     run_report(request)
     assert files_of(results) == files
@@ -72,15 +73,25 @@ def test_paper_benchmarks_are_compared_and_one_alone_leaves_the_page_of_the_suit
         write_scores(benchmark, benchmark, FEW, splits=5, shift=0.1)
     both = ("suite.benchmarks=[cifar10_resnet,cifar10_repvgg]",)
     asked = {"splits": 5, "extra": both, "methods": FEW}
+    compared = {f"metrics/{method}.json" for method in FEW}
+    left = tmp_path / "results" / "metrics" / "vector.json"  # by a report of other methods
+    left.parent.mkdir()
+    left.write_text("{}")
     run_report(request_of(tmp_path, *benchmarks, **asked))
     files = files_of(tmp_path / "results")
     assert {f"tables/comparison.{kind}" for kind in ("md", "csv")} <= set(files)
+    assert {name for name in files if name.startswith("metrics/")} == compared
+    all_means = pd.read_csv(tmp_path / "results" / "scores" / "all.csv").query("metric == 'nll'")
+    for method, values in all_means.groupby("calibrator")["value"]:
+        held = read_json(tmp_path / "results" / "metrics" / f"{method}.json")
+        assert list(held) == ["nll", "brier", "u_cwe", "u_topk", "u_dcg"]
+        assert held["nll"] == pytest.approx(values.mean(), rel=1e-6) and len(values) == 2
     assert "CIFAR-10 RepVGG-A0: " in capsys.readouterr().out
     assert b"Against the paper" in files["cifar.html"] and b"Who wins" in files["cifar.html"]
     run_report(request_of(tmp_path, "cifar10_resnet", **asked))
     after = files_of(tmp_path / "results")
     assert "report-cifar10_resnet.html" in after
-    assert all(after[name] == files[name] for name in ("cifar.html", "metrics.json"))
+    assert all(after[name] == files[name] for name in ("cifar.html", *compared))
 
 
 @pytest.mark.parametrize(
