@@ -17,7 +17,7 @@ from typing import IO, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .validation import InputError
+from .errors import InputError, printable, reason_of
 
 LARGEST_ARRAY = 4 << 30
 """Bytes that one array may take unpacked (4 GiB): a million rows of 1000 float32 logits."""
@@ -88,7 +88,7 @@ def array_headers(path: str | Path, only: Collection[str], fix: str = SAVE) -> d
 def array_names(path: str | Path) -> list[str]:
     """Return the names of the arrays of an npz as a message may show them; errors as above."""
     with _opened(path, SAVE) as (_, archive):
-        return [_printable(name) for name in _members(archive)]
+        return [printable(name) for name in _members(archive)]
 
 
 class _Refused(ValueError):
@@ -108,7 +108,7 @@ def _opened(path: str | Path | IO[bytes], fix: str) -> Iterator[tuple[IO[bytes],
             with zipfile.ZipFile(file) as archive:
                 yield file, archive
         except _Refused as error:
-            raise InputError(_printable(str(error)), file=path) from error
+            raise InputError(str(error), file=path) from error
         except MemoryError as error:
             raise InputError(
                 "too large for the memory", file=path, fixes="save fewer rows"
@@ -118,15 +118,10 @@ def _opened(path: str | Path | IO[bytes], fix: str) -> Iterator[tuple[IO[bytes],
                 told = f"this user cannot read Python's own files ({error})"
                 fix = "install Python outside of another user's home"
                 raise InputError(told, file=path, fixes=fix) from error
-            reason = _printable(str(error) or type(error).__name__)[:120]
+            reason = reason_of(error)
             raise InputError(
                 f"not readable as npz, truncated or damaged ({reason})", file=path, fixes=fix
             ) from error
-
-
-def _printable(text: str) -> str:
-    """Return one line without control characters, which names in a hostile file may contain."""
-    return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
 
 
 def _members(

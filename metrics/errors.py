@@ -1,7 +1,10 @@
 """The errors of bad input and of what is missing, in a file that needs no other package."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple, Self
+
+STYLE = re.compile(r"\x1b\[[\d;]*m")  # bold and colours of a terminal, as torch puts into messages
 
 
 class Where(NamedTuple):
@@ -48,11 +51,11 @@ class InputError(ValueError):
 
     def __str__(self) -> str:
         lines = dict.fromkeys(mistake._line() for mistake in (self, *self.others))
-        return ": ".join(filter(None, [self.where.file, "; also: ".join(lines)]))
+        return printable(": ".join(filter(None, [self.where.file, "; also: ".join(lines)])))
 
     def _line(self) -> str:
         _, row, column = self.where
-        told = " ".join(str(self.args[0]).split())
+        told = str(self.args[0])
         told += "" if row is None else f" in row {row}"
         told += f" {'in' if row is None else 'of'} column `{column}`" if column else ""
         told = ": ".join(filter(None, [self.field, told]))
@@ -63,7 +66,13 @@ class MissingResource(RuntimeError):
     """A missing file, package or download. One line: what is missing, how to get it."""
 
 
+def printable(text: str) -> str:
+    """Return a text as one line without the control characters that files and libraries put in."""
+    words = " ".join(STYLE.sub("", text).split())
+    return "".join(c if c.isprintable() else " " for c in words)
+
+
 def reason_of(error: BaseException) -> str:
     """Return a library's message, perhaps of many lines, as one line of at most 160 characters."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = printable(str(error)) or type(error).__name__
     return text if len(text) <= 160 else text[:157] + "..."

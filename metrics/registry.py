@@ -164,9 +164,8 @@ def metric(key: str) -> Metric:
 def metrics_of(options: Options) -> list[Metric]:
     """Return the metrics that apply under `options`; those of `options.own` come last."""
     if taken := [key for key in options.own if key in METRICS]:
-        raise InputError(
-            f"{taken[0]}: there is a metric of this key", fixes="name your utility otherwise"
-        )
+        told, fix = "there is a metric of this key", "name your utility otherwise"
+        raise InputError(told, field=taken[0], fixes=fix)
     known = [metric for metric in METRICS.values() if metric.applies(options)]
 
     def own(key: str) -> Metric:

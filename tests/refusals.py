@@ -26,6 +26,14 @@ def refuses(
     check_facts(caught.value, field, row, column, fix, number, file)
 
 
+@contextmanager
+def fails(kind: type[Exception] | tuple[type[Exception], ...], *told: str) -> Iterator[None]:
+    """Require an error whose one line has these names, numbers and commands."""
+    with pytest.raises(kind) as caught:
+        yield
+    check_line(str(caught.value), *told)
+
+
 def check_facts(
     error: InputError,
     field: str = "",
@@ -46,7 +54,7 @@ def check_facts(
 
 
 def check_line(line: str, *told: str) -> None:
-    """Check that a message is one short line that has these names, numbers and commands."""
-    assert line.isprintable() and len(line) < 500, line
+    """Check that a message is one line that has these names, numbers and commands."""
+    assert line.isprintable() and len(line) < 1200, line
     for each in told:
         assert each in line, line

@@ -279,10 +279,13 @@ def utility_of(utility: UtilityClass | Callable[[Tensor], Tensor]) -> UtilityCla
         return utility
     if isinstance(utility, type):
         name = utility.__name__
-        raise InputError(f"utility: {name} is a Python class; give an object of it: {name}(…)")
+        raise InputError(
+            f"{name} is a Python class", field="utility", fixes=f"give an object of it: {name}(…)"
+        )
     if not callable(utility):
         raise InputError(
-            f"utility: a {type(utility).__name__} is no utility; give an object such as TopK(), or "
-            "a function of the probabilities [n, C]"
+            f"a {type(utility).__name__} is no utility",
+            field="utility",
+            fixes="give an object such as TopK(), or a function of the probabilities [n, C]",
         )
     return FunctionUtility(utility)

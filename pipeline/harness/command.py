@@ -144,7 +144,8 @@ def one_line(error: BaseException) -> str:
     """The error's message without line breaks; for an unknown name, with the known ones."""
     if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
         group, _, name = error.missing_cfg_file.rpartition("/")
-        return f"{group}={name}: no such name{known_instead(name, error.options)}"
+        known = [option for option in error.options if not option.startswith("_")]
+        return f"{group}={name}: no such name{known_instead(name, known)}"
     if unknown := re.match(r"Could not override '(.+?)'", str(error)):
         return instead_of(unknown[1], sys.argv[1:])
     if wrong := re.fullmatch(r"Error merging override (.*)", str(error)):

@@ -31,11 +31,14 @@ def calarena_logits(*, dataset: str, model: str, data_dir: str | Path) -> Source
             group = file.get(f"{dataset}/{model}")
             if group is None:
                 groups = ", ".join(f"{data}/{name}" for data in file for name in file[data])
-                raise InputError(f"{path}: no group {dataset}/{model}; it has {groups or 'none'}")
+                told = f"no group {dataset}/{model}; it has {groups or 'none'}"
+                raise InputError(told, file=path)
             calibrating, labels, testing, test_labels = (group[name][()] for name in ARRAYS)
     except (OSError, KeyError) as error:
         raise InputError(
-            f"{path}: {dataset}/{model} cannot be read ({reason_of(error)}); download it again"
+            f"{dataset}/{model} cannot be read ({reason_of(error)})",
+            file=path,
+            fixes="download it again",
         ) from error
     with naming(f"{path}: {dataset}/{model}"):
         given = Given("probabilities", np.concatenate([calibrating, testing]))

@@ -54,7 +54,8 @@ def imagenet_logits(
     checkpoint = checkpoint or file_in(checkpoints, f"{model}.safetensors")
     network, origin = _network(model, checkpoint, revision, pretrained, sha256)
     if network.num_classes != SYNSETS:
-        raise InputError(f"model={model}: {network.num_classes} classes; ImageNet-1k has {SYNSETS}")
+        told = f"model={model}: {network.num_classes} classes; ImageNet-1k has {SYNSETS}"
+        raise InputError(told)
     # The input size that the model was trained for: the published accuracies "at 224".
     settings = timm_data.resolve_model_data_config(network, use_test_size=False)
     images.transform = timm_data.create_transform(**settings, is_training=False)
@@ -92,15 +93,19 @@ def _network(
             raise MissingResource(f"{weights}: no such file; correct benchmark.source.checkpoint")
     if weights.suffix != ".safetensors":
         raise InputError(
-            f"{weights}: not safetensors; loading pickled weights may run what is in them: save "
-            "them with safetensors.torch.save_file"
+            "not safetensors",
+            file=weights,
+            fixes="loading pickled weights may run what is in them: save them with "
+            "safetensors.torch.save_file",
         )
     found = check_sha256(weights, sha256)
     overlay = {"file": str(weights)}
     try:
         network = timm.create_model(model, pretrained=True, pretrained_cfg_overlay=overlay)
     except Exception as error:  # safetensors and load_state_dict have no common base
-        raise InputError(f"{weights}: does not load into {model} ({reason_of(error)})") from error
+        raise InputError(
+            f"does not load into {model} ({reason_of(error)})", file=weights
+        ) from error
     held = {"weights": weights.name, "sha256": found, "hub": f"timm/{model}", "commits": commits}
     return network, held
 
@@ -127,8 +132,12 @@ def _images(data_dir: Place, synsets: list[str], expected: int | None) -> Any:
         ) from error
     if expected is not None and len(images) != expected:
         raise InputError(
-            f"{data_dir}: {len(images)} images, expected {expected}; run scripts/prepare_imagenet."
-            "py again, or set benchmark.source.expected_images=null to accept a part"
+            f"{len(images)} images, expected {expected}",
+            file=data_dir,
+            fixes=[
+                "run utility_calibration.scripts.maintain.prepare_imagenet again",
+                "set benchmark.source.expected_images=null to accept a part",
+            ],
         )
     images.samples = [(name, numbers[place]) for name, place in images.samples]
     return images

@@ -104,8 +104,11 @@ def forward_logits(
             skipped |= {at: f"{name_of(at)} ({reason})" for at, reason in unreadable.items()}
             if unreadable and run.on_error == "stop":
                 raise InputError(
-                    f"{'; '.join(skipped.values())}: cannot be read; replace it, or set "
-                    "benchmark.source.on_error=skip to leave out what cannot be read"
+                    f"{'; '.join(skipped.values())}: cannot be read",
+                    fixes=[
+                        "replace it",
+                        "set benchmark.source.on_error=skip to leave out what cannot be read",
+                    ],
                 )
             if held:
                 logits = model(_moved(batch[0], device)).float().cpu()
@@ -113,7 +116,9 @@ def forward_logits(
                 if not finite.all():
                     told = "the model gives a logit that is no finite number"
                     fix = "its weights are damaged, or do not fit the model"
-                    raise InputError(f"{name_of(held[int(finite.int().argmin())])}: {told}; {fix}")
+                    raise InputError(
+                        f"{name_of(held[int(finite.int().argmin())])}: {told}", fixes=fix
+                    )
                 found.append((held, logits, torch.as_tensor(batch[1]).to(torch.int64)))
     if not found:
         raise InputError(f"no item can be read: {'; '.join([*skipped.values()][:3])}")
@@ -153,15 +158,16 @@ def _memory_errors_in_one_line(run: Run) -> Iterator[None]:
     except (RuntimeError, MemoryError) as error:
         if "DataLoader worker" in str(error):
             raise InputError(
-                f"a process that loads data was killed, perhaps out of memory ({reason_of(error)})"
-                "; set benchmark.source.workers=0, or fewer, and run again"
+                f"a process that loads data was killed, perhaps out of memory ({reason_of(error)})",
+                fixes="set benchmark.source.workers=0, or fewer, and run again",
             ) from error
         if not is_out_of_memory(error):
             raise
         raise InputError(
             f"batch_size={run.batch_size}: too large for the memory of {run.place} "
-            f"({reason_of(error)}); set benchmark.source.batch_size={max(1, run.batch_size // 2)}, "
-            "or sources.device=cpu, and run again"
+            f"({reason_of(error)})",
+            fixes=f"set benchmark.source.batch_size={max(1, run.batch_size // 2)}, or "
+            "sources.device=cpu, and run again",
         ) from error
 
 
@@ -234,7 +240,7 @@ def _check_blob(path: Path) -> None:
     if found != blob.name:
         told = f"damaged: its hash begins with {found[:12]}, the hub's with {blob.name[:12]}"
         fix = f"delete {blob} and download it again"
-        raise InputError(f"{path}: {told}; {fix}")
+        raise InputError(told, file=path, fixes=fix)
 
 
 def check_sha256(path: Path, expected: str | None) -> str:
@@ -242,5 +248,5 @@ def check_sha256(path: Path, expected: str | None) -> str:
     found = sha256_of(path)
     if expected and found != expected.lower():
         told = f"{path}: its SHA-256 is {found}, benchmark.source.sha256 says {expected}"
-        raise InputError(f"{told}; the file is damaged, or another one")
+        raise InputError(told, fixes="the file is damaged, or another one")
     return found

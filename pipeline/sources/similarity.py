@@ -61,7 +61,7 @@ def class_similarity(
         vectors = load(str(path), binary=is_binary)
     except (ValueError, EOFError, OSError, IndexError, MemoryError, zlib.error) as error:
         reason = reason_of(error)
-        raise InputError(f"{path}: not a word2vec file, or truncated ({reason})") from error
+        raise InputError(f"not a word2vec file, or truncated ({reason})", file=path) from error
     means = np.zeros((len(names), vectors.vector_size))
     missing, partly = [], {}
     for row, name in enumerate(names):
@@ -125,15 +125,16 @@ def check_vectors(path: Path) -> bool:
             raise ValueError(f"{words} words of {dimensions} numbers")
     except (ValueError, EOFError, OSError, zlib.error) as error:
         raise InputError(
-            f"{path}: not a word2vec file, whose first line is '<words> <dimensions>' "
-            f"({reason_of(error)}); correct sources.word_vectors"
+            f"not a word2vec file, whose first line is '<words> <dimensions>' ({reason_of(error)})",
+            file=path,
+            fixes="correct sources.word_vectors",
         ) from error
     is_binary = not _is_line_of_text(first, dimensions)
     least = words * dimensions * (4 if is_binary else 2)
     is_compressed = path.suffix in (".gz", ".bz2", ".xz", ".zst")
     if not is_compressed and (size := path.stat().st_size) < least:
         told = f"{size} bytes, and {words} vectors of {dimensions} numbers need {least} at least"
-        raise InputError(f"{path}: truncated: {told}; download it again")
+        raise InputError(f"truncated: {told}", file=path, fixes="download it again")
     return is_binary
 
 
@@ -154,16 +155,16 @@ def file_similarity(*, path: str | Path) -> Found:
             held = np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig")
         except (ValueError, OverflowError, MemoryError) as error:
             told = f"not a CSV of numbers without a header line ({reason_of(error)}); export it so"
-            raise InputError(f"{path}: {told}") from error
+            raise InputError(told, file=path) from error
     else:
         arrays = read_arrays(path, only=("matrix",))
         if "matrix" not in arrays:
-            raise InputError(f"{path}: no array `matrix`; save it under this name")
+            raise InputError("no array `matrix`", file=path, fixes="save it under this name")
         held = arrays["matrix"]
     try:
         matrix: NDArray[np.float64] = Similarity(held).matrix.numpy()
     except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+        raise InputError(str(error), file=path) from error
     if np.abs(matrix - matrix.T).max() > ASYMMETRY * np.abs(matrix).max():
-        raise InputError(f"{path}: not symmetric; two classes have one similarity")
+        raise InputError("not symmetric", file=path, fixes="two classes have one similarity")
     return matrix, {"path": str(path)}

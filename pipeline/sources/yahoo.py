@@ -115,7 +115,7 @@ def _loaded(folder: Path) -> tuple[Any, Any]:
         )
     except Exception as error:  # missing files, bad JSON and bad tensors have no common base
         reason = reason_of(error)
-        raise InputError(f"{folder}: model or tokenizer does not load ({reason})") from error
+        raise InputError(f"model or tokenizer does not load ({reason})", file=folder) from error
     return network, tokenizer
 
 
@@ -133,7 +133,8 @@ def _outputs_by_class(config: Any, chosen: Sequence[int] | None) -> tuple[list[i
     if outputs != count:
         raise InputError(
             f"the model has {outputs} outputs ({', '.join(names[:12])}), Yahoo Answers has {count} "
-            f"classes; choose another sources.yahoo_model, or set {setting}"
+            f"classes",
+            fixes=f"choose another sources.yahoo_model, or set {setting}",
         )
     labels, wanted = [plain(name) for name in names], [plain(name) for name in YAHOO]
     if sorted(labels) == sorted(wanted):
@@ -142,7 +143,8 @@ def _outputs_by_class(config: Any, chosen: Sequence[int] | None) -> tuple[list[i
         others = ", ".join(n for n, label in zip(names, labels) if label not in wanted)
         raise InputError(
             "the model's outputs are only in part named as the classes "
-            f"({others or 'a name stands twice'}); set {setting}"
+            f"({others or 'a name stands twice'})",
+            fixes=f"set {setting}",
         )
     warning = (
         f"the model's classes ({', '.join(names)}) are not named as the data set's; "
@@ -160,10 +162,10 @@ def _pass(
     positions = getattr(network.config, "max_position_embeddings", longest)
     if longest > positions:
         fix = f"set benchmark.source.max_length={positions}"
-        raise InputError(f"a text has {longest} tokens, the model {positions} positions; {fix}")
+        raise InputError(f"a text has {longest} tokens, the model {positions} positions", fixes=fix)
     if largest >= (known := network.get_input_embeddings().num_embeddings):
         fix = "they do not belong together: choose another sources.yahoo_model"
-        raise InputError(f"the tokenizer gives token {largest}, the model knows {known}; {fix}")
+        raise InputError(f"the tokenizer gives token {largest}, the model knows {known}", fixes=fix)
 
     def padded(items: list[tuple[list[int], int]]) -> tuple[dict[str, Tensor], Tensor]:
         batch, classes = zip(*items)
@@ -211,7 +213,7 @@ def read_rows(
     texts = [separator.join(filter(None, row)) for row in zip(*(table[name] for name in fields))]
     if expected_rows not in (None, len(texts)):
         fix = "give the test split, or set benchmark.source.expected_rows=null"
-        raise InputError(f"{files[0]}: {len(texts)} rows, expected {expected_rows}; {fix}")
+        raise InputError(f"{files[0]}: {len(texts)} rows, expected {expected_rows}", fixes=fix)
     classes = _classes(table[label_field], named, first_label, f"{files[0]}: {label_field}")
     missing = [f"row {row}" for row, number in enumerate(classes) if number is None]
     if missing and not skip:
@@ -233,10 +235,12 @@ def _read(files: Sequence[Path], wanted: Sequence[str]) -> tuple[dict[str, list[
         except Exception as error:  # pyarrow raises errors of many kinds at damaged bytes
             told = f"no parquet file with the fields {', '.join(wanted)} ({reason_of(error)})"
             fix = "correct sources.yahoo_data, or download it again"
-            raise InputError(f"{file}: {told}; {fix}") from error
+            raise InputError(told, file=file, fixes=fix) from error
         if absent := [name for name in wanted if name not in table.column_names]:
             told = f"{file}: no column {', '.join(absent)}; it has {', '.join(table.column_names)}"
-            raise InputError(f"{told}; set benchmark.source.fields or benchmark.source.label_field")
+            raise InputError(
+                f"{told}", fixes="set benchmark.source.fields or benchmark.source.label_field"
+            )
         for name in wanted:
             held[name] += table[name].to_pylist()
     metadata = json.loads((table.schema.metadata or {}).get(b"huggingface", b"{}"))
@@ -253,20 +257,21 @@ def _classes(
         keys = [plain(str(value)) if value not in (None, "") else None for value in values]
         if unknown := {str(v) for v, key in zip(values, keys) if key not in (None, *known)}:
             odd, fix = ", ".join(sorted(unknown)[:3]), "correct benchmark.source.label_field"
-            raise InputError(f"{place}: {odd}: no topic of Yahoo Answers; {fix}")
+            raise InputError(f"{odd}: no topic of Yahoo Answers", field=place, fixes=fix)
         return [None if key is None else known[key] for key in keys]
     numbers = [None if v is None or v != v else v - first_label for v in values]
     if wrong := [n for n in numbers if n is not None and n not in range(len(YAHOO))]:
         there = [value for value in values if value is not None]
         raise InputError(
-            f"{place}: goes from {min(there)} to {max(there)}, expected {first_label} to "
-            f"{first_label + len(YAHOO) - 1} ({len(wrong)} rows are outside); set "
-            "benchmark.source.first_label=1 where classes count from 1, or label_field"
+            f"goes from {min(there)} to {max(there)}, expected {first_label} to "
+            f"{first_label + len(YAHOO) - 1} ({len(wrong)} rows are outside)",
+            field=place,
+            fixes="set benchmark.source.first_label=1 where classes count from 1, or label_field",
         )
     # The file may number the topics in another order, and then says so.
     order = [known.get(plain(name)) for name in named] or list(range(len(YAHOO)))
     if sorted(order, key=str) != sorted(range(len(YAHOO)), key=str):
-        raise InputError(f"{place}: its classes are {', '.join(named)}, not Yahoo Answers' ten")
+        raise InputError(f"its classes are {', '.join(named)}, not Yahoo Answers' ten", field=place)
     return [None if number is None else order[int(number)] for number in numbers]
 
 

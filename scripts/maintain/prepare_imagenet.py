@@ -44,12 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     found = hashlib.file_digest(file, "md5").hexdigest()
                 if found != md5:
                     reason = f"{name} has MD5 {found}, expected {md5}: download it again."
-        raise InputError(f"{folder}: {reason} Needed there: {WHERE}") from error
+        raise InputError(f"{reason} Needed there: {WHERE}", file=folder) from error
     count, synsets = len(images), len(set(images.targets))
     if (count, synsets) != (VALIDATION_IMAGES, SYNSETS):
         raise InputError(
             f"{folder / 'val'}: {count} images of {synsets} synsets, expected "
-            f"{VALIDATION_IMAGES} of {SYNSETS}; delete this folder and run the script again"
+            f"{VALIDATION_IMAGES} of {SYNSETS}",
+            fixes="delete this folder and run the script again",
         )
     say(f"{count} images in {folder / 'val'} (sources.imagenet={folder})")
 

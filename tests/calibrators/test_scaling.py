@@ -51,7 +51,7 @@ def test_it_finds_a_minimum_of_its_loss(n, classes, seed, loss):
 
 
 def test_an_early_stop_is_reported(made_up):
-    with pytest.warns(ConvergenceWarning, match="stopped after 2 iterations"):
+    with pytest.warns(ConvergenceWarning, match="2 iterations"):
         VectorScaling(max_iterations=2).fit(*made_up())
 
 

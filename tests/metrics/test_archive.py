@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.refusals import refuses
+from tests.refusals import fails, refuses
 from utility_calibration.metrics import InputError
 from utility_calibration.metrics.archive import array_headers, array_names, read_arrays
 
@@ -34,13 +34,9 @@ def archive_of(path: Path, shape: str, content: bytes) -> Path:
     return path
 
 
-def refused(path: Path, **options) -> str:
-    with pytest.raises(InputError) as caught:
+def refused(path: Path, *told: str, **options) -> None:
+    with fails(InputError, str(path), *told):
         read_arrays(path, **options)
-    line = str(caught.value)
-    assert line.startswith(f"{path}: ") and line.isprintable(), line
-    assert len(line) < len(str(path)) + 300
-    return line
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
@@ -66,28 +62,26 @@ def test_arrays_come_back_as_they_were_saved_and_changes_are_not_written(tmp_pat
 def test_only_the_names_asked_for_are_unpacked(tmp_path):
     np.savez(tmp_path / "x.npz", a=np.zeros(3), b=np.array([{}], dtype=object))
     assert list(read_arrays(tmp_path / "x.npz", only=("a", "absent"))) == ["a"]
-    assert "array `b` holds Python objects" in refused(tmp_path / "x.npz", only=("b",))
+    refused(tmp_path / "x.npz", "`b`", "Python objects", only=("b",))
 
 
 @pytest.mark.parametrize("held", [0, 16, 32])
 def test_more_or_fewer_bytes_than_the_shape_needs(tmp_path, held):
     path = archive_of(tmp_path / "x.npz", "(3,)", bytes(held))
-    assert "array `a` of shape [3] needs 24 bytes" in refused(path)
+    refused(path, "`a`", "[3]", "24")
 
 
 @pytest.mark.parametrize("mapped", [(), ("a",)])
 def test_an_array_above_the_limit_is_refused_before_it_is_unpacked(tmp_path, mapped):
     """A compressed array is read instead of mapped, so that the limit holds for it, too."""
     path = archive_of(tmp_path / "x.npz", "(100,)", bytes(800))
-    line = refused(path, limit=900, mapped=mapped)
-    assert "`a` takes 928 bytes unpacked, the limit is 900" in line
-    assert "uncompressed (numpy.savez)" in line
+    refused(path, "`a`", "928", "900", "numpy.savez", limit=900, mapped=mapped)
     assert len(read_arrays(path, limit=928, mapped=mapped)["a"]) == 100
 
 
 def test_a_single_array_is_no_archive(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(3))
-    assert "a single array, not an npz" in refused(tmp_path / "x.npy")
+    refused(tmp_path / "x.npy", "a single array")
 
 
 @pytest.mark.parametrize("mapped", [(), ("logits",)])
@@ -99,7 +93,7 @@ def test_a_damaged_array_is_neither_read_nor_mapped(tmp_path, mapped):
     changed[5000] ^= 1
     for damaged in (whole[:-2000], changed):
         path.write_bytes(damaged)
-        assert "truncated or damaged" in refused(path, mapped=mapped)
+        refused(path, "damaged", mapped=mapped)
 
 
 def test_two_members_of_one_name_are_refused(tmp_path):
@@ -108,8 +102,8 @@ def test_two_members_of_one_name_are_refused(tmp_path):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # zipfile warns of the second name
                 archive.writestr("a.npy", npy_of(values))
-    assert "`a`" in refused(tmp_path / "x.npz")
-    with pytest.raises(InputError, match="`a`"):
+    refused(tmp_path / "x.npz", "`a`")
+    with fails(InputError, "`a`"):
         array_names(tmp_path / "x.npz")
 
 
@@ -118,14 +112,14 @@ def test_empty_text_whose_size_fits_any_shape_is_refused(tmp_path, kind):
     with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
         content = npy_of(np.zeros(999999, np.int8))[:128]
         archive.writestr("a.npy", content.replace(b"|i1", kind.encode()))
-    assert "`a`" in refused(tmp_path / "x.npz")
+    refused(tmp_path / "x.npz", "`a`")
 
 
 def test_letters_that_do_not_exist_are_refused(tmp_path):
     content = npy_of(np.array(["abc", "b"])).replace("c".encode("utf-32-le"), b"\xff\xff\xff\x7f")
     with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
         archive.writestr("a.npy", content)
-    assert "damaged text" in refused(tmp_path / "x.npz")
+    refused(tmp_path / "x.npz", "text")
 
 
 def npy_of(values) -> bytes:

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from tests.metrics.test_diagram import forecast
 from tests.refusals import refuses
 from utility_calibration.metrics import (
-    InputError,
     Linear,
     TopK,
     dkw_band,
@@ -101,15 +100,11 @@ def test_an_estimator_draws_into_the_given_axes_under_its_name(binary):
 
 
 def test_wrong_options_are_named_and_reversed_arguments_told_that_labels_come_first(binary):
-    for message, options in {
-        "kind: roc": {"kind": "roc"},
-        "event: 2": {"event": 2},
-        "ax: list": {"ax": [0]},
-        "sample_weight: a figure": {"sample_weight": 1},
-    }.items():
-        with pytest.raises(InputError, match=message):
-            UtilityDisplay.from_predictions(*binary, **({"kind": "decision_curve"} | options))
-    with pytest.raises(InputError, match="labels come first here"):
+    for field, value in (("kind", "roc"), ("event", 2), ("ax", [0]), ("sample_weight", 1)):
+        with refuses(field):
+            options = {"kind": "decision_curve", field: value}
+            UtilityDisplay.from_predictions(*binary, **options)
+    with refuses("y_true", fix="labels come first"):
         UtilityDisplay.from_predictions(*binary[::-1])
 
 
@@ -152,19 +147,14 @@ def test_ticks_of_a_log_axis_are_round_and_few(low, high, most, expected):
     assert "e" not in "".join(labels) and [float(label) for label in labels] == expected
 
 
-def test_levels_count_the_utilities_up_to_an_error():
+def test_levels_count_the_utilities_up_to_an_error_and_a_drawn_ecdf_keeps_both_ends():
     errors, shares = ecdf([0.3, 0.1, 0.2, 0.1])
     np.testing.assert_array_equal(errors, [0.1, 0.1, 0.2, 0.3])
-    np.testing.assert_array_equal(shares, [0.25, 0.5, 0.75, 1.0])
+    np.testing.assert_array_equal(shares, levels(4))
+    assert levels(4).tolist() == [0.25, 0.5, 0.75, 1.0]
+    assert (thin(9, 3).tolist(), thin(2, 5).tolist()) == ([0, 4, 8], [0, 1])
 
 
 def test_the_band_has_massarts_width():
     assert dkw_band(1500) == pytest.approx(0.0351, abs=1e-4)
-    assert dkw_band(1, 0.5) == pytest.approx(math.sqrt(math.log(4) / 2))
     assert dkw_band(100, 0.5) == pytest.approx(math.sqrt(math.log(4) / 200))
-
-
-def test_a_drawn_ecdf_keeps_both_ends():
-    assert thin(9, 3).tolist() == [0, 4, 8]
-    assert thin(2, 5).tolist() == [0, 1]
-    assert levels(4).tolist() == [0.25, 0.5, 0.75, 1.0]

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.refusals import refuses
 from utility_calibration.metrics import (
     METRICS,
-    InputError,
     Linear,
     Metric,
     TopK,
@@ -36,15 +36,15 @@ def test_a_registered_metric_is_computed_with_the_others(mine, forecast_of):
 
 def test_a_key_belongs_to_one_metric(mine, forecast_of):
     assert register(mine) is mine  # once more is no second one
-    with pytest.raises(InputError, match="u_mine: there is a metric of this key; choose another"):
+    with refuses("u_mine", fix="another"):
         register(utility_metric("u_mine", "other", lambda options: TopK()))
-    with pytest.raises(InputError, match="u_cwe: there is a metric of this key; name your utility"):
+    with refuses("u_cwe", fix="name"):
         scorecard(*forecast_of("smooth", 9, 3, 0), own={"u_cwe": TopK()}, **FAST)
 
 
 def test_an_unknown_key_is_refused_with_what_is_near():
     check_keys(["u_cwe", "u_euros"], own=["u_euros"])
-    with pytest.raises(InputError, match=r"table: u_cwo is no metric \(did you mean u_cwe\?\)"):
+    with refuses("table", number="u_cwe?"):
         check_keys(["u_cwe", "u_cwo"], where="table")
-    with pytest.raises(InputError, match="metrics: zzz is no metric; known: accuracy, brier"):
+    with refuses("metrics", number="accuracy, brier"):
         check_keys(["zzz"])

@@ -1,7 +1,6 @@
 """Scores and binned errors against their definitions, and what every public function accepts."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from sklearn.metrics import accuracy_score, log_loss
@@ -44,12 +43,6 @@ def test_binned_errors_are_loops_over_bins(scheme, kind, bins, forecast_of):
         expected = reference.binned_class_wise_error(p, y, bins, scheme, weights)
         found = m.binned_class_wise_error(p, y, bins, scheme, weights)
         assert found == pytest.approx(expected, abs=1e-14)
-
-
-def test_the_last_bin_of_equal_width_holds_one():
-    p = np.array([[1.0, 0.0], [0.0, 1.0], [2 / 3, 1 / 3]])
-    expected = abs(0 + 1 - 1 / 3) / 3  # 2/3 and 1 share the bin [2/3, 1]
-    assert m.binned_top_class_error(p, [0, 0, 0], 3, "equal_width") == pytest.approx(expected)
 
 
 def test_weights_of_classes_are_taken_per_draw_of_the_labels():
@@ -101,14 +94,3 @@ def test_labels_may_be_names_where_the_columns_are_named():
         plain = metric(p, y)
         np.testing.assert_equal(metric(p, text, classes=names), plain)
         np.testing.assert_equal(metric(p, np.array([7, 8, 9])[y], classes=[7, 8, 9]), plain)
-
-
-@pytest.mark.parametrize("names", [["cat", "dog", "eel"], None])
-def test_a_frame_with_its_columns_in_another_order_is_refused(names):
-    p, y = np.random.default_rng(0).dirichlet(np.ones(3), 9), np.arange(9) % 3
-    columns = names or [0, 1, 2]
-    frame = pd.DataFrame(p, columns=columns)
-    for metric in (m.brier_score, lambda p, y, classes: m.scorecard(p, y, classes=classes).metrics):
-        assert metric(frame, np.array(columns)[y], classes=names)
-        with pytest.raises(m.InputError, match="order"):
-            metric(frame[columns[::-1]], np.array(columns)[y], classes=names)

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.refusals import refuses
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics import ClassWise, Decision, InputError, TopK
 from utility_calibration.metrics.errors import MissingResource
@@ -93,10 +94,10 @@ def test_probabilities_are_taken_where_no_logits_are_announced_and_bad_batches_r
     p = torch.softmax(logits.double(), dim=1)
     metric.update(p, labels)
     for bad in ((logits, labels), (p, labels + CLASSES), (p, labels[:-1])):
-        with pytest.raises(InputError, match=r"preds: values outside|target: "):
+        with pytest.raises(InputError):
             metric.update(*bad)
     assert float(metric.compute()) == of_all(TopK())
-    with pytest.raises(InputError, match="utilities: none"):
+    with refuses("utilities"):
         UtilityCalibrationError([])
 
 
@@ -139,7 +140,7 @@ def test_scores_of_many_dimensions_are_read_and_labels_left_out(options) -> None
         metric.update(cube, labels.reshape(10, 30))
         metric.update(cube[:1], torch.full((1, 30), -100))
         assert float(metric.compute()) == pytest.approx(float(expected), abs=1e-12)
-    with pytest.raises(InputError, match="two readings"):
+    with refuses("scores"):
         metric.update(torch.zeros(2, CLASSES, CLASSES), torch.zeros(2, CLASSES, dtype=int))
     odds = UtilityCalibrationError(ClassWise(), logits=True)
     odds.update(logits[:, 0] - logits[:, 1] + 0.1, (labels == 0).long())

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.pipeline.conftest import files_below, run_all, times, write_example
+from tests.refusals import fails
 from utility_calibration.metrics import InputError
 from utility_calibration.pipeline.evaluate import objective_of, run_evaluate
 from utility_calibration.pipeline.fit import run_fit
@@ -68,10 +69,10 @@ def test_settings_of_one_calibrator_refit_that_one_alone(request_made, tmp_path)
     data = tmp_path / "data"
     before = times(data)
     request = request_made("calibrator=vector", "calibrator.l2=0.1")
-    with pytest.raises(UnitsFailed, match=r"tiny vector split 0 and 2 more: not fitted .*fit"):
+    with fails(UnitsFailed, "tiny vector split 0 and 2 more", "utility-calibration fit"):
         run_evaluate(Plan(request.units()))
     run_fit(Plan(request_made("calibrator=vector", "calibrator.l2=0.1", "split=1").units()))
-    with pytest.raises(UnitsFailed, match=r"tiny vector split 0 and 1 more: not fitted .*fit"):
+    with fails(UnitsFailed, "tiny vector split 0 and 1 more"):
         run_evaluate(Plan(request.units()))
     one = {"fits/tiny/vector/1.npz", "scores/tiny/vector/1.npz"}
     assert changed_below(data, before) == one  # what is fitted is evaluated
@@ -106,7 +107,7 @@ def test_other_logits_are_read_again_and_refit(request_tiny, tmp_path):
     write_example(tmp_path / "tiny.npz", seed=1)
     run_evaluate(Plan(request.units()))  # later stages take the logits as they lie
     run_logits(Plan(request.units()))
-    with pytest.raises(UnitsFailed, match="not fitted with these settings"):
+    with fails(UnitsFailed, "utility-calibration fit"):
         run_evaluate(Plan(request.units()))
     run_fit(Plan(request.units()))
     after = record_of(fit)
@@ -120,9 +121,9 @@ def test_damaged_logits_are_told_with_the_fix_and_made_again(request_made, tmp_p
     cached = tmp_path / "data/logits/tiny.npz"
     whole = cached.read_bytes()
     cached.write_bytes(whole[:-100])
-    with pytest.raises(CorruptFile, match=r"tiny\.npz: .*run utility-calibration logits"):
+    with fails(CorruptFile, "tiny.npz", "utility-calibration logits"):
         find_logits(settings)
-    with pytest.raises(UnitsFailed, match=r"of tiny; run utility-calibration logits with the same"):
+    with fails(UnitsFailed, "tiny", "utility-calibration logits"):
         run_fit(Plan(request.units()))
     run_logits(Plan(request.units()))
     assert cached.read_bytes() == whole
@@ -149,7 +150,7 @@ def test_another_similarity_under_the_same_name_gives_another_number(request_mad
 def test_a_run_with_another_seed_says_that_it_replaces_the_units(request_made, capsys):
     run_fit(Plan(request_made("calibrator=temperature", "seed=1").units()))
     told = capsys.readouterr().out
-    assert "tiny: fits of seed 0 are replaced by those of seed 1" in told
+    assert "seed 0" in told and "seed 1" in told
     run_fit(Plan(request_made("calibrator=temperature", "seed=1").units()))
     assert "replaced" not in capsys.readouterr().out
 
@@ -162,7 +163,7 @@ def test_an_own_folder_of_data_takes_the_logits_that_lie_in_the_usual_one(
     run_fit(Plan(own.units()))
     taken, usual = (tmp_path / f"{name}/logits/tiny.npz" for name in ("other", "data"))
     assert taken.read_bytes() == usual.read_bytes()
-    with pytest.raises(UnitsFailed, match="no logits"):  # those are of another source
+    with fails(UnitsFailed, "logits"):  # those are of another source
         run_fit(Plan(request_made("paths.data=third", f"benchmark.source.path={taken}").units()))
 
 
@@ -172,5 +173,5 @@ def test_an_objective_fits_what_is_missing_and_is_the_mean_of_its_metric(request
     scores = sorted((tmp_path / "data/scores/tiny/vector").glob("[0-9].npz"))
     assert value == np.mean([record_of(path)["metrics"]["nll"] for path in scores])
     assert value != objective_of(Plan(request_made("calibrator=vector").units()), "nll")
-    with pytest.raises(InputError, match=r"nlll.*nll"):
+    with fails(InputError, "nlll", "did you mean nll"):
         objective_of(plan, "nlll")

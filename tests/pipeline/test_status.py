@@ -10,7 +10,7 @@ from utility_calibration.pipeline.fit import run_fit
 from utility_calibration.pipeline.harness import code
 from utility_calibration.pipeline.harness.code import code_digest
 from utility_calibration.pipeline.harness.command import CONF, UnitsFailed
-from utility_calibration.pipeline.plan import Plan, all_splits_step
+from utility_calibration.pipeline.plan import Plan
 from utility_calibration.pipeline.status import main
 
 
@@ -73,14 +73,6 @@ def test_an_edit_of_the_code_that_computes_a_unit_makes_it_stale(file, stage, re
     plan = Plan(request.units())
     for unit in plan.units:
         assert plan.fit(unit).is_current() is (stage != "fit")
-
-
-def test_worst_intervals_depend_on_the_code_that_makes_them(request_made, edited):
-    plan = Plan(request_made("calibrator=vector").units())
-    given = plan.units, plan.found("tiny")
-    assert all_splits_step(*given).is_current()
-    edited("pipeline/scoring/across_splits.py")
-    assert not all_splits_step(*given).is_current()
 
 
 @pytest.fixture

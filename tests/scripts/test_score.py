@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from tests.pipeline.conftest import write_example
+from tests.refusals import check_line, fails
 from tests.scripts.conftest import quick, run
 from utility_calibration import metrics
 from utility_calibration.calibrators import TemperatureScaling
@@ -120,26 +121,24 @@ def test_names_groups_and_a_similarity_reach_the_scores_and_the_cached_logits(tm
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "told"),
     [
         (["none.npz"], "none.npz"),
-        (["x.npz", "--methods", "temprature"], "did you mean temperature?"),
-        (["x.npz", "--splits", "20000000"], "splits.count=20000000: expected"),
+        (["x.npz", "--methods", "temprature"], "temperature?"),
+        (["x.npz", "--splits", "20000000"], "splits.count=20000000"),
         (["x.npz", "--similarity", "none.csv"], "none.csv"),
-        (["x.npz", "--calibrate-for", "losses"], "give its file, too: --losses"),
-        (["x.npz", "--save", "a.csv", "--method", "vector"], "end its name with .npz"),
+        (["x.npz", "--calibrate-for", "losses"], "--losses"),
+        (["x.npz", "--save", "a.csv", "--method", "vector"], ".npz"),
         (["x.npz", "--output", "x.npz"], "x.npz"),
     ],
 )
-def test_mistakes_are_one_line(tmp_path, monkeypatch, capsys, arguments, words):
+def test_mistakes_are_one_line(tmp_path, monkeypatch, capsys, arguments, told):
     monkeypatch.chdir(tmp_path)
     write_example(tmp_path / "x.npz")
     with pytest.raises(SystemExit) as caught, score.user_errors_in_one_line():
         score.score(score.parse(["--output", "out", *arguments]))
     assert caught.value.code in (1, 2)
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert words in error
+    check_line(capsys.readouterr().err.removesuffix("\n"), told)
     assert not (tmp_path / "out").exists()
 
 
@@ -177,8 +176,7 @@ def test_a_second_file_tests_and_the_first_one_is_what_is_saved(tmp_path, arrays
     assert result["u_cwe"]["interval"] == "bootstrap" and result["u_cwe"]["half_width"] > 0
     assert Calibrator.load(tmp_path / "kept.npz").temperature_ == by_hand.temperature_
     told = " ".join(capsys.readouterr().out.split())
-    assert "Calibration and test points are the file's own: 200 and 100" in told
-    assert "temperature fitted on the calibration points" in told
+    assert "200 and 100" in told and "fitted on the calibration points" in told
 
 
 def test_split_arrays_are_splits_and_all_points_can_be_saved(tmp_path, arrays):
@@ -210,8 +208,8 @@ def test_weights_weigh_fits_and_scores_and_the_patchings_are_left_out(tmp_path, 
     chosen = ("--methods", "temperature", "patching", "--losses", str(tmp_path / "l.csv"))
     result = quick(tmp_path / "mine.npz", tmp_path / "out", *chosen)
     assert list(result) == ["temperature"]
-    assert "patching cannot be fitted with weights" in capsys.readouterr().out
-    assert "Points have weights, from 0 to 3." in (tmp_path / "out/report.md").read_text()
+    assert "patching" in capsys.readouterr().out
+    assert "weights, from 0 to 3" in (tmp_path / "out/report.md").read_text()
     z, y, w = arrays["logits"], arrays["labels"], weights
     p = TemperatureScaling().fit(z[:200], y[:200], w[:200]).predict_proba(z[200:])
     card = scorecard(p, y[200:], utilities=0, sample_weight=w[200:], floor_repetitions=0)
@@ -220,10 +218,10 @@ def test_weights_weigh_fits_and_scores_and_the_patchings_are_left_out(tmp_path, 
     costs = losses[y[200:], (p @ losses).argmin(axis=1)]
     decided = read_json(tmp_path / "out" / "decisions.json")["methods"]["temperature"]
     assert decided["cost"] == pytest.approx(np.average(costs, weights=w[200:]))
-    with pytest.raises(UsageError, match="which no method takes"):
+    with fails(UsageError, "weights"):
         quick(tmp_path / "mine.npz", tmp_path / "other", "--methods", "patching")
     keep = ("--save", str(tmp_path / "kept.npz"), "--method", "patching")
-    with pytest.raises(UsageError, match="--method patching: cannot be fitted with weights"):
+    with fails(UsageError, "--method patching", "weights"):
         quick(tmp_path / "mine.npz", tmp_path / "other", *ONE_METHOD, *keep)
     assert not (tmp_path / "other/report.html").exists()
 
@@ -237,7 +235,7 @@ def test_a_class_without_a_calibration_point_is_told(tmp_path, arrays, capsys):
     options = score.parse([*files, "--output", str(tmp_path / "out")])
     score.read(options, score.checked(options))
     told = " ".join(capsys.readouterr().out.split())
-    assert "class 2 has no calibration point in 1 of 1 splits" in told
+    assert "class 2" in told and "1 of 1 splits" in told
 
 
 def test_what_is_computed_is_stored_before_it_is_printed_and_whatever_the_terminal(tmp_path):

@@ -36,10 +36,8 @@ def test_own_utilities_have_a_column_a_floor_a_certificate_and_a_worst_interval(
         assert all(scores[key]["floor_mean"] >= 0 for key in keys)
         assert all(scores[key]["upper"] >= scores[key]["lower"] for key in keys)
     assert result["uncalibrated"]["u_payoffs"]["mean"] > 1  # of ann, in her unit
-    assert "u_losses" in (tmp_path / "out/table.csv").read_text()
     report = (tmp_path / "out/report.md").read_text()
-    assert "ann, predicted " in report
-    assert "own_module:even" in report
+    assert "ann, " in report and "own_module:even" in report
 
 
 def test_losses_are_priced_against_methods_and_constant_actions(tmp_path):
@@ -62,12 +60,6 @@ def test_losses_are_priced_against_methods_and_constant_actions(tmp_path):
     at = curve["thresholds"].index(0.2)  # where acting always costs as the losses say
     gained = record["constant"]["wait"] - methods["temperature"]["cost"]
     assert 4 * curve["methods"]["temperature"][at] == pytest.approx(gained)
-    assert "against always treat" in (tmp_path / "out/decisions.md").read_text()
-    verdict = read_json(tmp_path / "out/verdict.json")
-    assert "has the lowest mean loss: " in verdict["headline"]
-    for name in ("report.html", "report.md"):
-        page = (tmp_path / "out" / name).read_text()
-        assert verdict["headline"] in page and "most misjudged action" in page
 
 
 def test_patching_calibrates_for_the_own_utility(tmp_path):
@@ -86,4 +78,3 @@ def test_patching_calibrates_for_the_own_utility(tmp_path):
     assert fitted.utilities == [{"kind": "Linear", "values": [[1, -1, 0], [0, 1, 0]]}]
     assert set(fitted.kinds_) <= {KINDS.index("own")}
     assert set(Calibrator.load(tmp_path / "saved.npz").kinds_) <= {KINDS.index("own")}
-    assert "calibrates to u_payoffs alone" in (tmp_path / "out/table.md").read_text()

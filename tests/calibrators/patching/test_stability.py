@@ -10,13 +10,11 @@ from utility_calibration.calibrators import LogitShiftPatching, UtilityPatching
 TUNED = UtilityPatching(tuning_runs=6, max_steps=20, sampled_count=20)
 SAMPLED = UtilityPatching(step_size=1.0, steps=25, sampled=True, sampled_count=40)
 FIXED = UtilityPatching(step_size=1.0, steps=40, sampled=False)
-SHIFTS = LogitShiftPatching("temperature", max_steps=40)
 POOLED = LogitShiftPatching(max_steps=40)
 CASES = {
     "fixed": ("made up", FIXED),
     "sampled": ("cifar10_resnet56", SAMPLED),
     "tuned": ("cifar100_resnet56", TUNED),
-    "shifts": ("made up", SHIFTS),
     "pooled": ("cifar10_resnet56", POOLED),
 }
 

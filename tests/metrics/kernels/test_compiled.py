@@ -34,12 +34,9 @@ def copy_of_the_packages(tmp_path, monkeypatch):
 folder = module._folder.__wrapped__
 
 
-def test_there_are_kernels_in_both_packages():
-    assert {path.parts[0] for path in KERNELS} == set(PACKAGES)
-
-
 @pytest.mark.parametrize("source", KERNELS, ids=str)
 def test_an_edit_of_any_kernel_starts_an_empty_folder(source, copy_of_the_packages):
+    assert {path.parts[0] for path in KERNELS} == set(PACKAGES)
     before = folder()
     assert folder() == before
     path = copy_of_the_packages / source

@@ -98,15 +98,6 @@ def test_small_blocks_give_the_same_errors(utilities, forecast_of, monkeypatch):
     assert len(expected) == utilities.count(9)
 
 
-def test_the_answer_is_of_the_kind_of_the_probabilities(forecast_of):
-    p, y = forecast_of("smooth", 30, 4, 10)
-    for utilities in (m.ClassWise(), m.TopK(), m.Linear.sample(5, 4, 0), m.Rank(np.eye(4))):
-        expected = utilities.calibration_errors(p.tolist(), y.tolist())
-        errors = utilities.calibration_errors(torch.from_numpy(p), torch.from_numpy(y))
-        assert isinstance(expected, np.ndarray) and isinstance(errors, torch.Tensor)
-        np.testing.assert_array_equal(errors.numpy(), expected)
-
-
 def test_samples_are_uniform_on_the_sphere():
     classes, count = 5, 20_000
     vectors = sample_unit_sphere_infinity(count, classes, 1).numpy()

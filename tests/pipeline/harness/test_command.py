@@ -1,6 +1,5 @@
 """From a command line to units: one line for a mistake, a kill that costs one unit."""
 
-import re
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 
 from tests.pipeline.conftest import files_below, request_of, tiny_overrides, write_example
+from tests.refusals import check_line, fails
 from tests.waiting import wait_until
 from utility_calibration.pipeline.harness.command import CONF, UsageError, is_user_error, one_line
 from utility_calibration.pipeline.harness.parameters import check_sweep
@@ -42,7 +42,7 @@ WRONG = ["benchmark.name='../../x'", "splits.count=0", "splits.calibration_fract
 @pytest.mark.parametrize("override", [*WRONG, "device=gpu"])
 def test_a_value_that_no_stage_knows_is_one_line(override):
     name = override.partition("=")[0]
-    with pytest.raises(UsageError, match=rf"^{name}=[^\n]*: expected "):
+    with fails(UsageError, f"{name}="):
         resolved(composed(["benchmark=digits", override]))
 
 
@@ -50,63 +50,58 @@ def test_a_wrong_argument_is_the_users_error():
     with pytest.raises(InstantiationException) as caught:
         instantiate({"_target_": "utility_calibration.calibrators.TemperatureScaling", "step": 1})
     assert is_user_error(caught.value)
-    assert one_line(caught.value).endswith("got an unexpected keyword argument 'step'")
+    check_line(one_line(caught.value), "'step'")
 
 
 def test_a_device_without_memory_is_one_line_that_says_what_to_set():
     error = RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED\nwhen calling `cublasCreate`")
     assert is_user_error(error)
-    assert one_line(error).startswith("out of memory; set jobs=1, or device=cpu")
-    assert "\n" not in one_line(error)
+    check_line(one_line(error), "memory", "jobs=1", "device=cpu")
 
 
-MISTAKES = [
-    ("fit benchmark=cifar", 2, "benchmark=cifar: no such name.*known: .*digits"),
-    ("fit calibrator=temprature", 2, r"did you mean temperature\?.*isotonic, "),
-    ("fit suite.calibrators=[nothing]", 2, "calibrator=nothing.*known:"),
-    ("fit suite.calibrators=vector", 2, r"a list of names, such as \[vector\]"),
-    ("fit suite.benchmarks=[]", 2, r"a list of names, such as \[digits\]"),
-    ("fit benchmark=3", 2, "a name is expected"),
-    ("fit calibrator=vector calibrator.l3=1", 2, r"l3: no such setting \(did you mean \S+.l2\?"),
-    ("fit benchmrk=yahoo", 2, r"benchmrk: no such setting \(did you mean benchmark\?\)"),
-    ("fit benchmark.source.data=/x", 2, "no benchmark is chosen; add benchmark=<name>"),
-    ("fit batch_size=0 benchmark=yahoo", 2, r"did you mean benchmark.source.batch_size\?"),
-    ("fit benchmark=digits", 1, "of digits; run utility-calibration logits"),
-    ("fit params=nowhere.yaml", 2, "params=nowhere.yaml: no such file"),
-    ("fit split=10", 2, "split=10.*0 to 9"),
-    ("fit benchmark=file", 2, "add benchmark.source.path=... to the command"),
+MISTAKES = [  # a command, its exit code, and the names that its one line has
+    ("fit benchmark=cifar", 2, "benchmark=cifar cifar10_repvgg digits"),
+    ("fit calibrator=temprature", 2, "temprature temperature? isotonic"),
+    ("fit suite.calibrators=[nothing]", 2, "calibrator=nothing known:"),
+    ("fit suite.calibrators=vector", 2, "suite.calibrators [vector]"),
+    ("fit calibrator=vector calibrator.l3=1", 2, "calibrator.l3 calibrator.l2?"),
+    ("fit benchmrk=yahoo", 2, "benchmrk benchmark?"),
+    ("fit benchmark.source.data=/x", 2, "benchmark=<name>"),
+    ("fit batch_size=0 benchmark=yahoo", 2, "benchmark.source.batch_size?"),
+    ("fit benchmark=digits", 1, "digits utility-calibration logits"),
+    ("fit params=nowhere.yaml", 2, "params=nowhere.yaml"),
+    ("fit split=10", 2, "split=10 0 9"),
+    ("fit benchmark=file", 2, "benchmark.source.path="),
     ("logits benchmark=file benchmark.source.path=none.npz", 1, "none.npz"),
-    ("logits benchmark=digits +benchmark.source.sed=1", 1, "source: got an unexpected .*'sed'"),
-    ("logits benchmark=digits benchmark.source._target_=nonsense", 1, "nonsense: no such module"),
-    ("logits benchmark=digits benchmark.source._target_=metrics.x", 1, "utility_calibration.metr"),
-    ("logits benchmark=digits +benchmark.a=1", 2, "benchmark.a: no such setting"),
-    ("evaluate benchmark=digits benchmark.metrics=[u_cwo]", 1, r"u_cwo is .*mean u_cwe\?"),
+    ("logits benchmark=digits +benchmark.source.sed=1", 1, "source 'sed'"),
+    ("logits benchmark=digits benchmark.source._target_=nonsense", 1, "nonsense"),
+    ("evaluate benchmark=digits benchmark.metrics=[u_cwo]", 1, "u_cwo u_cwe?"),
 ]
 
 
-@pytest.mark.parametrize(("line", "code", "words"), MISTAKES, ids=[line for line, *_ in MISTAKES])
-def test_a_mistake_is_one_line(line, code, words, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("line", "code", "told"), MISTAKES, ids=[line for line, *_ in MISTAKES])
+def test_a_mistake_is_one_line(line, code, told, tmp_path, monkeypatch, capsys):
     module, *arguments = line.split()
     folders = [f"paths.data={tmp_path}", f"paths.results={tmp_path}"]
     monkeypatch.chdir(tmp_path)  # the logits of the clone count, where it has some
     monkeypatch.setattr(sys, "argv", [module, *arguments, *folders])
     with pytest.raises(SystemExit) as ended:
         import_module(f"utility_calibration.pipeline.{module}").main()
-    told = capsys.readouterr()
-    assert ended.value.code == code, told.err
-    assert told.err.count("\n") == 1 and re.search(words, told.err), told.err
-    assert "Traceback" not in told.err + told.out
+    output = capsys.readouterr()
+    assert ended.value.code == code, output.err
+    check_line(output.err.removesuffix("\n"), *told.split())
+    assert "Traceback" not in output.err + output.out
     assert not [name for name in files_below(tmp_path) if name.endswith((".npz", ".csv"))]
 
 
 @pytest.mark.parametrize(
     ("program", "told"),
     [
-        (["-S", "-m", "utility_calibration", "fit"], "run 'make setup' once"),  # without packages
-        (["-m", "pipeline.fit"], "type utility-calibration fit"),
-        (["scripts/score.py", "my.csv"], "type: utility-calibration score"),
-        (["-c", "import metrics"], "its name is utility_calibration.metrics"),
-        (["-c", "from calibrators.temperature import x"], "its name is utility_calibration.calib"),
+        (["-S", "-m", "utility_calibration", "fit"], "make setup"),  # without packages
+        (["-m", "pipeline.fit"], "utility-calibration fit"),
+        (["scripts/score.py", "my.csv"], "utility-calibration score"),
+        (["-c", "import metrics"], "utility_calibration.metrics"),
+        (["-c", "from calibrators.temperature import x"], "utility_calibration.calib"),
     ],
 )
 def test_another_name_or_a_python_without_packages_is_told_in_one_line(program, told):
@@ -114,13 +109,6 @@ def test_another_name_or_a_python_without_packages_is_told_in_one_line(program, 
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode in (1, 2) and told in done.stderr.splitlines()[-1], done.stderr
     assert done.stderr.count("\n") == 1 or "-c" in program
-
-
-def test_the_help_begins_with_what_the_stage_does(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["utility_calibration.pipeline.fit", "--help"])
-    with pytest.raises(SystemExit):
-        import_module("utility_calibration.pipeline.fit").main()
-    assert capsys.readouterr().out.startswith("Stage 2 of 5: fit each calibrator")
 
 
 WAITING = """
@@ -162,7 +150,7 @@ def test_a_stopped_run_continues_where_it_stopped(number, tmp_path, monkeypatch)
         assert child.returncode == -number
     else:
         assert child.returncode == 128 + number
-        assert errors.count("\n") == 1 and "finished units are kept" in errors, errors
+        assert errors.count("\n") == 1, errors
     fits = tmp_path / "data/fits/tiny/uncalibrated"
     done = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in fits.glob("*.npz")}
     assert len(done) == 2
@@ -193,10 +181,8 @@ def test_jobs_that_would_replace_each_others_files_are_refused(arguments, key):
     if key is None:
         check_sweep(["--multirun", *arguments])
         return
-    with pytest.raises(UsageError) as caught:
+    with fails(UsageError, f"paths.data=data/${{{key}}}"):
         check_sweep(["-m", *arguments])
-    assert f"paths.data=data/${{{key}}}" in str(caught.value)
-    assert str(caught.value).isprintable()
 
 
 @pytest.mark.slow

@@ -3,8 +3,7 @@
 import os
 from threading import Event, Thread
 
-import pytest
-
+from tests.refusals import fails
 from utility_calibration.pipeline.harness import lock
 from utility_calibration.pipeline.harness.command import UsageError
 
@@ -20,7 +19,7 @@ def test_a_second_process_names_the_first_and_waits_or_ends(tmp_path, monkeypatc
     thread = Thread(target=second)
     with lock.alone(path, "results"):
         with (
-            pytest.raises(UsageError, match=f"results: process {os.getpid()} on .*; another"),
+            fails(UsageError, "results", f"process {os.getpid()}", "another"),
             lock.alone(path, "results", fix="another"),
         ):
             order.append("never")

@@ -42,9 +42,9 @@ def test_the_first_points_calibrate_and_softmax_gives_the_probabilities_back(
 
 def test_an_absent_group_and_a_damaged_or_absent_file_are_one_line(folder):
     (folder / "cv-multiclass.h5").write_bytes(b"no HDF5")
-    for dataset, model, place, words in (
-        ("imagenet", "swin", folder, r"no group imagenet/swin; it has imagenet/beit, ima.*t$"),
-        ("c10", "lenet5", folder, r"c10/lenet5 cannot be read .*; download it again$"),
-        ("c10", "lenet5", folder / "nowhere", r"cv-multiclass\.h5: no such file"),
+    for dataset, model, place, told in (
+        ("imagenet", "swin", folder, "imagenet/swin imagenet/beit"),
+        ("c10", "lenet5", folder, "c10/lenet5 download"),
+        ("c10", "lenet5", folder / "nowhere", "cv-multiclass.h5"),
     ):
-        refused(words, calarena_logits, dataset=dataset, model=model, data_dir=place)
+        refused(told, calarena_logits, dataset=dataset, model=model, data_dir=place)

@@ -92,9 +92,9 @@ def test_what_is_nowhere_is_one_line_that_says_where_it_is_wanted(
     checkpoint, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "torch_hub"))
-    where = "releases/download/repvgg/cifar10_repvgg_a0-ef08a50e.pt.*source.checkpoint=<file>"
+    where = "releases/download/repvgg/cifar10_repvgg_a0-ef08a50e.pt source.checkpoint=<file>"
     refused(where, load_network, "cifar10", "repvgg_a0")
-    where = "cifar-100-python.tar.gz.*benchmark.source.data_dir=<folder>"
+    where = "cifar-100-python.tar.gz benchmark.source.data_dir=<folder>"
     options = {"model": "resnet56", "checkpoint": checkpoint, "data_dir": tmp_path / "none"}
     refused(where, cifar_logits, dataset="cifar100", **options)
 
@@ -109,13 +109,10 @@ def test_damaged_wrong_and_evil_checkpoints(checkpoint, tmp_path, monkeypatch):
     content = bytearray(checkpoint.read_bytes())
     content[len(content) // 2] ^= 1
     damaged.write_bytes(content)
-    says = r"SHA-256 begins with .* its name says f2eff4c8"
-    refused(says, load_network, "cifar100", "resnet56", damaged)
-    other = "no checkpoint of cifar100 resnet44"
-    refused(other, load_network, "cifar100", "resnet44", checkpoint)
-    refused("model=resnet18: not in the zoo", load_network, "cifar10", "resnet18")
+    refused("SHA-256 f2eff4c8", load_network, "cifar100", "resnet56", damaged)
+    refused("cifar100 resnet44", load_network, "cifar100", "resnet44", checkpoint)
+    refused("model=resnet18", load_network, "cifar10", "resnet18")
     monkeypatch.chdir(tmp_path)
     torch.save({"fc.weight": _Payload()}, tmp_path / "bad.pt")
-    evil = "no checkpoint of cifar100 resnet56"
-    refused(evil, load_network, "cifar100", "resnet56", tmp_path / "bad.pt")
+    refused("cifar100 resnet56", load_network, "cifar100", "resnet56", tmp_path / "bad.pt")
     assert not (tmp_path / "executed").exists()

@@ -76,7 +76,7 @@ def test_every_value_of_params_reaches_a_stage_as_it_is(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "beside", "told"),
     [
-        ({"splits__cuont": 2}, (), "splits.cuont: no such setting"),
+        ({"splits__cuont": 2}, (), "splits.cuont"),
         ({"calibrator": {"l2": 1}}, (), "suite.calibrators"),
         ({}, ("seed=3",), "seed: .*dvc exp run -S seed"),
     ],

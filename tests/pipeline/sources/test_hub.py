@@ -36,7 +36,7 @@ def test_a_flipped_byte_in_the_cache_is_one_line(hub_cache, revision, name_of):
     link.symlink_to(blob.rename(blob.with_name(name_of(CONTENT))))
     assert found(revision) == link.parent
     flip_a_byte(link.resolve())
-    refused(r"model\.safetensors: damaged.*; delete .*blobs", found, revision)
+    refused("model.safetensors delete blobs", found, revision)
 
 
 def test_a_flipped_byte_in_a_file_with_a_known_hash_is_one_line(tmp_path):
@@ -45,7 +45,7 @@ def test_a_flipped_byte_in_a_file_with_a_known_hash_is_one_line(tmp_path):
     known = hashlib.sha256(CONTENT).hexdigest()
     assert check_sha256(path, known.upper()) == check_sha256(path, None) == known
     flip_a_byte(path)
-    refused(rf"SHA-256 is .*source\.sha256 says {known}", check_sha256, path, known)
+    refused(f"SHA-256 source.sha256 {known}", check_sha256, path, known)
 
 
 def test_a_pinned_and_cached_commit_makes_no_request(hub_cache, monkeypatch):

@@ -76,45 +76,46 @@ def test_weights_from_a_file_and_from_the_hubs_cache(images, tmp_path, hub_cache
     file.write_bytes(flipped)
     assert logits_of(images, **options).logits.shape == (6, 1000)
     known = hashlib.sha256(weights).hexdigest()
-    says = r"model\.safetensors: its SHA-256 is .*sha256 says"
-    refused(says, logits_of, images, sha256=known, **options)
+    refused("model.safetensors SHA-256", logits_of, images, sha256=known, **options)
     file.write_bytes(weights[: len(weights) // 2])
-    refused("does not load into test_vit", logits_of, images, **options)
+    refused("model.safetensors test_vit", logits_of, images, **options)
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "told"),
     [
-        ({"model": "vit_of_another_library"}, "timm .* has no such model"),
-        ({"model": "vit_tiny_patch16_224.augreg_in21k"}, "21843 classes; ImageNet-1k has 1000"),
-        ({"expected_images": 50_000}, "6 images, expected 50000; run scripts/prepare_imagenet"),
-        ({"batch_size": 0}, r"source\.batch_size=0: expected a whole number"),
-        ({"batch_size": "abc"}, r"source\.batch_size=abc: expected a whole number"),
-        ({"workers": -1}, r"source\.workers=-1: expected a whole number"),
-        ({"on_error": "go"}, r"source\.on_error=go: expected stop or skip"),
-        ({"pretrained": True}, "hf download timm/test_vit.*checkpoints=<folder with test_vit"),
-        ({"pretrained": True, "checkpoint": "no.safetensors"}, "no.safetensors: no such file"),
-        ({"pretrained": True, "checkpoint": __file__}, "not safetensors; loading pickled weights"),
+        ({"model": "vit_of_another_library"}, "timm vit_of_another_library"),
+        ({"model": "vit_tiny_patch16_224.augreg_in21k"}, "21843 1000"),
+        ({"expected_images": 50_000}, "6 50000 prepare_imagenet expected_images=null"),
+        ({"batch_size": 0}, "source.batch_size=0"),
+        ({"batch_size": "abc"}, "source.batch_size=abc"),
+        ({"workers": -1}, "source.workers=-1"),
+        ({"on_error": "go"}, "source.on_error=go"),
+        ({"pretrained": True}, "hf download timm/test_vit checkpoints=<folder"),
+        ({"pretrained": True, "checkpoint": "no.safetensors"}, "no.safetensors"),
+        ({"pretrained": True, "checkpoint": __file__}, f"{__file__} safetensors.torch.save_file"),
     ],
 )
-def test_what_does_not_fit_is_one_line(images, hub_cache, options, words):
-    refused(words, logits_of, images, **options)
+def test_what_does_not_fit_is_one_line(images, hub_cache, options, told):
+    refused(told, logits_of, images, **options)
 
 
 def test_folders_without_the_images_say_how_to_get_them(images):
-    how = "licence.*maintain.prepare_imagenet <folder>.*sources.imagenet=<folder>"
+    how = "maintain.prepare_imagenet sources.imagenet=<folder>"
     refused(how, logits_of, images / "n01440764")
     (images / "cats").mkdir()
-    refused("Found no valid file for the classes cats", logits_of, images)
+    refused("cats", logits_of, images)
     Image.new("RGB", (8, 8)).save(images / "cats" / "tom.JPEG")
-    refused("'cats' is not in list", logits_of, images)
+    refused("cats", logits_of, images)
 
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_bad_image_is_named_or_left_out(images, workers):
     bad = images / "n02123045" / "ILSVRC2012_val_00000003.JPEG"
     bad.write_bytes(bad.read_bytes()[:200])
-    refused(r"n02123045/\w+3\.JPEG .*on_error=skip", logits_of, images, workers=workers)
+    refused(
+        "n02123045/ILSVRC2012_val_00000003.JPEG on_error=skip", logits_of, images, workers=workers
+    )
     result = logits_of(images, workers=workers, on_error="skip")
     assert result.labels.tolist() == [0, 0, 281, 999, 999]
-    assert "1 left out that cannot be read" in result.details["warnings"][-1]
+    assert result.details["warnings"][-1].startswith("1 ")

@@ -70,13 +70,13 @@ def failing(error):
 )
 def test_out_of_memory_is_one_line(method, error, monkeypatch):
     monkeypatch.setattr(torch.nn.Sequential, method, failing(error))
-    refused(r"memory of cpu .*source\.batch_size=2, or", logits_of)
+    refused("memory cpu source.batch_size=2", logits_of)
 
 
 def test_another_error_of_the_pass_stays_itself(monkeypatch):
     error = RuntimeError("CUDA error: an illegal memory access was encountered")
     monkeypatch.setattr(torch.nn.Sequential, "forward", failing(error))
-    with pytest.raises(RuntimeError, match="illegal memory access"):
+    with pytest.raises(RuntimeError, match="illegal"):
         logits_of()
 
 

@@ -88,7 +88,7 @@ def test_absent_vectors_are_one_line_that_says_how_to_download_them(
     for name in ("BASE_DIR", "base_dir"):
         monkeypatch.setattr(downloader, name, str(tmp_path / "gensim"))
     entry = benchmark_config("imagenet_vit").similarity
-    how = "python -m gensim.downloader --download word2vec-google-news-300.*word_vectors=<file>"
+    how = "gensim.downloader word2vec-google-news-300 word_vectors=<file>"
     options = {key: value for key, value in entry.items() if key != "_target_"}
     refused(how, class_similarity, **options)
 
@@ -100,8 +100,7 @@ def test_files_that_are_not_vectors(vectors):
     (vectors / "cut.bin").write_bytes((vectors / "small.bin").read_bytes()[:-7])
     for name in (*texts, "cut.bin"):
         refused(name, class_similarity, "cifar10", vectors / name)
-    absent = r"absent\.bin: no such file; give the path of word"
-    refused(absent, class_similarity, "cifar10", vectors / "absent.bin")
+    refused("absent.bin", class_similarity, "cifar10", vectors / "absent.bin")
 
 
 def test_a_persons_matrix_from_npz_and_csv(tmp_path):
@@ -113,17 +112,17 @@ def test_a_persons_matrix_from_npz_and_csv(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arrays", "words"),
+    ("arrays", "told"),
     [
-        ({"other": np.eye(2)}, "no array `matrix`"),
-        ({"matrix": np.ones((2, 3))}, "not square"),
-        ({"matrix": np.array([[1, 0.5], [0.2, 1]])}, "not symmetric"),
-        ({"matrix": np.array([[1, np.nan], [np.nan, 1]])}, "NaN or infinite values"),
+        ({"other": np.eye(2)}, "matrix"),
+        ({"matrix": np.ones((2, 3))}, "square"),
+        ({"matrix": np.array([[1, 0.5], [0.2, 1]])}, "symmetric"),
+        ({"matrix": np.array([[1, np.nan], [np.nan, 1]])}, "NaN"),
     ],
 )
-def test_what_is_no_similarity_is_one_line(tmp_path, arrays, words):
+def test_what_is_no_similarity_is_one_line(tmp_path, arrays, told):
     np.savez(tmp_path / "s.npz", **arrays)
-    refused(words, file_similarity, path=tmp_path / "s.npz")
+    refused(f"s.npz {told}", file_similarity, path=tmp_path / "s.npz")
     (tmp_path / "s.csv").write_text("1;0.5\n0.5;1\n")
-    refused("not a CSV of numbers", file_similarity, path=tmp_path / "s.csv")
-    refused(r"none\.csv", file_similarity, path=tmp_path / "none.csv")
+    refused("s.csv CSV", file_similarity, path=tmp_path / "s.csv")
+    refused("none.csv", file_similarity, path=tmp_path / "none.csv")

@@ -104,7 +104,7 @@ def test_pickled_weights_are_not_loaded(data, tmp_path):
     weights = folder / "model.safetensors"
     torch.save(require("safetensors.torch").load_file(weights), folder / "pytorch_model.bin")
     weights.unlink()
-    refused("pickled: model or tokenizer does not load", logits_of, folder, data)
+    refused("pickled", logits_of, folder, data)
 
 
 @pytest.mark.usefixtures("hub_cache")
@@ -120,21 +120,21 @@ def test_what_is_missing_damaged_or_does_not_fit_is_one_line(model, data, tmp_pa
     broken.write_bytes(data.read_bytes()[:300])
     topics = pd.read_parquet(data)["topic"]
     partly = changed(topic=topics.where(topics > 0))
-    for arguments, words in (
-        ((model, HUB_DATA), f"'hf download {HUB_DATA} --repo-type dataset'"),
-        (("Koushim/distilbert", data), "'hf download Koushim/distilbert'"),
-        ((model, two), "holds no parquet file"),
-        ((model, broken), r"broken\.parquet: no parquet file with the fields"),
-        ((two, data), r"2 outputs \(no, yes\), Yahoo Answers has 10 classes.*source\.columns"),
-        ((part, data), r"in part named as the classes \(Cooking\).*source\.columns"),
-        ((model, changed(topic=topics + 1)), r"goes from 1 to 10.*first_label=1"),
-        ((model, partly), r"2 rows have no topic.*on_error=skip"),
-        ((model, changed(best_answer=topics)), r"best_answer: holds int, not text.*fields"),
-        ((model, changed(topic="cooking")), r"cooking: no topic of Yahoo Answers.*label_field"),
+    for arguments, told in (
+        ((model, HUB_DATA), f"{HUB_DATA} --repo-type"),
+        (("Koushim/distilbert", data), "hf download Koushim/distilbert"),
+        ((model, two), "parquet"),
+        ((model, broken), "broken.parquet"),
+        ((two, data), "2 no, yes 10 source.columns"),
+        ((part, data), "Cooking source.columns"),
+        ((model, changed(topic=topics + 1)), "1 10 first_label=1"),
+        ((model, partly), "2 topic on_error=skip"),
+        ((model, changed(best_answer=topics)), "best_answer fields"),
+        ((model, changed(topic="cooking")), "cooking label_field"),
     ):
-        refused(words, logits_of, *arguments)
-    refused("11 rows, expected 60000", logits_of, model, data, expected_rows=60_000)
-    refused("max_length=2: expected a whole number", logits_of, model, data, max_length=2)
+        refused(told, logits_of, *arguments)
+    refused("11 60000", logits_of, model, data, expected_rows=60_000)
+    refused("max_length=2", logits_of, model, data, max_length=2)
     reference = logits_of(model, data)
     by_name = logits_of(model, changed(topic=[YAHOO[number] for number in topics]))
     assert by_name.labels.tolist() == reference.labels.tolist()
