@@ -7,7 +7,6 @@ per class, and whose labels are the class numbers 0 … C-1, or names (`metrics/
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from inspect import isabstract
 from pathlib import Path
 from typing import IO, Any, ClassVar, Self, overload
 
@@ -18,19 +17,26 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from utility_calibration import calibrators
 from utility_calibration.metrics.class_order import classes_of, codes_of
 from utility_calibration.metrics.errors import reason_of
 from utility_calibration.metrics.kernels.threads import LITTLE, one_thread
 from utility_calibration.metrics.layout import points_of
 from utility_calibration.metrics.validation import InputError, check_weights, like
 
-from .conditioning import ConditionedModule, Conditioning, condition, warn_of_absent
+from .conditioning import ConditionedModule, Conditioning, condition
 from .files import read_archive, write_archive
-from .inputs import Inputs, check_choices, logits_of, warn_of_lookalike
+from .inputs import (
+    Inputs,
+    check_choices,
+    check_columns,
+    column_names,
+    logits_of,
+    warn_of_absent,
+    warn_of_lookalike,
+)
 from .modules import Applied, floored_log
 from .prior import PriorShift, shares_of
-from .stored import OF_ALL, Learned, Stored, problem_of
+from .stored import Learned, class_named, problem_of
 
 
 @dataclass(eq=False, repr=False)
@@ -124,7 +130,7 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         self.__dict__.pop("prior_", None)
         self.n_features_in_ = int(z.shape[1])
         self.__dict__.pop("feature_names_in_", None)
-        if (names := _column_names(X)) is not None:
+        if (names := column_names(X)) is not None:
             self.feature_names_in_: NDArray[np.str_] = np.array(names)
         return self
 
@@ -203,16 +209,8 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         another kind or of a newer format.
         """
         kind, parameters, fitted = read_archive(path)
-        if kind in dir(calibrators):  # importing a calibrator makes it a known subclass
-            getattr(calibrators, kind)
-        kinds = {each.__name__: each for each in _fitted_kinds(cls)}
-        if kind not in kinds:
-            told, fix = f"expected {' or '.join(sorted(kinds))}", "load it by Calibrator.load"
-            if kind not in dir(calibrators):
-                told, fix = "no class of this package", "import the module that defines it first"
-            raise InputError(f"holds a fitted {kind}, {told}", file=path, fixes=fix)
         try:
-            calibrator = kinds[kind](**parameters)
+            calibrator = class_named(kind, cls, path)(**parameters)
         except TypeError as error:
             raise InputError(
                 f"parameters of another version ({error})", file=path, fixes="fit again"
@@ -225,23 +223,16 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
 
     def _problem(self, fitted: dict[str, Any]) -> str | None:
         """What is wrong with values from a file: a type, shape or range, or what they predict."""
-        declared = dict(OF_ALL)
-        for kind in type(self).__mro__:
-            declared |= vars(kind).get("learned", {})
-        classes = int(fitted["n_features_in_"])
-        present = np.asarray(fitted.get("present_", np.arange(classes)))
-        sizes = {"C": classes, "P": classes if self._is_whole() else present.size}
-        declared["present_"] = Stored((present.size,), 0, classes - 1, "i", rises=True)
-        problem = problem_of(fitted, declared, sizes)
-        if problem is None and len(np.unique(self.classes_)) < classes:
-            problem = "classes_ has one twice"
-        if problem or not self.is_learned or sizes["P"] == 1:
+        problem = problem_of(type(self), fitted, self._is_whole())
+        if problem or not self.is_learned:
             return problem
         try:
-            known = self._known()
-            if known is not None and not (0 < known.beta < np.inf and known.gap > 0):
-                raise InputError("conditioning_ holds no inverse temperature")
-            ramp = torch.arange(classes, dtype=torch.float64)
+            if (known := self._known()) is not None:
+                if not (0 < known.beta < np.inf and known.gap > 0):
+                    return "conditioning_ holds no inverse temperature"
+                if len(known.present) == 1 and not known.whole:
+                    return None  # `_fit` learned nothing
+            ramp = torch.arange(self.n_features_in_, dtype=torch.float64)
             p = self._trial(torch.stack([0 * ramp, ramp, -ramp]))
         except Exception as error:
             return f"it predicts nothing ({reason_of(error)})"
@@ -255,24 +246,8 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         """Return checked probabilities float64 [n, C] on the device of X."""
         check_is_fitted(self)
         check_choices(self)
-        if (now := _column_names(X)) is not None and hasattr(self, "feature_names_in_"):
-            before = self.feature_names_in_
-            for place in range(min(len(before), len(now))):
-                if before[place] != now[place]:
-                    raise InputError(
-                        f"column {place} is {now[place]!r}, at the fit {str(before[place])!r}",
-                        field="logits",
-                        fixes="give the columns of the fit in their order",
-                    )
         z = logits_of(X, self.inputs)
-        if z.shape[1] != self.n_features_in_:
-            fix = "give one point as X.reshape(1, -1)" if np.ndim(X) == 1 else ""
-            raise InputError(
-                f"{z.shape[1]} columns, but the {type(self).__name__} was fitted on "
-                f"{self.n_features_in_} classes",
-                field="logits",
-                fixes=fix,
-            )
+        check_columns(X, z.shape[1], self)
         with torch.no_grad():
             return self._shifted(self._predicted(z))
 
@@ -317,13 +292,3 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
         """Return a module of arrays of type `dtype` that computes `_predict_proba`."""
         raise TypeError(f"{type(self).__name__} must define _to_module")
-
-
-def _column_names(X: ArrayLike) -> list[str] | None:
-    names = list(getattr(X, "columns", [None]))
-    return names if all(isinstance(name, str) for name in names) else None
-
-
-def _fitted_kinds(cls: type[Calibrator]) -> list[type[Any]]:
-    below = [kind for subclass in cls.__subclasses__() for kind in _fitted_kinds(subclass)]
-    return below if isabstract(cls) else [cls, *below]

@@ -18,15 +18,12 @@ The calibrator is fitted on logits that give the other classes this probability,
 """
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from utility_calibration.metrics.kernels.softmax import softmax
@@ -286,23 +283,3 @@ def _log_weight(counts: Tensor, shares: Tensor, hits: float, half: float) -> flo
         return value, float((shares * share * (1 - share)).sum()), abs(value) <= 1e-9 * hits
 
     return solve_increasing(excess, -5.0, -60.0, 60.0)[0]
-
-
-def warn_of_absent(labels: Tensor, classes: NDArray[Any], is_learned: bool) -> None:
-    """Warn the caller of `fit` about classes without a point among `labels` [n]."""
-    present = np.unique(labels.cpu().numpy())
-    absent = np.delete(classes, present)
-    if len(present) == 1 < len(labels):
-        warnings.warn(
-            f"labels: all {len(labels)} are {classes[present[0]]}, so nothing can be learned and "
-            "probabilities stay as they are; give points of at least two classes",
-            stacklevel=3,
-        )
-    elif len(absent) and len(present) > 1 and is_learned:
-        shown = ", ".join(map(str, absent[:5]))
-        shown += f" and {len(absent) - 5} more" * (len(absent) > 5)
-        warnings.warn(
-            f"labels: class {shown} of {len(classes)} has no calibration point; its probability "
-            "is multiplied by ½ / (μ + ½), where μ points of it were expected",
-            stacklevel=3,
-        )

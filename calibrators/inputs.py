@@ -1,4 +1,4 @@
-"""Inputs of calibrators: scores that become logits. What looks like no logits is noticed."""
+"""Inputs of calibrators: scores that become logits. What looks odd about them is noticed."""
 
 import warnings
 from functools import cache
@@ -56,6 +56,27 @@ def logits_of(X: Any, inputs: Inputs) -> Tensor:
     return logits if logits.dtype in (torch.float32, torch.float64) else logits.float()
 
 
+def column_names(X: ArrayLike) -> list[str] | None:
+    """Return the names of a data frame's columns; None if there are none, or not all are text."""
+    names = list(getattr(X, "columns", [None]))
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def check_columns(X: ArrayLike, columns: int, calibrator: Any) -> None:
+    """Raise `InputError` if `X` with so many columns does not have those of the fit, by name."""
+    before = getattr(calibrator, "feature_names_in_", ())
+    for place, (name, fitted) in enumerate(zip(column_names(X) or (), before)):
+        if name != fitted:
+            told = f"column {place} is {name!r}, at the fit {str(fitted)!r}"
+            raise InputError(told, field="logits", fixes="give the columns of the fit in order")
+    if columns != calibrator.n_features_in_:
+        name, fix = type(calibrator).__name__, ""
+        told = f"{columns} columns, but the {name} was fitted on {calibrator.n_features_in_}"
+        if np.ndim(X) == 1:
+            fix = "give one point as X.reshape(1, -1)"
+        raise InputError(f"{told} classes", field="logits", fixes=fix)
+
+
 @cache
 def _choices(kind: type[Any]) -> dict[str, tuple[Any, ...]]:
     hints = get_type_hints(kind).items()
@@ -77,6 +98,26 @@ def warn_of_lookalike(logits: Tensor) -> None:
         warnings.warn(
             f"logits: {seen.what}; {seen.step}give their logarithm: "
             "utility_calibration.calibrators.from_probabilities(probabilities)",
+            stacklevel=3,
+        )
+
+
+def warn_of_absent(labels: Tensor, classes: NDArray[Any], is_learned: bool) -> None:
+    """Warn the caller of `fit` about classes without a point among `labels` [n]."""
+    present = np.unique(labels.cpu().numpy())
+    absent = np.delete(classes, present)
+    if len(present) == 1 < len(labels):
+        warnings.warn(
+            f"labels: all {len(labels)} are {classes[present[0]]}, so nothing can be learned and "
+            "probabilities stay as they are; give points of at least two classes",
+            stacklevel=3,
+        )
+    elif len(absent) and len(present) > 1 and is_learned:
+        shown = ", ".join(map(str, absent[:5]))
+        shown += f" and {len(absent) - 5} more" * (len(absent) > 5)
+        warnings.warn(
+            f"labels: class {shown} of {len(classes)} has no calibration point; its probability "
+            "is multiplied by ½ / (μ + ½), where μ points of it were expected",
             stacklevel=3,
         )
 

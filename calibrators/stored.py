@@ -1,11 +1,15 @@
-"""What the fitted values in a file must be, so that a changed file is refused, not applied."""
+"""What a file of a calibrator must hold, so that a changed file is refused, not applied."""
 
 import math
 import unicodedata
 from collections.abc import Mapping
+from inspect import isabstract
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from utility_calibration import calibrators
+from utility_calibration.metrics.errors import InputError
 
 LARGEST = 1e300
 
@@ -40,11 +44,36 @@ OF_ALL: Learned = {
 """The values that every calibrator has."""
 
 
-def problem_of(fitted: Mapping[str, Any], declared: Learned, sizes: dict[str, int]) -> str | None:
-    """What is wrong with the fitted values by name, in a few words; None if nothing is.
+def class_named(name: str, base: type[Any], path: object) -> type[Any]:
+    """Return the class of the calibrator in the file `path`: `base`, or a class below it."""
+    if name in dir(calibrators):  # importing a calibrator makes it a known subclass
+        getattr(calibrators, name)
+    kinds = {kind.__name__: kind for kind in _concrete(base)}
+    if name not in kinds:
+        told, fix = f"expected {' or '.join(sorted(kinds))}", "load it by Calibrator.load"
+        if name not in dir(calibrators):
+            told, fix = "no class of this package", "import the module that defines it first"
+        raise InputError(f"holds a fitted {name}, {told}", file=path, fixes=fix)
+    return kinds[name]
 
-    `sizes` are those that are known by their letter. Values that are not declared must be finite.
+
+def _concrete(base: type[Any]) -> list[type[Any]]:
+    below = [kind for subclass in base.__subclasses__() for kind in _concrete(subclass)]
+    return below if isabstract(base) else [base, *below]
+
+
+def problem_of(kind: type[Any], fitted: Mapping[str, Any], whole: bool) -> str | None:
+    """What is wrong with the fitted values of a class by name, in a few words; None if nothing is.
+
+    Values that are not declared must be finite. `whole`: absent classes were fitted, too.
     """
+    declared: dict[str, Stored] = dict(OF_ALL)
+    for each in kind.__mro__:
+        declared |= vars(each).get("learned", {})
+    classes = int(fitted["n_features_in_"])
+    present = np.asarray(fitted.get("present_", np.arange(classes)))
+    sizes = {"C": classes, "P": classes if whole else present.size}
+    declared["present_"] = Stored((present.size,), 0, classes - 1, "i", rises=True)
     for name, value in sorted(fitted.items()):
         held, array = declared.get(name), np.asarray(value)
         if held is not None:
@@ -69,4 +98,4 @@ def problem_of(fitted: Mapping[str, Any], declared: Learned, sizes: dict[str, in
             numbers = array.astype(np.float64)
             if not bool(((numbers >= low) & (numbers <= high)).all()):
                 return f"{name} holds values that no fit gives"
-    return None
+    return "classes_ has one twice" if len(np.unique(fitted["classes_"])) < classes else None

@@ -25,7 +25,14 @@ import pdoc
 
 ROOT = Path(__file__).resolve().parents[1]
 FIRST = Path("README.md")
-NAMES = ("metrics", "metrics.plots", "metrics.reference", "calibrators", "calibrators.reference")
+NAMES = (
+    "metrics",
+    "metrics.plots",
+    "metrics.reference",
+    "metrics.reference_additions",
+    "calibrators",
+    "calibrators.reference",
+)
 PACKAGES = tuple(f"utility_calibration.{name}" for name in NAMES)
 """What pdoc documents: of each the names in its `__all__`, or else all public ones."""
 EXTRAS = ["fenced-code-blocks", "tables", "header-ids", "cuddled-lists", "code-friendly"]

@@ -32,12 +32,12 @@ from .uc import utility_calibration as utility_calibration
 from .uc import worst_interval as worst_interval
 from .utilities.base import FunctionUtility as FunctionUtility
 from .utilities.base import UtilityClass as UtilityClass
+from .utilities.decision import Decision as Decision
 from .utilities.gain_matrix import GainMatrix as GainMatrix
 from .utilities.payoffs import ClassWise as ClassWise
-from .utilities.payoffs import Decision as Decision
 from .utilities.payoffs import DiscountedCumulativeGain as DiscountedCumulativeGain
 from .utilities.payoffs import Linear as Linear
 from .utilities.payoffs import Rank as Rank
-from .utilities.payoffs import Similarity as Similarity
 from .utilities.payoffs import TopClass as TopClass
 from .utilities.payoffs import TopK as TopK
+from .utilities.similarity import Similarity as Similarity

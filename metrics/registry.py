@@ -20,6 +20,7 @@ from .scores import accuracies, brier_scores, log_losses
 from .two_bin import two_bin_errors
 from .utilities import payoffs
 from .utilities.base import UtilityClass
+from .utilities.similarity import Similarity
 from .validation import InputError, check_known
 
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
@@ -123,7 +124,7 @@ METRICS: dict[str, Metric] = {
                        "pay by the label's rank, discounted"),
         utility_metric("u_w2v", "w2v",
                        lambda given: None if given.similarity is None
-                       else payoffs.Similarity(given.similarity),
+                       else Similarity(given.similarity),
                        "pay by similarity to the label"),
         _quantile("u_lin_median", "U_lin median", "linear", 0.5,
                   "median over sampled users paid by class"),

@@ -15,16 +15,16 @@ from torch import Tensor
 
 from utility_calibration.metrics.forecast import Outcomes
 from utility_calibration.metrics.utilities.base import UtilityClass, utility_of
+from utility_calibration.metrics.utilities.decision import Decision
 from utility_calibration.metrics.utilities.gain_matrix import GainMatrix
 from utility_calibration.metrics.utilities.payoffs import (
     ClassWise,
-    Decision,
     Linear,
     PayoffClass,
     Rank,
-    Similarity,
     TopK,
 )
+from utility_calibration.metrics.utilities.similarity import Similarity
 from utility_calibration.metrics.validation import InputError
 
 from .state import PatchedForecast

@@ -1,4 +1,4 @@
-"""Utilities given by numbers: payoffs of classes or ranks, losses of actions, and similarities.
+"""Utilities given by a payoff for each class or each rank.
 
 Payoffs of the outcome's class or rank are u(p, e_j) = a[j] or θ[rank(p, j)]. Their predictions are
 linear in the probabilities (class coordinates) or in the sorted probabilities (rank coordinates).
@@ -291,78 +291,3 @@ def sample_unit_sphere_infinity(count: int, classes: int, seed: int) -> Tensor:
     face = torch.randint(classes, (count, 1), generator=generator)
     sign = torch.randint(2, (count, 1), generator=generator).to(torch.float64) * 2 - 1
     return vectors.scatter_(1, face, sign)
-
-
-class Decision(UtilityClass):
-    """U_dec,K (Example 3.7): users take the action of least expected loss, the first one on ties.
-
-    u(p, y) = -l(y, δ(p)) with δ(p) = argmin_a E_{ŷ~p} l(ŷ, a).
-
-    Args:
-        losses: [m, C, K] (or [C, K]), the loss of each action under each outcome.
-    """
-
-    def __init__(self, losses: ArrayLike) -> None:
-        self.losses = base.parameter_matrix(losses, "losses", ndim=3)
-
-    def count(self, classes: int) -> int:
-        base.check_classes("losses", self.losses.shape[1], classes)
-        return self.losses.shape[0]
-
-    def bounds(self, classes: int) -> Tensor:
-        self.count(classes)
-        return torch.stack(torch.aminmax(-self.losses.flatten(1), dim=1), dim=1)
-
-    def _act(self, forecast: Forecast, index: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the loss [C, K], the chosen action's expected loss [n] and the action [n]."""
-        self.count(forecast.classes)
-        loss = self.losses[index].to(forecast.probabilities.device)
-        expected = forecast.probabilities @ loss
-        action = expected.argmin(dim=1)
-        return loss, expected.gather(1, action[:, None])[:, 0], action
-
-    def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
-        loss, _, action = self._act(forecast, index)
-        return -loss[:, action].T
-
-    def blocks(
-        self, forecast: Forecast, outcomes: Outcomes, part: slice = slice(None)
-    ) -> Iterator[Block]:
-        """Yield one utility at a time; payoffs are the loss table, codes (outcome, action)."""
-        actions = self.losses.shape[2]
-        for index in range(self.count(forecast.classes))[part]:
-            loss, expected, action = self._act(forecast, index)
-            codes = outcomes.labels * actions + action
-            yield Block(-expected[None], -loss.reshape(1, -1), codes)
-
-
-class Similarity(UtilityClass):
-    """U_w2v (app. C.3): one utility, partial credit for predicting a related class.
-
-    It is the expected similarity to the outcome, u(p, e_j) = Σ_i p_i S_ij.
-
-    Args:
-        matrix: S, [C, C], in [-1, 1] with S_ii = 1, such as cosine similarities of class names.
-    """
-
-    def __init__(self, matrix: ArrayLike) -> None:
-        self.matrix = base.parameter_matrix(matrix, "similarity matrix")
-        if self.matrix.shape[0] != self.matrix.shape[1]:
-            raise InputError(
-                f"not square, shape {list(self.matrix.shape)}", field="similarity matrix"
-            )
-
-    def count(self, classes: int) -> int:
-        base.check_classes("similarity matrix", len(self.matrix), classes)
-        return 1
-
-    def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
-        self.count(forecast.classes)
-        return forecast.probabilities @ self.matrix.to(forecast.probabilities.device)
-
-    def bounds(self, classes: int) -> Tensor:
-        return torch.stack(torch.aminmax(self.matrix))[None]
-
-    def spread(self, block: Block) -> Tensor:
-        """Return the range of S, because u is a mean of its entries."""
-        return (self.matrix.max() - self.matrix.min()).to(block.predicted.device)[None]

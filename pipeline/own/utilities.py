@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utility_calibration.metrics.utilities.base import FunctionUtility, UtilityClass
+from utility_calibration.metrics.utilities.decision import Decision
 from utility_calibration.metrics.utilities.gain_matrix import GainMatrix
-from utility_calibration.metrics.utilities.payoffs import Decision, Linear, Rank
+from utility_calibration.metrics.utilities.payoffs import Linear, Rank
 from utility_calibration.metrics.validation import InputError
 
 from ..harness.artifacts import sha256_of

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import special
 
-from utility_calibration.metrics import ClassWise, reference
+from utility_calibration.metrics import ClassWise, reference, reference_additions
 from utility_calibration.metrics.binned import interval_and_binned_errors
 from utility_calibration.metrics.forecast import Forecast
 from utility_calibration.metrics.kernels.uniforms import hashed_uniforms, stream_keys
@@ -91,9 +91,9 @@ def test_labels_drawn_by_the_definition_are_those_of_the_fast_draw(forecast_of):
     p, _ = forecast_of("smooth", 40, 5, 6)
     uniforms = np.random.default_rng(0).random((8, 40))
     drawn = Forecast(torch.from_numpy(p)).redraw(torch.from_numpy(uniforms)).labels.numpy()
-    np.testing.assert_array_equal([reference.redraw(p, one) for one in uniforms], drawn)
+    np.testing.assert_array_equal([reference_additions.redraw(p, one) for one in uniforms], drawn)
     errors = [ClassWise().calibration_errors(p, labels).max() for labels in drawn]
-    np.testing.assert_allclose(reference.noise_floor(p, uniforms), errors, atol=1e-14)
+    np.testing.assert_allclose(reference_additions.noise_floor(p, uniforms), errors, atol=1e-14)
 
 
 @pytest.mark.parametrize("kind", ["smooth", "dyadic"])
@@ -106,11 +106,11 @@ def test_the_floors_of_weights_by_class_and_of_clusters_are_those_of_the_definit
     uniforms = hashed_uniforms(stream_keys(3, 6), numbers[:, None]).T.numpy()
     draws = redrawn_outcomes(forecast, numbers, 6, 3, by_label=torch.from_numpy(weights))
     found = torch.cat([ClassWise().errors(*draw).max(dim=1).values for draw in draws])
-    expected = reference.noise_floor(p, uniforms, weights)
+    expected = reference_additions.noise_floor(p, uniforms, weights)
     np.testing.assert_allclose(found, expected, atol=1e-12)
     (draw,) = multiplied_outcomes(sample_of(p, y, None, None, clusters), 6, 3)
     normals = special.ndtri(uniforms[:, :12]).astype(np.float32)
-    expected = reference.cluster_floor(p, y, clusters, normals)
+    expected = reference_additions.cluster_floor(p, y, clusters, normals)
     np.testing.assert_allclose(ClassWise().errors(*draw).max(dim=1).values, expected, atol=1e-6)
     _, binned = interval_and_binned_errors(ClassWise(), *draw, bins=6)
     terms = (normals[:, clusters] * (1.0 * (y == 2) - p[:, 2]))[

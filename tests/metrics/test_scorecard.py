@@ -8,6 +8,7 @@ import torch
 from tests.refusals import refuses
 from utility_calibration import metrics as m
 from utility_calibration.metrics import forecast as forecasts
+from utility_calibration.metrics import reference_additions
 from utility_calibration.metrics.forecast import Forecast
 from utility_calibration.metrics.resampling import redrawn_outcomes
 
@@ -81,7 +82,7 @@ def test_the_worst_utility_and_its_interval_explain_the_number(kind, forecast_of
     again = m.worst_interval(p[:, chosen["utility"]], y == chosen["utility"])
     assert {key: chosen[key] for key in again._fields} == pytest.approx(again._asdict())
     v, u = p[:, chosen["utility"]], 1.0 * (y == chosen["utility"])
-    assert chosen["gain"] == pytest.approx(m.reference.acting_gain(v, u), abs=1e-12)
+    assert chosen["gain"] == pytest.approx(reference_additions.acting_gain(v, u), abs=1e-12)
     assert card.worst["u_tce"]["utility"] == 0
     assert 0 <= card.worst["u_topk"]["utility"] < 6  # K - 1
 

@@ -1,0 +1,43 @@
+"""Similarities of classes (app. C.3): users gain more, the nearer the prediction is."""
+
+from __future__ import annotations
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from ..forecast import Forecast
+from ..validation import InputError
+from .base import Block, UtilityClass, check_classes, parameter_matrix
+
+
+class Similarity(UtilityClass):
+    """U_w2v (app. C.3): one utility, partial credit for predicting a related class.
+
+    It is the expected similarity to the outcome, u(p, e_j) = Σ_i p_i S_ij.
+
+    Args:
+        matrix: S, [C, C], in [-1, 1] with S_ii = 1, such as cosine similarities of class names.
+    """
+
+    def __init__(self, matrix: ArrayLike) -> None:
+        self.matrix = parameter_matrix(matrix, "similarity matrix")
+        if self.matrix.shape[0] != self.matrix.shape[1]:
+            raise InputError(
+                f"not square, shape {list(self.matrix.shape)}", field="similarity matrix"
+            )
+
+    def count(self, classes: int) -> int:
+        check_classes("similarity matrix", len(self.matrix), classes)
+        return 1
+
+    def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
+        self.count(forecast.classes)
+        return forecast.probabilities @ self.matrix.to(forecast.probabilities.device)
+
+    def bounds(self, classes: int) -> Tensor:
+        return torch.stack(torch.aminmax(self.matrix))[None]
+
+    def spread(self, block: Block) -> Tensor:
+        """Return the range of S, because u is a mean of its entries."""
+        return (self.matrix.max() - self.matrix.min()).to(block.predicted.device)[None]
