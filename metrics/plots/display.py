@@ -1,12 +1,12 @@
 """A figure of a forecast with scikit-learn's methods: `from_estimator`, `from_predictions`, `plot`.
 
-display = UtilityDisplay.from_predictions(y, p, utility=TopK(ks=(3,)))
+display = UtilityDisplay.reliability(y, p, TopK(ks=(3,)))
 display.ax_.set_title("top 3"); display.frame().to_csv("top3.csv")
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,20 +16,22 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from .. import uc
 from ..class_order import class_codes, codes_of
 from ..decision_losses import net_benefit
 from ..diagram import diagram_of
 from ..scorer import Classifier
-from ..uc import WorstInterval, dkw_band, ecdf
+from ..uc import WorstInterval, dkw_band
 from ..utilities.base import UtilityClass, utility_of
 from ..utilities.payoffs import TopClass
-from ..validation import InputError, check_labels, check_probabilities
+from ..validation import InputError, check_probabilities
 from . import drawing
 from .drawing import Array
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Utility = UtilityClass | Callable[[Tensor], Tensor]
 Kind = Literal["reliability", "running", "ecdf", "decision_curve"]
 COLUMNS: dict[Kind, tuple[str, ...]] = {
     "reliability": ("predicted", "realized", "noise_low", "noise_high"),
@@ -90,63 +92,109 @@ class UtilityDisplay:
 
     @classmethod
     def from_predictions(
+        cls, y_true: ArrayLike, y_prob: ArrayLike, *, kind: Kind = "reliability", **options: Any
+    ) -> UtilityDisplay:
+        """Draw a forecast, as the method named by `kind` does; it takes the `options`."""
+        if kind not in COLUMNS:
+            raise InputError(f"{kind}, expected one of {', '.join(COLUMNS)}", field="kind")
+        display: UtilityDisplay = getattr(cls, kind)(y_true, y_prob, **options)
+        return display
+
+    @classmethod
+    def reliability(
         cls,
         y_true: ArrayLike,
         y_prob: ArrayLike,
+        utility: Utility | None = None,
         *,
-        kind: Kind = "reliability",
-        utility: UtilityClass | Callable[[Tensor], Tensor] | None = None,
         index: int | None = None,
-        event: int = 1,
         bins: int = 15,
         repetitions: int = 200,
         seed: int = 0,
         classes: ArrayLike | None = None,
-        name: str = "",
-        ax: Axes | None = None,
-        **line: Any,
+        **drawn: Any,
     ) -> UtilityDisplay:
-        """Draw a forecast.
+        """Draw realized against predicted utility in bins.
 
         Args:
             y_true: [n] class numbers, or names that `classes` has. They come first, as in
                 scikit-learn; the metrics of this package take the probabilities first.
             y_prob: [n, C].
-            kind: "reliability": realized against predicted utility in bins; "running": their
-                running difference without bins (eq. 3.2); "ecdf": the errors of all utilities of a
-                class (section 4) with their 95 % band; "decision_curve": the net benefit of acting
-                on the probability of class `event` (Vickers & Elkin 2006).
             utility: a utility class, or a function p [n, C] -> u⃗ [n, C]; `TopClass()` by default.
-                An eCDF needs a class of several utilities.
-            index: number of the utility in the first two kinds; the worst one if not given.
-            event: the class that a decision curve is about.
-            bins: number of bins in a reliability diagram.
+            index: number of the utility in its class; the worst one if not given.
+            bins: number of bins.
             repetitions, seed: number and seed of the label vectors redrawn for the noise; 0: none.
-            classes: [C] the labels of the columns, if not 0, 1, …; name, ax, **line: as in `plot`.
+            classes: [C] the labels of the columns, if not 0, 1, …
+            **drawn: arguments of `plot`.
         """
-        if kind not in COLUMNS:
-            raise InputError(f"{kind}, expected one of {', '.join(COLUMNS)}", field="kind")
-        if np.ndim(y_true) == 2 and np.ndim(y_prob) == 1:
-            raise InputError(
-                "a matrix, and y_prob a vector", field="y_true", fixes="labels come first here"
-            )
-        if "sample_weight" in line:
-            raise InputError(
-                "a figure has no weights", field="sample_weight", fixes="`scorecard` takes them"
-            )
-        y_true = class_codes(y_true, y_prob, check_probabilities(y_prob).shape, classes, "y_true")
-        chosen, worst = utility_of(utility or TopClass()), None
-        numbers: tuple[Array, ...]
-        if kind == "ecdf":
-            numbers = ecdf(chosen.calibration_errors(y_prob, y_true))
-        elif kind == "decision_curve":
-            numbers = _decision_curve(y_prob, y_true, event)
-        else:
-            found = diagram_of(chosen, y_prob, y_true, index, repetitions, seed, bins)
-            numbers = astuple(found.bins) if kind == "reliability" else found.curve
-            worst = found.worst
+        y = _codes(y_true, y_prob, classes)
+        found = diagram_of(
+            utility_of(utility or TopClass()), y_prob, y, index, repetitions, seed, bins
+        )
+        return cls._drawn("reliability", astuple(found.bins), drawn, found.worst)
+
+    @classmethod
+    def running(
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
+        utility: Utility | None = None,
+        *,
+        index: int | None = None,
+        repetitions: int = 200,
+        seed: int = 0,
+        classes: ArrayLike | None = None,
+        **drawn: Any,
+    ) -> UtilityDisplay:
+        """Draw the running difference, without bins (eq. 3.2). Arguments as `reliability`."""
+        y = _codes(y_true, y_prob, classes)
+        found = diagram_of(utility_of(utility or TopClass()), y_prob, y, index, repetitions, seed)
+        return cls._drawn("running", found.curve, drawn, found.worst)
+
+    @classmethod
+    def ecdf(
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
+        utility: UtilityClass,
+        *,
+        classes: ArrayLike | None = None,
+        **drawn: Any,
+    ) -> UtilityDisplay:
+        """Draw the errors of all utilities of a class (section 4) with their 95 % band."""
+        errors = utility.calibration_errors(y_prob, _codes(y_true, y_prob, classes))
+        return cls._drawn("ecdf", uc.ecdf(errors), drawn)
+
+    @classmethod
+    def decision_curve(
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
+        event: int = 1,
+        *,
+        classes: ArrayLike | None = None,
+        **drawn: Any,
+    ) -> UtilityDisplay:
+        """Draw the net benefit of acting on the probability of class `event` (Vickers & Elkin)."""
+        p = check_probabilities(y_prob).cpu().numpy()
+        y = _codes(y_true, y_prob, classes).cpu().numpy()
+        if not 0 <= event < p.shape[1]:
+            raise InputError(f"{event}, expected a class from 0 to {p.shape[1] - 1}", field="event")
+        by_forecast, always = (
+            net_benefit(acts, y == event, THRESHOLDS) for acts in (p[:, event], np.ones(len(p)))
+        )
+        return cls._drawn("decision_curve", (THRESHOLDS, by_forecast, always), drawn)
+
+    @classmethod
+    def _drawn(
+        cls,
+        kind: Kind,
+        numbers: Sequence[Array],
+        drawn: dict[str, Any],
+        worst: WorstInterval | None = None,
+    ) -> UtilityDisplay:
         columns = dict(zip(COLUMNS[kind], numbers, strict=True))
-        return cls(kind, columns, name, worst).plot(ax, **line)
+        return cls(kind, columns, drawn.pop("name", ""), worst).plot(**drawn)
 
     def frame(self) -> pd.DataFrame:
         """Return the numbers of the figure, one row per dot or step."""
@@ -156,6 +204,9 @@ class UtilityDisplay:
 
     def plot(self, ax: Axes | None = None, name: str | None = None, **line: Any) -> UtilityDisplay:
         """Draw into `ax`, or into a new figure; `line` goes to matplotlib's `plot`."""
+        if "sample_weight" in line:
+            told, fix = "a figure has no weights", "`scorecard` takes them"
+            raise InputError(told, field="sample_weight", fixes=fix)
         axes = Figure(layout="constrained").subplots() if ax is None else ax
         if not isinstance(axes, Axes):
             raise InputError(f"{type(ax).__name__}, expected the axes of one figure", field="ax")
@@ -188,15 +239,8 @@ class UtilityDisplay:
         return self
 
 
-def _decision_curve(
-    probabilities: ArrayLike, labels: ArrayLike, event: int
-) -> tuple[Array, Array, Array]:
-    """Return thresholds, the net benefit of acting on the forecast, and that of always acting."""
-    p = check_probabilities(probabilities).cpu().numpy()
-    y = check_labels(labels, *p.shape).cpu().numpy()
-    if not 0 <= event < p.shape[1]:
-        raise InputError(f"{event}, expected a class from 0 to {p.shape[1] - 1}", field="event")
-    by_forecast, always = (
-        net_benefit(acts, y == event, THRESHOLDS) for acts in (p[:, event], np.ones(len(p)))
-    )
-    return THRESHOLDS, by_forecast, always
+def _codes(y_true: ArrayLike, y_prob: ArrayLike, classes: ArrayLike | None) -> Tensor:
+    if np.ndim(y_true) == 2 and np.ndim(y_prob) == 1:
+        told, fix = "a matrix, and y_prob a vector", "labels come first here"
+        raise InputError(told, field="y_true", fixes=fix)
+    return class_codes(y_true, y_prob, check_probabilities(y_prob).shape, classes, "y_true")

@@ -45,7 +45,7 @@ def test_the_bins_of_a_reliability_diagram_are_means_of_their_points(binary):
 def test_the_steps_of_an_ecdf_are_the_errors_of_the_class(binary):
     y, p = binary
     payoffs = np.random.default_rng(1).random((20, 2))
-    frame = UtilityDisplay.from_predictions(y, p, kind="ecdf", utility=Linear(payoffs)).frame()
+    frame = UtilityDisplay.ecdf(y, p, Linear(payoffs)).frame()
     v, u = p @ payoffs.T, payoffs.T[y]
     errors = [utility_calibration(v[:, m], u[:, m]) for m in range(20)]
     np.testing.assert_allclose(frame.error, np.sort(errors), atol=1e-12)
@@ -64,7 +64,7 @@ def test_forecasts_share_the_axes_of_an_ecdf(binary):
     y, p = binary
     users, ax = Linear.sample(50, 2, seed=0), Figure().subplots()
     for name in ("a $5 method", "b"):
-        UtilityDisplay.from_predictions(y, p, kind="ecdf", utility=users, name=name, ax=ax)
+        UtilityDisplay.ecdf(y, p, users, name=name, ax=ax)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [r"a \$5 method", "b"]
     assert ax.lines[0].get_color() != ax.lines[1].get_color() and len(ax.collections) == 2
     ax.figure.canvas.draw()
@@ -72,7 +72,7 @@ def test_forecasts_share_the_axes_of_an_ecdf(binary):
 
 def test_a_decision_curve_counts_hits_and_weighs_false_alarms(binary):
     y, p = binary
-    frame = UtilityDisplay.from_predictions(y, p, kind="decision_curve").frame()
+    frame = UtilityDisplay.decision_curve(y, p).frame()
     acts = p[:, 1] >= 0.25
     expected = np.mean(acts & (y == 1)) - np.mean(acts & (y == 0)) / 3
     assert frame.net_benefit[frame.threshold == 0.25].item() == pytest.approx(expected)
