@@ -50,7 +50,7 @@ def recalibration_gain(
         loss: "nll" or "brier".
         seed: of the five folds.
 
-    Time: six pooled fits for each fold, about 6 seconds for 3,000 points of ten classes.
+    It takes six pooled fits for each fold.
     """
     if loss not in ("nll", "brier"):
         raise InputError(f"{loss!r}; choose nll or brier", field="loss")

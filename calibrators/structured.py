@@ -62,7 +62,6 @@ class StructuredMatrixScaling(_OfMixture, LinearMapCalibrator):
 
     where each of the three sums is also multiplied by its strength. L-BFGS starts at W = I, b = 0,
     which is temperature scaling except for ε; the share ε of the uniform keeps ln q finite.
-    A fit to 7,000 points takes .1 s for ten classes and a second for a hundred.
 
     Args:
         diagonal, off_diagonal, intercept: strengths of the penalties, > 0; the paper takes 1.

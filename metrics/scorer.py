@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from torch import Tensor
-
-from .utilities.base import UtilityClass, utility_of
+from .utilities.base import Utility, UtilityClass, utility_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -41,7 +38,7 @@ class CalibrationScorer:
         return -float(errors.max())
 
 
-def calibration_scorer(utility: UtilityClass | Callable[[Tensor], Tensor]) -> CalibrationScorer:
+def calibration_scorer(utility: Utility) -> CalibrationScorer:
     """Return a scorer `(estimator, X, y, sample_weight=None)` for scikit-learn.
 
     `cross_val_score(model, X, y, scoring=calibration_scorer(TopK()))` gives minus the largest UC

@@ -13,7 +13,7 @@ are equal where no bucket holds residuals of both signs.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,7 +31,7 @@ from .kernels.threads import row_blocks
 from .layout import points_of
 from .scores import accuracies, brier_scores, log_losses
 from .streaming_result import Seen, StreamingResult, result_of
-from .utilities.base import Block, UtilityClass, utility_of
+from .utilities.base import Block, Utility, utilities_of
 from .utilities.payoffs import ClassWise, TopK
 from .validation import (
     as_tensor,
@@ -48,8 +48,6 @@ BUCKETS = 1000
 BINS = 15
 LARGEST_STATE = 2 << 30
 """Bytes that the buckets of all utilities may take."""
-
-Utility = UtilityClass | Callable[[Tensor], Tensor]
 
 
 class StreamingCalibration:
@@ -79,10 +77,7 @@ class StreamingCalibration:
         check_whole(bins, "bins", 1)
         most = BUCKETS if buckets is None else buckets
         check_whole(most, "buckets", Borders(0, bins).size)
-        several = (utility,) if isinstance(utility, UtilityClass) or callable(utility) else utility
-        self.utilities = [utility_of(one) for one in several]
-        if not self.utilities:
-            raise InputError("none given; give at least one", field="utilities")
+        self.utilities = utilities_of(utility)
         self.classes, self.logits = classes, logits
         self.borders = Borders.at_most(most, bins)
         self._counts = [one.count(classes) for one in self.utilities]

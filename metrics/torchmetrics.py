@@ -10,7 +10,7 @@ This module needs the extra `torchmetrics`; the rest of the package does not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -23,7 +23,7 @@ from .kernels.bucket_sums import bounds_of
 from .layout import points_of
 from .streaming import StreamingCalibration
 from .streaming_result import COMBINED, Seen
-from .utilities.base import UtilityClass, utility_of
+from .utilities.base import Utility, utilities_of
 from .utilities.payoffs import ClassWise, TopK
 from .validation import as_tensor, both_classes, check_labels, check_logits, check_probabilities
 
@@ -33,8 +33,6 @@ try:
 except ModuleNotFoundError as error:
     message = "torchmetrics is not installed: pip install torchmetrics"
     raise ModuleNotFoundError(message, name=error.name) from error
-
-Utility = UtilityClass | Callable[[Tensor], Tensor]
 
 
 class UtilityCalibrationError(Metric):
@@ -75,12 +73,7 @@ class UtilityCalibrationError(Metric):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        given = (ClassWise(), TopK()) if utilities is None else utilities
-        several = (given,) if isinstance(given, UtilityClass) or callable(given) else given
-        self.utilities = [utility_of(utility) for utility in several]
-        if not self.utilities:
-            fix = "leave them out for class-wise and top-K ones"
-            raise InputError("none given", field="utilities", fixes=fix)
+        self.utilities = utilities_of((ClassWise(), TopK()) if utilities is None else utilities)
         self.logits, self.ignore_index = logits, ignore_index
         self.streaming: StreamingCalibration | None = None
         if (classes is None) != (buckets is None):

@@ -27,8 +27,7 @@ from .curvature import ClassCurvature
 
 DOUBLE_WORK = 2_000_000_000  # n C² up to which products run in float64; larger ones take too long
 DOUBLE_TO_TUNE = 10_000_000
-"""The same for tuning. A fit to 7,000 points of a hundred classes then takes 6 to 11 core seconds
-in place of 9 to 16. In 16 fits, of 3 to 100 classes, it chose the same λ and μ."""
+"""The same for tuning. In 16 fits, of 3 to 100 classes, it chose the same λ and μ."""
 ONE_THREAD_WORK = 100_000_000  # n C² up to which a fit works on one thread
 BLOCK = 1 << 23  # Elements per block. In products of fewer rows, threads would wait for each other.
 PREDICTED_BLOCK = 1 << 24  # number of probabilities that are predicted at a time

@@ -72,9 +72,8 @@ class UtilityPatching(Patching):
     about 90 the audited U_topK is not the paper's. `errors_` and the tuning score follow these
     rules, too, and can be slightly below the exact UC.
 
-    Time. By default settings are tuned on a hold-out. On two cores that takes about 3 seconds for
-    7,000 CIFAR points of ten classes, 15 seconds for a hundred classes, and minutes for 35,000 x
-    1,000. With `step_size`, `steps` and `sampled` given, nothing is tuned.
+    By default settings are tuned on a hold-out, which takes most of the time of a fit. With
+    `step_size`, `steps` and `sampled` given, nothing is tuned.
     """
 
     step_size: float | None = None

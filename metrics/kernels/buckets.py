@@ -6,8 +6,7 @@ negative residuals. The running sum is then known at every bucket's border, and 
 can leave the range of its borders only where both signs occur, by the positive or the negative part
 at most. Only buckets that can still hold an extreme are sorted, usually less than a percent of the
 points. Equal predictions share a bucket, so borders cut no tie. The result is exact up to the
-rounding of sums. The 6,000 utilities that an evaluation of 15,000 points and a thousand classes
-measures once take .3 core seconds, and 4 if each is sorted.
+rounding of sums.
 
 With a tolerance, an interval may end only where two neighbouring predictions differ by more than
 it. A bucket's border is such a place if the gap across it is wide enough; a bucket narrower than

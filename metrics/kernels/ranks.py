@@ -7,8 +7,7 @@ sorted again, as doubles.
 
 Where neighbours within a distance are tied, their order among themselves is not needed. Values are
 then put into cells that are a little narrower than that distance, and cells and class numbers are
-sorted together as short integers. Twelve patches at 24,500 points of a thousand classes spend 1.6
-core seconds on ranking with this, in place of 4.1.
+sorted together as short integers.
 """
 
 from __future__ import annotations
@@ -231,8 +230,7 @@ def top_classes(matrix: Tensor) -> Tensor:
 def largest_values(matrix: Tensor, count: int) -> Tensor:
     """Return the `count` largest values of each row in descending order: [n, count].
 
-    NumPy's vectorised functions find the 20 largest of a hundred values in .3 µs by a sort, and of
-    a thousand in 3 µs by a partition; torch's `topk` takes 2.2 and 14 µs.
+    NumPy's sort and partition are vectorised, so they are faster than torch's `topk`.
     """
     if matrix.device.type != "cpu":
         return matrix.topk(count, dim=1).values

@@ -3,7 +3,6 @@
 All calibrators that end in a softmax use these functions, so the rule is in one place: subtract
 the row's maximum first, compute in float64 whatever the logits' type, never return a probability
 that was rounded in float32 (a good classifier would say exactly 1 in a quarter of the rows).
-15,000 rows of a thousand classes take .08 core seconds, and .15 by torch.
 """
 
 from __future__ import annotations

@@ -2,9 +2,7 @@
 
 The sums of all sets of weights are kept side by side, in vector lanes, and four points are added at
 a time. Where a residual has the sign of the one before, no sum of non-negative weights can be
-extreme between the two. The weight passed is compared with the edges after every 32nd point. With
-all this an evaluation of 15,000 points and a thousand classes took 29 core seconds instead of 53,
-and multipliers 1.1 milliseconds a utility instead of 2.4.
+extreme between the two. The weight passed is compared with the edges after every 32nd point.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ display.ax_.set_title("top 3"); display.frame().to_csv("top3.csv")
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,7 +22,7 @@ from ..decision_losses import net_benefit
 from ..diagram import diagram_of
 from ..scorer import Classifier
 from ..uc import WorstInterval, dkw_band
-from ..utilities.base import UtilityClass, utility_of
+from ..utilities.base import Utility, UtilityClass, utility_of
 from ..utilities.payoffs import TopClass
 from ..validation import InputError, check_probabilities
 from . import drawing
@@ -31,7 +31,6 @@ from .drawing import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-Utility = UtilityClass | Callable[[Tensor], Tensor]
 Kind = Literal["reliability", "running", "ecdf", "decision_curve"]
 COLUMNS: dict[Kind, tuple[str, ...]] = {
     "reliability": ("predicted", "realized", "noise_low", "noise_high"),

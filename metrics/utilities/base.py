@@ -9,7 +9,7 @@ the realized utility u⃗(p)[y]. To add a utility class of your own, define its 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from inspect import signature
 from typing import Any, NamedTuple, overload
 
@@ -219,13 +219,11 @@ def check_classes(name: str, expected: int, classes: int) -> None:
 def check_sample(count: int, classes: int, gain: float = 0.0) -> None:
     """Raise `InputError` for arguments of which no utilities can be drawn."""
     if count < 1 or classes < 2:
-        raise InputError(
-            f"count {count} and classes {classes} must be >= 1 and >= 2", field="sample"
-        )
+        told = f"count {count} and classes {classes} must be >= 1 and >= 2"
+        raise InputError(told, field="sample")
     if not 0 <= gain <= 1:
-        raise InputError(
-            f"a gain of {gain} for errors, expected a number from 0 to 1", field="sample"
-        )
+        told = f"a gain of {gain} for errors, expected a number from 0 to 1"
+        raise InputError(told, field="sample")
 
 
 def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Tensor:
@@ -270,7 +268,20 @@ class FunctionUtility(UtilityClass):
         return vectors.detach()
 
 
-def utility_of(utility: UtilityClass | Callable[[Tensor], Tensor]) -> UtilityClass:
+Utility = UtilityClass | Callable[[Tensor], Tensor]
+"""A utility class, or a function p [n, C] -> u⃗ [n, C] from torch to torch."""
+
+
+def utilities_of(utilities: Utility | Iterable[Utility]) -> list[UtilityClass]:
+    """Return one utility or several as classes; `InputError` if there is none."""
+    if isinstance(utilities, UtilityClass) or callable(utilities):
+        return [utility_of(utilities)]
+    if several := [utility_of(each) for each in utilities]:
+        return several
+    raise InputError("none given; give at least one", field="utilities")
+
+
+def utility_of(utility: Utility) -> UtilityClass:
     """Return a utility class unchanged, and a function p [n, C] -> u⃗ [n, C] as a utility class.
 
     `InputError` for a Python class in place of an object, and for what is neither.
