@@ -8,7 +8,7 @@ The binned view shows the same points as a usual reliability diagram.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -48,12 +48,11 @@ class Predictions:
         return Predictions(*(np.concatenate(column, axis=-1) for column in columns))
 
 
-@dataclass(frozen=True)
-class Bins:
-    """Non-empty bins of v, of equal width: mean v, mean u and the noise band of u, [b] each."""
+class Curve(NamedTuple):
+    """Values at places of predicted utility, and the band of these values by noise: [g] each."""
 
     predicted: Array
-    realized: Array
+    values: Array
     low: Array
     high: Array
 
@@ -63,26 +62,17 @@ class UtilityDiagram:
     """The numbers in the diagram of one utility, in the unit of the utility.
 
     Attributes:
-        predicted, difference: [g] places t and the running curve D(t) there, thinned.
-        low, high: [g] its noise band.
-        bins: the binned view.
+        running: the running curve D(t) at places t, thinned.
+        bins: the binned view, mean u at mean v of the bins with points, which are equally wide.
         worst, share, gap: the interval that attains UC, the share of points in it, and their mean
             of realized minus predicted utility.
     """
 
-    predicted: Array
-    difference: Array
-    low: Array
-    high: Array
-    bins: Bins
+    running: Curve
+    bins: Curve
     worst: WorstInterval
     share: float
     gap: float
-
-    @property
-    def curve(self) -> tuple[Array, Array, Array, Array]:
-        """The running difference: the places t, D(t), and the ends of its noise band, [g] each."""
-        return self.predicted, self.difference, self.low, self.high
 
 
 def diagram_of(
@@ -146,13 +136,9 @@ def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201)
     noise = np.empty((len(predictions.redrawn), len(kept)))
     for draw, curve in zip(predictions.redrawn, noise, strict=True):
         curve[:] = np.cumsum((weights * (draw - v))[order])[ends][kept] / total
-    low, high = _band(noise)
     inside = (v >= worst.low) & (v <= worst.high)
     return UtilityDiagram(
-        predicted=at[kept],
-        difference=running[kept],
-        low=low,
-        high=high,
+        running=Curve(at[kept], running[kept], *_band(noise)),
         bins=_binned(predictions, bins),
         worst=worst,
         share=float(weights[inside].sum() / total),
@@ -165,7 +151,7 @@ def _band(noise: Array) -> tuple[Array, Array]:
     return low, high
 
 
-def _binned(predictions: Predictions, bins: int) -> Bins:
+def _binned(predictions: Predictions, bins: int) -> Curve:
     v, weights = predictions.predicted, predictions.weights
     counted = np.flatnonzero(weights > 0)
     edges = np.linspace(v[counted].min(), v[counted].max(), max(bins, 1) + 1)[1:-1]
@@ -175,4 +161,4 @@ def _binned(predictions: Predictions, bins: int) -> Bins:
         np.stack([np.average(values[..., part], -1, weights[part]) for part in parts], axis=-1)
         for values in (v, predictions.realized, predictions.redrawn)
     ]
-    return Bins(means[0], means[1], *_band(means[2]))
+    return Curve(means[0], means[1], *_band(means[2]))

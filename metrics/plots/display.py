@@ -7,7 +7,6 @@ display.ax_.set_title("top 3"); display.frame().to_csv("top3.csv")
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -130,7 +129,7 @@ class UtilityDisplay:
         found = diagram_of(
             utility_of(utility or TopClass()), y_prob, y, index, repetitions, seed, bins
         )
-        return cls._drawn("reliability", astuple(found.bins), drawn, found.worst)
+        return cls._drawn("reliability", found.bins, drawn, found.worst)
 
     @classmethod
     def running(
@@ -148,7 +147,7 @@ class UtilityDisplay:
         """Draw the running difference, without bins (eq. 3.2). Arguments as `reliability`."""
         y = _codes(y_true, y_prob, classes)
         found = diagram_of(utility_of(utility or TopClass()), y_prob, y, index, repetitions, seed)
-        return cls._drawn("running", found.curve, drawn, found.worst)
+        return cls._drawn("running", found.running, drawn, found.worst)
 
     @classmethod
     def ecdf(

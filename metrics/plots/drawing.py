@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple
 from functools import partial
 from typing import Any
 
@@ -97,13 +96,14 @@ def diagram_figure(
             axis.yaxis.set_major_locator(ticker.MaxNLocator(4))
             axis.spines[["top", "right"]].set_visible(False)
             shade_worst(axis, diagram.worst.low, diagram.worst.high)
-        ends = float(diagram.predicted.min()), float(diagram.predicted.max())
-        draw_binned(upper, ends, astuple(diagram.bins), color=color, ms=3.5)
-        draw_running(lower, diagram.curve, color=color, lw=1.4)
+        places = diagram.running.predicted
+        ends = float(places.min()), float(places.max())
+        draw_binned(upper, ends, diagram.bins, color=color, ms=3.5)
+        draw_running(lower, diagram.running, color=color, lw=1.4)
         upper.set_title(plain(heading), fontsize=9)
         lower.set_xlabel("Predicted utility", fontsize=8.5)
         # Panels have their own scales, because a bad method would make the others' bands lines.
-        largest = float(np.nanmax(np.abs(diagram.curve[1:])))
+        largest = float(np.nanmax(np.abs(diagram.running[1:])))
         if largest > 0:
             lower.set_ylim(-1.08 * largest, 1.08 * largest)
         if not column:
@@ -114,7 +114,7 @@ def diagram_figure(
 
 
 def draw_binned(axis: Axes, ends: Sequence[float], bins: Sequence[Array], **line: Any) -> None:
-    """Draw mean realized against mean predicted utility of each bin (`Bins`), over the noise.
+    """Draw mean realized against mean predicted utility of each bin (`Curve`), over the noise.
 
     The diagonal runs between the `ends`; `line` goes to matplotlib's `plot`.
     """

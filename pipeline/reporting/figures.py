@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from utility_calibration.metrics.diagram import Bins, UtilityDiagram
+from utility_calibration.metrics.diagram import Curve, UtilityDiagram
 from utility_calibration.metrics.plots.drawing import (
     BAND,
     diagram_figure,
@@ -123,9 +123,9 @@ def worst_figure(utilities: Mapping[str, Worst], title: str) -> Figure:
 def _diagram(worst: Worst) -> UtilityDiagram:
     """The rounded numbers of a record as the diagram they were; None becomes NaN."""
     drawn = {key: np.array(values, dtype=np.float64) for key, values in worst.diagram.items()}
-    at, curve, low, high, bins = (drawn[k] for k in ("at", "curve", "low", "high", "bins"))
+    running = Curve(*(drawn[key] for key in ("at", "curve", "low", "high")))
     ends = WorstInterval(worst.error, worst.low, worst.high, int(np.sign(worst.gap)))
-    return UtilityDiagram(at, curve, low, high, Bins(*bins.T), ends, worst.share, worst.gap)
+    return UtilityDiagram(running, Curve(*drawn["bins"].T), ends, worst.share, worst.gap)
 
 
 def leaderboard_figure(leaderboard: Leaderboard) -> Figure:

@@ -113,14 +113,9 @@ def worst_of(
         pooled = Predictions.pooled(points)
         diagram = utility_diagram(pooled, points=81)
         gain = largest_gain(pooled.predicted, pooled.realized, pooled.weights)
-        bins, called = diagram.bins, utilities.names
-        curves = {
-            "at": diagram.predicted,
-            "curve": diagram.difference,
-            "low": diagram.low,
-            "high": diagram.high,
-            "bins": np.column_stack([bins.predicted, bins.realized, bins.low, bins.high]),
-        }
+        called = utilities.names
+        curves = dict(zip(("at", "curve", "low", "high"), diagram.running, strict=True))
+        curves["bins"] = np.column_stack(diagram.bins)
         by_metric[metric.key] = {
             "name": called[index] if called else _name(metric.key, index, names, options),
             "utility": index,

@@ -35,11 +35,11 @@ def test_the_range_of_the_running_curve_is_uc_and_its_ends_are_the_worst_interva
     given = predictions(ClassWise(), 2, sharpen=3.0)
     diagram = utility_diagram(given, points=20)
     error = utility_calibration(given.predicted, given.realized)
-    curve = np.append(diagram.difference, 0)
+    curve = np.append(diagram.running.values, 0)
     assert np.ptp(curve) == pytest.approx(error)
     assert diagram.worst == worst_interval(given.predicted, given.realized)
     assert abs(diagram.gap) * diagram.share == pytest.approx(error)
-    assert diagram.worst.high in diagram.predicted
+    assert diagram.worst.high in diagram.running.predicted
 
 
 def test_predicted_and_realized_are_those_of_the_class():
@@ -53,14 +53,16 @@ def test_predicted_and_realized_are_those_of_the_class():
 def test_calibrated_forecasts_are_in_the_band_and_a_sharpened_one_is_beyond_it():
     for sharpen, is_calibrated in ((1.0, True), (4.0, False)):
         diagram = utility_diagram(predictions(ClassWise(), 0, sharpen))
-        inside = (diagram.difference >= diagram.low) & (diagram.difference <= diagram.high)
+        inside = (diagram.running.values >= diagram.running.low) & (
+            diagram.running.values <= diagram.running.high
+        )
         assert (inside.mean() > 0.5) == is_calibrated
 
 
 def test_redrawn_labels_have_the_band_around_the_prediction():
     diagram = utility_diagram(predictions(ClassWise(), 1), bins=6)
-    later = diagram.predicted > 0.02  # before, hardly a draw has a hit
-    assert (diagram.low[later] < 0).all() and (diagram.high[later] > 0).all()
+    later = diagram.running.predicted > 0.02  # before, hardly a draw has a hit
+    assert (diagram.running.low[later] < 0).all() and (diagram.running.high[later] > 0).all()
     assert (diagram.bins.low <= diagram.bins.predicted).all()
     assert (diagram.bins.high >= diagram.bins.predicted).all()
     one = utility_diagram(predictions(ClassWise(), 1), bins=1).bins
@@ -73,15 +75,15 @@ def test_bins_are_equally_wide_and_empty_ones_are_left_out():
     v, u = np.array([0.0, 0.04, 0.5, 0.51, 1.0]), np.array([0.0, 1.0, 1.0, 1.0, 0.0])
     bins = utility_diagram(Predictions(v, u, np.empty((0, 5)), np.ones(5)), bins=10).bins
     np.testing.assert_allclose(bins.predicted, [0.02, 0.505, 1.0])
-    np.testing.assert_allclose(bins.realized, [0.5, 1.0, 0.0])
+    np.testing.assert_allclose(bins.values, [0.5, 1.0, 0.0])
 
 
 def test_without_redraws_there_is_no_band_and_ties_are_one_place():
     v, u = np.array([0.5, 0.5, 0.2]), np.array([1.0, 0.0, 0.0])
     diagram = utility_diagram(Predictions(v, u, np.empty((0, 3)), np.ones(3)))
-    np.testing.assert_allclose(diagram.predicted, [0.2, 0.5])
-    np.testing.assert_allclose(diagram.difference, [-0.2 / 3, -0.2 / 3])
-    for band in (diagram.low, diagram.high, diagram.bins.low, diagram.bins.high):
+    np.testing.assert_allclose(diagram.running.predicted, [0.2, 0.5])
+    np.testing.assert_allclose(diagram.running.values, [-0.2 / 3, -0.2 / 3])
+    for band in (diagram.running.low, diagram.running.high, diagram.bins.low, diagram.bins.high):
         assert band.shape == (2,) and np.isnan(band).all()
 
 
@@ -103,5 +105,5 @@ def test_a_weight_of_three_is_the_point_three_times():
     expected, found = utility_diagram(repeated), utility_diagram(weighted)
     assert found.worst.error == pytest.approx(expected.worst.error)
     assert (found.share, found.gap) == pytest.approx((expected.share, expected.gap))
-    np.testing.assert_allclose(found.bins.realized, expected.bins.realized)
+    np.testing.assert_allclose(found.bins.values, expected.bins.values)
     np.testing.assert_allclose(found.bins.high, expected.bins.high)
