@@ -17,7 +17,6 @@ from utility_calibration.metrics.reference import (
     Floats,
     Labels,
     predicted_and_realized,
-    utility_calibration,
     worst_interval,
 )
 
@@ -118,27 +117,6 @@ def algorithm_1(
         p[inside] = moved
         patches.append(Patch(number, low, high, xi, eta, error))
     return p, patches
-
-
-def full_audit(
-    p: Floats, top_sums: Floats, labels: Labels, ranks: Labels, linear: Floats, rank: Floats
-) -> float:
-    """Return the largest UC over all classes, all K and the sampled utilities; it sorts for each.
-
-    Predictions no further apart than `TIED` are tied, as in lines 3 and 4 of `algorithm_1`. The
-    ranking, which a step keeps anyway, is given: sums of the K largest [n, C] and ranks [n]. The
-    sampled utilities' predictions are one matrix product per family.
-    """
-    classes = range(p.shape[1])
-    drops = rank - np.pad(rank[:, 1:], ((0, 0), (0, 1)))  # sum_k θ_k p_(k), summed by parts
-    errors = [utility_calibration(p[:, c], 1.0 * (labels == c), TIED) for c in classes]
-    errors += [utility_calibration(top_sums[:, k], 1.0 * (ranks <= k), TIED) for k in classes]
-    for predicted, payoffs, codes in (
-        (linear @ p.T, linear, labels),
-        (drops @ top_sums.T, rank, ranks),
-    ):
-        errors += [utility_calibration(v, a[codes], TIED) for v, a in zip(predicted, payoffs)]
-    return max(errors)
 
 
 def log_loss(logits: NDArray[Any], labels: Labels) -> float:

@@ -11,7 +11,9 @@ from utility_calibration.calibrators import UtilityPatching
 from utility_calibration.calibrators import reference as plain
 from utility_calibration.calibrators.patching.audit import StandardFamilies, find_worst
 from utility_calibration.calibrators.patching.state import PatchedForecast
+from utility_calibration.calibrators.patching.utilities import Utility
 from utility_calibration.metrics import brier_score
+from utility_calibration.metrics.reference import utility_calibration
 
 FIXED = {"step_size": 1.0, "steps": 30, "sampled": False}
 
@@ -57,6 +59,9 @@ def test_the_audit_finds_the_largest_error_of_all_utilities_sorted_one_by_one(n,
     logits, labels = over_confident(n, classes, 5)
     state = PatchedForecast(torch.from_numpy(softmax(logits)), torch.from_numpy(labels))
     auditor = StandardFamilies(30, seed=2)
-    kept = state.probabilities, state.top_sums, state.labels, state.ranks
-    largest = plain.full_audit(*(part.numpy() for part in (*kept, *auditor.draw(7, classes))))
+    utilities = [Utility.standard(kind, k) for kind in ("class", "top_k") for k in range(classes)]
+    for kind, payoffs in zip(("linear", "rank"), auditor.draw(7, classes), strict=True):
+        utilities += [Utility.standard(kind, 0, payoff) for payoff in payoffs]
+    pairs = [utility.predicted_and_realized(state) for utility in utilities]
+    largest = max(utility_calibration(v.numpy(), u.numpy(), plain.TIED) for v, u in pairs)
     assert find_worst(auditor(state, 7))[2] == pytest.approx(largest, abs=1e-12)
