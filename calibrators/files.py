@@ -1,18 +1,17 @@
-"""Writing of files either completely or not at all, and fitted calibrators as .npz files.
+"""Fitted calibrators as .npz files.
 
-A calibrator's file holds arrays and a JSON string, never pickle. NumPy is imported inside the
+A file holds arrays and a JSON string, never pickle. NumPy is imported inside the
 functions that need it, because the programs' `--help` imports this module and should be fast.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
-from uuid import uuid4
 
+from utility_calibration.metrics.atomic import atomic_path
 from utility_calibration.metrics.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,27 +22,6 @@ REQUIRED = {KIND, PARAMETERS, FORMAT, "classes_", "n_features_in_"}
 LATEST = 2  # format of the files written here; 0.3.0 wrote 1
 RENAMED = {"steps_": "shifts_", "kept_": "cached_", "kept_for_": "cached_for_"}
 """Arrays of format 1 that have another name since."""
-
-
-@contextmanager
-def atomic_path(path: Path | str) -> Iterator[Path]:
-    """Yield a temporary name beside `path` that becomes `path` when the block ends well.
-
-    On an exception the temporary file is removed and `path` is not changed. A killed process leaves
-    a hidden file. Some writers (matplotlib) choose the format by the suffix, so it is that of
-    `path`.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.stem}.{uuid4().hex[:16]}.tmp{path.suffix}")
-    try:
-        yield temporary
-        temporary.replace(path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)  # "no space left on device" does not say where
-        raise
 
 
 def write_archive(

@@ -12,7 +12,6 @@ are equal where no bucket holds residuals of both signs.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
@@ -23,6 +22,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from .archive import read_arrays
+from .atomic import atomic_path
 from .errors import InputError
 from .forecast import PART, Forecast
 from .kernels.bucket_sums import Borders, Buckets
@@ -224,14 +224,8 @@ class StreamingCalibration:
         if not isinstance(file, str | Path):
             np.savez(file, **arrays)
             return
-        path = Path(file)
-        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        try:
-            with temporary.open("wb") as stream:
-                np.savez(stream, **arrays)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with atomic_path(file) as temporary, temporary.open("xb") as stream:
+            np.savez(stream, **arrays)
 
     def load(self, file: str | Path | IO[bytes]) -> StreamingCalibration:
         """Take what a file holds in place of what is held, and return this.

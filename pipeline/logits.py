@@ -19,7 +19,7 @@ import numpy as np
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from utility_calibration.calibrators.files import atomic_path
+from utility_calibration.metrics.atomic import atomic_path
 
 from .harness.artifacts import CorruptFile, read_npz, save_npz
 from .harness.cache import Record, Save, record_of

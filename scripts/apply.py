@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from utility_calibration.calibrators.base import Calibrator
-from utility_calibration.calibrators.files import atomic_path
+from utility_calibration.metrics.atomic import atomic_path
 from utility_calibration.metrics.validation import InputError
 from utility_calibration.pipeline.harness.artifacts import write_npz
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utility_calibration.calibrators.files import atomic_path, plain_arrays
+from utility_calibration.calibrators.files import plain_arrays
+from utility_calibration.metrics.atomic import atomic_path
 from utility_calibration.metrics.errors import InputError
 
 _plain = methodcaller("tolist")  # a NumPy scalar or array as JSON holds it

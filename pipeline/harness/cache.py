@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from utility_calibration.calibrators.files import atomic_path
+from utility_calibration.metrics.atomic import atomic_path
 
 from .artifacts import json_text
 

@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
-from utility_calibration.calibrators.files import atomic_path
+from utility_calibration.metrics.atomic import atomic_path
 from utility_calibration.metrics.plots.drawing import plain
 
 from ..harness.progress import Bar

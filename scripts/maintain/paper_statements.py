@@ -22,9 +22,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from utility_calibration.calibrators.files import atomic_path
 from utility_calibration.metrics import utility_calibration
 from utility_calibration.metrics.archive import read_arrays
+from utility_calibration.metrics.atomic import atomic_path
 from utility_calibration.metrics.plots.drawing import plain_log_axis
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
 from utility_calibration.pipeline.harness.progress import say

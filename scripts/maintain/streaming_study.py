@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from utility_calibration.calibrators import TemperatureScaling, VectorScaling
-from utility_calibration.calibrators.files import atomic_path
 from utility_calibration.metrics import ClassWise, StreamingCalibration, negative_log_likelihood
 from utility_calibration.metrics.archive import read_arrays
+from utility_calibration.metrics.atomic import atomic_path
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
 from utility_calibration.pipeline.harness.progress import say
 from utility_calibration.pipeline.reporting.looks import look

@@ -27,10 +27,10 @@ from utility_calibration.calibrators import (
     Uncalibrated,
     from_probabilities,
 )
-from utility_calibration.calibrators.files import atomic_path
 from utility_calibration.calibrators.recalibration import recalibration_gain
 from utility_calibration.metrics import TopK, acting_gain, two_bin_error
 from utility_calibration.metrics.archive import read_arrays
+from utility_calibration.metrics.atomic import atomic_path
 from utility_calibration.metrics.forecast import Forecast
 from utility_calibration.metrics.plots.drawing import plain
 from utility_calibration.metrics.resampling import redrawn_outcomes

@@ -1,4 +1,4 @@
-"""Files are whole or not there, and saved calibrators come back or are refused in one line."""
+"""Saved calibrators come back or are refused in one line."""
 
 from functools import partial
 from pathlib import Path
@@ -17,19 +17,8 @@ from utility_calibration.calibrators import (
     UtilityPatching,
     VectorScaling,
 )
-from utility_calibration.calibrators.files import atomic_path
 from utility_calibration.calibrators.stored import OF_ALL
 from utility_calibration.metrics.validation import InputError
-
-
-def test_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path):
-    old = tmp_path / "x.json"
-    old.write_text("old")
-    with pytest.raises(KeyboardInterrupt), atomic_path(old) as temporary:
-        temporary.write_text("half")
-        raise KeyboardInterrupt
-    assert old.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [old]
 
 
 @pytest.fixture
