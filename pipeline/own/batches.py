@@ -11,12 +11,11 @@ import glob
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.errors import reason_of
 from utility_calibration.metrics.validation import InputError, check_weights
 
 from ..harness.machine import free_memory
@@ -24,25 +23,10 @@ from ..harness.progress import Bar
 from .assign import answers_of, assigned, prepared, roles_of, without_ignored
 from .cells import Held, Labels, distinct_labels, plain_column
 from .choices import Choices
-from .read import (
-    LARGEST_TABLE,
-    PER_NUMBER,
-    READ,
-    SAVED,
-    TABLES,
-    check_is_given,
-    ending_of,
-    named,
-    parquet_cells,
-    read,
-    separated,
-    without_categories,
-)
+from .read import READ, SAVED, check_is_given, read
 from .scale import as_float32, with_logits
+from .tables import LARGEST_TABLE, PARTED, PER_NUMBER, TABLES, ending_of, parquet_cells, tables
 from .told import cut_off, naming
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ROWS = 10_000
 """Points that are in memory at a time."""
@@ -89,30 +73,15 @@ def batches(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Ite
     No more is in memory for parquet, CSV, TSV and an uncompressed npz; other files are read whole.
     """
     check_is_given(path)
-    kind = ending_of(path)
-    if path.is_dir() or kind not in (".parquet", ".csv", ".tsv"):
-        held = read(path, choices, is_used)
-        n = max(len(of) for name, of in held.items() if name != "class_names")
-        for start in range(0, n, ROWS):
-            part = slice(start, start + ROWS)
-            yield {name: of if name == "class_names" else of[part] for name, of in held.items()}
+    if not path.is_dir() and ending_of(path) in PARTED:
+        for table in tables(path, ROWS):
+            yield {str(name): column for name, column in table.items()}
         return
-    try:
-        for table in _of_parquet(path) if kind == ".parquet" else separated(path, ROWS):
-            yield {str(name): column for name, column in named(table).items()}
-    except InputError:
-        raise
-    except Exception as error:  # pandas and Arrow raise many kinds for damaged files
-        told = f"not readable as {kind[1:]} ({reason_of(error)})"
-        raise InputError(told, fixes="export it again") from error
-
-
-def _of_parquet(path: Path) -> Iterator[pd.DataFrame]:
-    import pyarrow.parquet
-
-    with pyarrow.parquet.ParquetFile(path) as file:
-        for batch in file.iter_batches(ROWS):
-            yield without_categories(batch.to_pandas())
+    held = read(path, choices, is_used)
+    n = max(len(of) for name, of in held.items() if name != "class_names")
+    for start in range(0, n, ROWS):
+        part = slice(start, start + ROWS)
+        yield {name: of if name == "class_names" else of[part] for name, of in held.items()}
 
 
 class Points(NamedTuple):

@@ -1,0 +1,203 @@
+"""Tables in files: CSV, TSV, JSON lines, parquet, and what `datasets` saves; whole or by parts.
+
+pandas and `datasets` read them. What would take too much memory is refused from counts, before.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.metrics.archive import LARGEST_ARRAY
+from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
+
+from .told import cut_off, is_plain, normal, some_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LINES = (".jsonl", ".ndjson")
+TABLES = (".csv", ".tsv", *LINES, ".parquet")
+"""Endings of file names that are read as tables; each may be followed by .gz but parquet."""
+PARTED = (".csv", ".tsv", ".parquet")  # endings of forms that are read by parts, too
+LINE_BY_LINE = (
+    "write one object per line: "
+    "pandas.read_json(…).to_json('my.jsonl', orient='records', lines=True)"
+)
+LARGEST_TABLE = 2 << 30  # bytes that the cells of a table may take while they are read
+PER_NUMBER = {False: 16, True: 64}  # bytes for each cell of a table; True: of JSON lines
+DECIMAL_COMMA = re.compile(r"(^|[;|\t])[ \"]*[+-]?\d*,\d+(e[+-]?\d+)?[ \"]*([;|\t]|$)", re.I | re.M)
+"""A cell such as 0,25 between two separators that are no commas."""
+
+
+def ending_of(path: Path) -> str:
+    """The ending that says how to read a file: .csv for a.CSV and a.csv.gz."""
+    endings = [end.lower() for end in path.suffixes]
+    return endings[-2] if len(endings) > 1 and endings[-1] == ".gz" else "".join(endings[-1:])
+
+
+def tables(path: Path, rows: int | None = None) -> Iterator[pd.DataFrame]:
+    """The table in a file, or tables of some `rows` of it, where the form is one of PARTED.
+
+    Each has at least one row, and names that are printable text without spaces around it.
+    """
+    kind, form = ending_of(path).removeprefix("."), "text in UTF-8 with a line of names"
+    try:
+        if path.is_dir():
+            kind, form = "a data set", "a folder of save_to_disk"
+            yield named(_numbered_names(require("datasets").load_from_disk(str(path))))
+        elif kind == "parquet":
+            form = kind
+            yield from map(named, _of_parquet(path, rows))
+        elif ending_of(path) in LINES:
+            yield named(_of_lines(path))
+        else:
+            yield from map(named, _separated(path, rows))
+    except (InputError, MissingResource):
+        raise
+    except Exception as error:  # pandas and Arrow raise many kinds for damaged files
+        told = f"not readable as {kind}: {form} ({reason_of(error)})"
+        raise InputError(told, fixes="export it again") from error
+
+
+def named(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of at least one row whose columns have distinct names of printable text."""
+    import pandas as pd
+
+    if table.empty:
+        raise InputError("no rows", fixes="give a line of names, and one row per point")
+    table.columns = pd.Index([normal(str(name).strip()) for name in table.columns])
+    names = list(table.columns)
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        told = f"{some_of(twice)}: more than one column of this name"
+        raise InputError(told, field="columns", fixes="rename them")
+    for place, name in enumerate(names, 1):
+        if not is_plain(name):
+            told = f"control characters in the name of column {place}"
+            raise InputError(told, field="columns", fixes="rename it")
+    return table
+
+
+def check_memory(numbers: int, each: int) -> None:
+    """Refuse a table before it is read whose `numbers` take too much memory, at `each` bytes."""
+    if numbers * each > LARGEST_TABLE:
+        told = f"{numbers:,} cells take {numbers * each:,} bytes or more while they are read"
+        told += f", the limit is {LARGEST_TABLE:,}"
+        raise InputError(told, fixes=["give fewer rows", "give an npz"])
+
+
+def _opened(path: Path, is_whole: bool = True) -> TextIO:
+    """The text of a file, unpacked; pandas would take any amount of memory for a whole one."""
+    unpacked: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    size, cells = 0, 0
+    with unpacked(path, "rb") as held:
+        while is_whole and (block := held.read(1 << 20)):
+            size, cells = (
+                size + len(block),
+                cells + sum(map(block.count, (b",", b";", b"\t", b"\n"))),
+            )
+            check_memory(cells, PER_NUMBER[ending_of(path) in LINES])
+            if size > LARGEST_ARRAY:
+                told = f"more than {LARGEST_ARRAY:,} bytes of text"
+                raise InputError(told, fixes="save it as npz")
+    file: TextIO = unpacked(path, "rt", encoding="utf-8-sig")
+    return file
+
+
+def _numbered_names(data: Any) -> pd.DataFrame:
+    """A data set as a table; class numbers become the names that it has for them, in order."""
+    import pandas as pd
+
+    table: pd.DataFrame = data.to_pandas()
+    for name, feature in data.features.items():
+        if hasattr(feature, "int2str") and len(table):
+            codes = table[name].fillna(-1).astype(int)
+            table[name] = pd.Categorical.from_codes(codes, feature.names)
+    return table
+
+
+def _of_parquet(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
+    import pandas as pd
+    import pyarrow.parquet
+
+    if rows is None:
+        check_memory(parquet_cells(path), PER_NUMBER[False])
+        yield _without_categories(pd.read_parquet(path))
+        return
+    with pyarrow.parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches(rows):
+            yield _without_categories(batch.to_pandas())
+
+
+def _without_categories(table: pd.DataFrame) -> pd.DataFrame:
+    """Text in place of categories, whose codes would be another order of the classes."""
+    return table.astype({name: object for name in table if hasattr(table[name], "cat")})
+
+
+def parquet_cells(path: Path) -> int:
+    """The number of cells of a table in parquet."""
+    import pyarrow.parquet
+
+    size = pyarrow.parquet.read_metadata(path)
+    return int(size.num_rows * size.num_columns)
+
+
+def _of_lines(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    def each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        entries = dict(pairs)  # Python's reader would keep the last of two entries of one name
+        if len(entries) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = cut_off(next(name for name in names if names.count(name) > 1))
+            raise InputError("two entries in a line", column=twice, fixes="rename one of them")
+        return entries
+
+    rows: list[Any] = []
+    with _opened(path) as file:
+        for line in filter(str.strip, file):
+            if not rows and line.lstrip().startswith("["):
+                raise InputError("an array of JSON", fixes=LINE_BY_LINE)
+            rows.append(json.loads(line, object_pairs_hook=each_name_once))
+    return pd.DataFrame(rows)
+
+
+def _separated(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
+    """The table in a file, or tables of some `rows` of it."""
+    import pandas as pd
+
+    with _opened(path, is_whole=rows is None) as file:
+        first, more = file.readline(), file.read(1 << 20)
+    if first.lower().startswith("sep=") or first.startswith("#"):
+        told = f"the first line is `{cut_off(first.strip())}`"
+        raise InputError(told, fixes="remove this line")
+    lines = (first, more.partition("\n")[0])  # names may hold another sign
+    separator = max(",;\t|", key=lambda sign: min(line.count(sign) for line in lines))
+    options: dict[str, Any] = {
+        "sep": separator,
+        "decimal": "," if separator != "," and DECIMAL_COMMA.search(more) else ".",
+        "index_col": False,
+        "low_memory": False,
+        "skipinitialspace": True,
+    }
+    with warnings.catch_warnings():
+        # pandas would drop the rest of rows that are longer than the header.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        # "NA" and "null" may be names of classes; a column of numbers refuses them as text.
+        # pandas gives new names to names that occur twice, and to columns without a name.
+        names = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
+        read: Any = pd.read_csv(
+            path, keep_default_na=False, na_values=[""], chunksize=rows, **options
+        )
+        for table in [read] if rows is None else read:
+            pairs = zip(names.iloc[0], table.columns, strict=True)
+            table.columns = pd.Index(
+                [given if str(given).strip() else made for given, made in pairs]
+            )
+            yield table
