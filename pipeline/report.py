@@ -8,7 +8,6 @@ suite=cifar is results/cifar.html, the same as text results/cifar.md.
 """
 
 import shlex
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from .reporting.sections import provenance_of, section_of
 from .reporting.study_figures import study_drawings
 from .reporting.style import draw_all
 from .reporting.tables import TableSpec
+from .reporting.wording import TextTable
 from .reporting.write import print_sections, write_metrics, write_page, write_section
 from .scoring.files import DEFAULT_EVALUATION, columns_of, score_files, write_all_scores
 from .scoring.scores import wanted_scores, writes_results
@@ -72,12 +72,12 @@ def run_report(request: Request) -> None:
         written += leaderboard.write(results / "tables", f"leaderboard{end}")
         drawings[f"leaderboard{end}"] = partial(leaderboard_figure, leaderboard)
     written += [*draw_all(drawings, results / "figures"), *write_all_scores(results)]
-    summary: list[Sequence[str]] = []
+    summary: TextTable | None = None
     if any(benchmark.benchmark.paper_key for benchmark in settings):
         # Of the benchmarks of all suites, so the report of one suite keeps the others.
         cells = comparison.paper_cells(results, settings[0].splits.count)
         written += comparison.write_comparison(cells, results / "tables")
-        summary = [comparison.SUMMARY_HEADING, *comparison.summary_lines(cells)]
+        summary = comparison.summary_of(cells)
     heads = TITLE, f"the benchmarks of the suite {request.suite}"
     made = provenance_of(f"Suite {request.suite}.", list(scores.values()), methods)
     some = request.benchmarks if len(request.benchmarks) < 4 else ["selection"]
@@ -87,7 +87,7 @@ def run_report(request: Request) -> None:
         decisions = [section.decisions for section in sections]
         written.append(write_metrics(results / f"metrics{end}", decisions))
     print_sections(sections)
-    for title, default, preset in summary[1:]:
+    for title, default, preset in summary.rows if summary else ():
         say(f"{title}: {default}" + (f"; suite=paper_closest: {preset}" if preset else ""))
     say_files(written)
 

@@ -22,7 +22,7 @@ from ..harness.units import composed
 from ..scoring.files import ALL_SPLITS, DEFAULT_EVALUATION, ScoreFiles, Scores, csv_text
 from ..scoring.inference import two_standard_errors
 from .names import family, method_name
-from .wording import decimals, markdown_table, number
+from .wording import TextTable, decimals, markdown_table, number
 
 PRINTED_VALUES = Path(__file__).with_name("paper_tables.csv")
 NOTES = Path(__file__).with_name("paper_notes.csv")
@@ -41,6 +41,10 @@ INTRO = (
     "Values are scaled as in the paper's tables."
 )
 SUMMARY_HEADING = ("Printed table", "Our default", "suite=paper_closest")
+SUMMARY_NOTE = (
+    "The table counts the printed cells that ours match within three joint standard errors; "
+    "tables/comparison.md has each cell."
+)
 RULE = (
     "The default is what we would use. suite=paper_closest is one choice of settings for all "
     "tables, the one that comes closest to the paper. comparison.csv has every alternative that "
@@ -158,8 +162,7 @@ def rms(z: pd.Series) -> float:
 
 def write_comparison(cells: pd.DataFrame, folder: Path) -> list[Path]:
     """Write `comparison.md`, and `comparison.csv` with all alternatives, unscaled."""
-    summary = markdown_table(SUMMARY_HEADING, summary_lines(cells))
-    parts = [f"# {TITLE}", INTRO, summary, RULE, spread_text(cells)]
+    parts = [f"# {TITLE}", INTRO, summary_of(cells).markdown(), RULE, spread_text(cells)]
     if left := left_lines(cells):
         parts += [LEFT, markdown_table(LEFT_COLUMNS, left)]
     for title, rows in cells.groupby("title", sort=False):
@@ -188,7 +191,7 @@ def spread_text(cells: pd.DataFrame) -> str:
     return SPREAD.format(**counts, limit=LIMIT)
 
 
-def summary_lines(cells: pd.DataFrame) -> list[Line]:
+def summary_of(cells: pd.DataFrame) -> TextTable:
     """Per printed table: its title, counts of the default and of suite=paper_closest; the sums."""
     sets = [cells[cells["default"]], cells[cells["preset"]]]
     titles = cells["title"].unique()
@@ -203,7 +206,7 @@ def summary_lines(cells: pd.DataFrame) -> list[Line]:
         # Of the tables that the rule covers, so that the columns can be compared.
         sums = (_count(rows[rows["title"].isin(covered)]) for rows in sets)
         lines.append(("All with suite=paper_closest", *sums))
-    return lines
+    return TextTable("Against the paper", SUMMARY_HEADING, lines, SUMMARY_NOTE)
 
 
 def _other(rows: pd.DataFrame, default: pd.DataFrame) -> str:

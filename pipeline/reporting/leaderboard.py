@@ -1,6 +1,6 @@
 """Who wins over all benchmarks: one line per method, counted from tests and floors; a figure."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from ..scoring.decisions import Decisions
 from ..scoring.files import csv_text
 from ..scoring.inference import SIZE
 from .names import PRESENT, method_name
-from .wording import bound, markdown_table
+from .wording import TextTable, bound, markdown_table
 
 COUNTED = ("u_cwe", "u_topk", "u_dcg")  # the purposes whose noise floor and bound are counted
 GAINS = ("nll", "brier")  # scores whose mean gain over the uncalibrated forecast is shown
@@ -33,17 +33,11 @@ NOTE = (
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """`heading` and `lines` as people read them; `frame` has the numbers, a row per method.
-
-    `values` has for each cell of `lines` the number that a page sorts by.
-    """
+    """The `table` as people read it; `frame` has the numbers, a row per method."""
 
     benchmarks: int
-    heading: Sequence[str]
-    lines: Sequence[Sequence[str]]
-    values: Sequence[Sequence[Any]]
+    table: TextTable
     frame: pd.DataFrame
-    note: str
 
     @property
     def headline(self) -> str:
@@ -55,13 +49,10 @@ class Leaderboard:
             f"{second['worse']}."
         )
 
-    def markdown(self) -> str:
-        """The table in Markdown."""
-        return markdown_table(self.heading, self.lines)
-
     def write(self, folder: Path, stem: str) -> list[Path]:
         """Write the table as <stem>.md and <stem>.csv; return their paths."""
-        texts = {"md": f"{self.markdown()}\n\n{self.note}\n", "csv": csv_text(self.frame)}
+        table = markdown_table(self.table.heading, self.table.rows)
+        texts = {"md": f"{table}\n\n{self.table.note}\n", "csv": csv_text(self.frame)}
         return [write_text(folder / f"{stem}.{kind}", text) for kind, text in texts.items()]
 
 
@@ -109,7 +100,7 @@ def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
     values = [[place, *(row[name] for name in [*columns][1:])] for place, row in enumerate(rows)]
     note = NOTE.format(percent=100 * SIZE, chance=round(SIZE * count), cells=count)
     heading = [title for title, _ in columns.values()]
-    return Leaderboard(len(tables), heading, lines, values, frame, note)
+    return Leaderboard(len(tables), TextTable("Who wins", heading, lines, note, values), frame)
 
 
 def regrets(cells: pd.DataFrame) -> "pd.Series[float]":

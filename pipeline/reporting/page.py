@@ -22,7 +22,7 @@ from .names import NOISE_FLOOR, method_name
 from .sections import Section
 from .tables import MARK, OWN_FLOOR, Column
 from .verdict import MEANINGS, SIGNS
-from .wording import escape_markdown, interval, markdown_table, p_value
+from .wording import TextTable, escape_markdown, interval, markdown_table, p_value
 
 STUDY_CAPTIONS = {
     "history": "The study of the paper's appendix: patching for users with a gain matrix each. "
@@ -75,7 +75,7 @@ def report_html(
     about: str,
     sections: Sequence[Section],
     made: Mapping[str, str],
-    comparison: Sequence[Sequence[str]] = (),
+    comparison: TextTable | None = None,
     leaderboard: Leaderboard | None = None,
 ) -> str:
     """The whole page, self-contained: a reader fetches nothing, and all texts are escaped.
@@ -163,8 +163,7 @@ def report_markdown(
 
     parts = [f"# {escape_markdown(title)}"]
     if leaderboard is not None:
-        parts += ["## Who wins", f"**{escape_markdown(leaderboard.headline)}**"]
-        parts += [leaderboard.markdown(), leaderboard.note]
+        parts += [f"**{escape_markdown(leaderboard.headline)}**", leaderboard.table.markdown()]
     for section in sections:
         verdict = section.verdict
         parts += [f"## {escape_markdown(section.spec.title)}", "### Verdict"]

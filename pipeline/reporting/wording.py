@@ -124,12 +124,13 @@ def titled_table(
 
 
 class TextTable(NamedTuple):
-    """A table of plain text with a note below it."""
+    """A table of plain text with a note below it; `values`: of each row what a page sorts by."""
 
     title: str
     heading: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str
+    values: Sequence[Sequence[Any]] = ()
 
     def markdown(self) -> str:
         """As Markdown under a heading of the third level."""

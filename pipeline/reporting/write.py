@@ -28,6 +28,7 @@ from .page import report_html, report_markdown
 from .sections import Section
 from .tables import Form, ResultTable
 from .verdict import Verdict
+from .wording import TextTable
 
 SCORES = ("brier", "nll", "accuracy")  # columns next to the verdict's where the terminal is narrow
 NOTE_LINES = 5
@@ -86,7 +87,7 @@ def write_page(
     main: Sequence[Section],
     made: Mapping[str, str],
     leaderboard: Leaderboard | None = None,
-    comparison: Sequence[Sequence[str]] = (),
+    comparison: TextTable | None = None,
 ) -> list[Path]:
     """Write `<stem>.html` and `.md`; `heads`: title and `about`, the rest as in page.py."""
     sections = [each for section in main for each in (section, *section.parts.values())]

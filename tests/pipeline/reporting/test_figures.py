@@ -80,7 +80,7 @@ BENCHMARKS = {"first": decided(FIRST), "second": decided(SECOND)}
 
 def test_methods_with_fewer_losses_come_first_and_bounds_round_up():
     leaderboard = leaderboard_of(BENCHMARKS)
-    assert leaderboard.lines == [
+    assert leaderboard.table.rows == [
         ["Temp. Scaling", "0", "1.00", "1.00", "1", ".16", "37.5 %"],
         ["Uncalibrated", "3", "1.86", "3.00", "0", ".36", "0.0 %"],
     ]

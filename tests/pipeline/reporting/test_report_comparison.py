@@ -43,7 +43,7 @@ def test_differences_by_hand_and_what_the_default_counts(cells) -> None:
     assert row["outside"]
     assert set(cells[cells["default"]]["variant"]) == {"isotonic", "temperature"}
     assert not cells[cells["configuration"] != ""]["default"].any()
-    ((title, default, preset),) = comparison.summary_lines(cells)
+    ((title, default, preset),) = comparison.summary_of(cells).rows
     assert (title, default[:6], preset) == ("cifar10_repvgg", "2 of 3", "")
     assert default.endswith("rms z 4.1")  # of 0, 7.07 and 0
     (line,) = comparison.cell_lines(cells[cells["default"] & (cells["metric"] == "brier")])
@@ -67,7 +67,7 @@ def test_one_rule_is_counted_beside_and_what_it_leaves_is_listed_with_its_reason
     ]
     cells = compare(pd.concat(results), printed_values(), rule)
     assert set(cells[cells["preset"]]["variant"]) == set(variants)
-    counts = [line[2] for line in comparison.summary_lines(cells)]
+    counts = [line[2] for line in comparison.summary_of(cells).rows]
     assert [text[: text.index(" within")] for text in counts] == ["6 of 7", "6 of 7", "12 of 14"]
     assert counts[0].endswith(" (b)")  # the benchmark, which is not the default's
     left = comparison.left_lines(cells)

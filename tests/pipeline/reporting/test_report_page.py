@@ -58,7 +58,7 @@ def sections(tmp_path_factory):
 @pytest.fixture(scope="module")
 def html(sections):
     leaderboard = leaderboard_of({one.spec.title: one.decisions for one in sections})
-    return report_html("Title " + NAUGHTY, "the tests", sections, MADE, (), leaderboard)
+    return report_html("Title " + NAUGHTY, "the tests", sections, MADE, None, leaderboard)
 
 
 def test_titles_are_text_everywhere_and_nothing_is_fetched(html, sections):
@@ -75,7 +75,7 @@ def test_a_page_begins_with_what_was_found_and_says_it_once(sections, count):
     """Of one benchmark what its present forecast costs, of several which method wins."""
     few = sections[:count]
     leaderboard = leaderboard_of({one.spec.title: one.decisions for one in few})
-    page = report_html("T", "the tests", few, MADE, (), leaderboard)
+    page = report_html("T", "the tests", few, MADE, None, leaderboard)
     first = few[0].verdict.present[0] if leaderboard is None else leaderboard.headline
     assert page.index(first) < page.index("the tests") and page.count(first) == 1
 
