@@ -28,11 +28,11 @@ class PayoffClass(UtilityClass):
 
     coordinate: Literal["class", "rank"]
     is_short = False
-    """Whether `near` gives a few utilities' payoffs; those of all utilities are C² numbers."""
+    """Whether `near` gives only b + 1 payoffs of b utilities; all of them are C² numbers."""
 
     def near(self, part: slice, classes: int, codes: Tensor) -> tuple[Tensor, Tensor]:
-        """Return payoffs [b, b + 1] of the utilities in `part`, and the outcomes' codes in them."""
-        raise NotImplementedError
+        """Return payoffs [b, L] of the utilities in `part`, and the outcomes' codes in them."""
+        return self.payoffs(classes)[part], codes
 
     @abstractmethod
     def payoffs(self, classes: int) -> Tensor:
@@ -42,18 +42,15 @@ class PayoffClass(UtilityClass):
         return len(self.payoffs(classes))
 
     def bounds(self, classes: int) -> Tensor:
-        return torch.stack(torch.aminmax(self.payoffs(classes), dim=1), dim=1)
+        parts, codes = base.equal_blocks(range(self.count(classes)), classes), torch.arange(1)
+        tables = [self.near(part, classes, codes)[0].to(torch.float64) for part in parts]
+        return torch.cat([torch.stack(torch.aminmax(table, dim=1), dim=1) for table in tables])
 
-    def predicted(self, forecast: Forecast, payoffs: Tensor | None, part: slice) -> Tensor:
-        """Return v of the utilities in `part`, [b, n], for the `payoffs` [m, C] of all.
-
-        Utilities that are short have no `payoffs`, and a form of their own.
-        """
-        assert payoffs is not None
+    def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
+        """Return v of the utilities in `part`, [b, n], for their `payoffs` [b, C]."""
         if self.coordinate == "class":
-            return payoffs[part] @ forecast.probabilities.T
-        table = payoffs[part]
-        return forecast.joined(lambda rows: table @ rows.ranked.T)
+            return payoffs @ forecast.probabilities.T
+        return forecast.joined(lambda rows: payoffs @ rows.ranked.T)
 
     def codes(self, outcomes: Outcomes) -> Tensor:
         """Return the coordinate of each outcome: [R, n]."""
@@ -61,9 +58,6 @@ class PayoffClass(UtilityClass):
 
     def payoff(self, index: int, classes: int) -> Tensor:
         """Return the payoff vector of utility `index`: float64 [C]."""
-        if not self.is_short:
-            return self.payoffs(classes)[index]
-        # All C² payoffs of 20,000 classes would take gigabytes.
         table, own = self.near(slice(index, index + 1), classes, torch.arange(classes))
         return table[0, own].to(torch.float64)
 
@@ -84,23 +78,20 @@ class PayoffClass(UtilityClass):
     ) -> Iterator[Block]:
         """Yield blocks whose predictions fill `BLOCK_BYTES`."""
         codes, classes = self.codes(outcomes), forecast.classes
-        whole = None if self.is_short else self.payoffs(classes).to(forecast.probabilities.device)
         # Payoffs of so many utilities are not larger than their predictions.
         most = max(base.FEWEST_ROWS, forecast.n) if self.is_short else None
         for block in base.equal_blocks(range(self.count(classes))[part], forecast.n, most):
+            table, own = self.near(block, classes, codes)
+            table = table.to(forecast.probabilities)
             of_these = self, block.start, block.stop
             if of_these in forecast.kept:
                 predicted, orders = forecast.kept[of_these]
             else:
-                predicted, orders = self.predicted(forecast, whole, block), []
+                predicted, orders = self.predicted(forecast, table, block), []
                 if outcomes.draws > 1:
                     predicted = predicted.contiguous()
                     forecast.keep(of_these, predicted, orders)
-            if whole is None:
-                table, own = self.near(block, classes, codes)
-                yield Block(predicted, table.to(predicted), own, orders)
-            else:
-                yield Block(predicted, whole[block], codes, orders)
+            yield Block(predicted, table, own, orders)
 
 
 class ClassWise(PayoffClass):
@@ -135,11 +126,13 @@ class ClassWise(PayoffClass):
         return self.classes is None
 
     def near(self, part: slice, classes: int, codes: Tensor) -> tuple[Tensor, Tensor]:
+        if not self.is_short:
+            return super().near(part, classes, codes)
         size = part.stop - part.start
         is_other = (codes < part.start) | (codes >= part.stop)
         return torch.eye(size, size + 1), torch.where(is_other, size, codes - part.start)
 
-    def predicted(self, forecast: Forecast, payoffs: Tensor | None, part: slice) -> Tensor:
+    def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
         """Return columns of the probabilities. Without a product, ties stay ties."""
         columns = part if self.classes is None else list(self.classes[part])
         return forecast.probabilities[:, columns].T
@@ -183,13 +176,15 @@ class TopK(PayoffClass):
         return self.ks is None
 
     def near(self, part: slice, classes: int, codes: Tensor) -> tuple[Tensor, Tensor]:
+        if not self.is_short:
+            return super().near(part, classes, codes)
         size = part.stop - part.start
         columns = size + (part.stop < classes)  # all C pay for every rank
         return torch.ones(size, columns).tril(), (codes - part.start).clamp(0, size)
 
-    def predicted(self, forecast: Forecast, payoffs: Tensor | None, part: slice) -> Tensor:
+    def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
         """Return the sums of the K largest probabilities, without a copy if all K are used."""
-        columns = part if payoffs is None else payoffs[part].sum(dim=1).long() - 1
+        columns = part if self.is_short else payoffs.sum(dim=1).long() - 1
         return forecast.joined(lambda rows: rows.top_sums[:, columns].T)
 
 
@@ -199,7 +194,7 @@ class TopClass(TopK):
     def __init__(self) -> None:
         super().__init__(ks=(1,))
 
-    def predicted(self, forecast: Forecast, payoffs: Tensor | None, part: slice) -> Tensor:
+    def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
         """Return the largest probability, which needs no ranking."""
         return forecast.top[0][None]
 

@@ -8,7 +8,10 @@ import torch
 
 from utility_calibration import metrics as m
 from utility_calibration.metrics import reference
-from utility_calibration.metrics.utilities.payoffs import sample_unit_sphere_infinity
+from utility_calibration.metrics.utilities.payoffs import (
+    PayoffClass,
+    sample_unit_sphere_infinity,
+)
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 CLASSES = 4
@@ -68,6 +71,17 @@ def test_errors_are_those_of_the_vectors(name, kind, forecast_of):
     index, worst = utilities.worst(p, y)
     assert index == int(errors.argmax())
     assert worst.error == pytest.approx(errors.max(), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_bounds_are_the_extremes_of_payoffs_and_contain_other_values(name, forecast_of):
+    p, _ = forecast_of("smooth", 30, CLASSES, 0)
+    utilities, vectors = DEFINITIONS[name]
+    found = np.array([(each.min(), each.max()) for each in vectors(p)])
+    bounds = utilities.bounds(CLASSES).numpy()
+    if isinstance(utilities, PayoffClass):
+        np.testing.assert_array_equal(bounds, found)
+    assert (bounds[:, 0] <= found[:, 0]).all() and (found[:, 1] <= bounds[:, 1]).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
