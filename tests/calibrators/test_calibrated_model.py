@@ -24,12 +24,7 @@ def problem(classes: int, n: int = 1200, seed: int = 0):
     )
 
 
-@parametrize_with_checks(
-    [
-        CalibratedModel(LogisticRegression(), cv=3),
-        CalibratedModel(LogisticRegression(), cv=3, ensemble=True),
-    ]
-)
+@parametrize_with_checks([CalibratedModel(LogisticRegression(), cv=3)])
 def test_scikit_learns_checks_pass(estimator, check):
     check(estimator)
 

@@ -1,10 +1,14 @@
 """The pages' shell commands parse, and name modules, options and settings that exist."""
 
+import contextlib
 import functools
+import io
 import re
+import runpy
 import shlex
 import subprocess
 import sys
+import unittest.mock
 from collections.abc import Iterator
 from importlib.util import find_spec
 
@@ -45,13 +49,14 @@ def of(*start: str) -> list[pytest.ParameterSet]:
 
 @functools.cache
 def help_of(*program: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-m", *program, "--help"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    """What a program says of itself; in this process, which has imported what it needs."""
+    with (
+        contextlib.redirect_stdout(io.StringIO()) as output,
+        unittest.mock.patch.object(sys, "argv", [*program, "--help"]),
+        pytest.raises(SystemExit),
+    ):
+        runpy.run_module(program[0], run_name="__main__")
+    return output.getvalue()
 
 
 def check_options(program: tuple[str, ...], words: list[str]) -> None:
