@@ -95,13 +95,15 @@ def worst_of(
     options = Options(**{f.name: given[f.name] for f in fields(Options) if f.name in given})
     # Labels cannot be drawn from rows that do not sum to one.
     repetitions = REPETITIONS if splits[0].rows_sum_to_one else 0
-    uniforms = np.random.default_rng(0).random((repetitions, splits[0].population))
     parts, by_metric = [], {}
     for test in splits:
         forecast = Forecast(test.probabilities)  # sorted once for all metrics
         weights = None if test.weights is None else torch.from_numpy(test.weights)
-        of_points = uniforms[:, test.points if test.clusters is None else test.clusters]
-        drawn = forecast.redraw(torch.from_numpy(of_points)).labels
+        numbers, random = np.empty((repetitions, len(test.points))), np.random.default_rng(0)
+        for of_points in numbers:  # those of all points at once take most of a run's memory
+            rows = test.points if test.clusters is None else test.clusters
+            of_points[:] = random.random(test.population)[rows]
+        drawn = forecast.redraw(torch.from_numpy(numbers)).labels
         parts.append((forecast, forecast.outcomes(test.labels, weights), drawn))
     for metric in metrics_of(options):
         utilities = metric.utilities(options)
