@@ -87,9 +87,9 @@ def test_the_largest_error_of_the_class_is_compared_with_the_floor():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weights", [(0.2, 5, 1, 1, 1), (0.5, 2, 1, 1, 1), (0.25, 4, 4, 4, 4)])
+@pytest.mark.parametrize("weights", [(0.2, 5, 1, 1, 1), (0.25, 4, 4, 4, 4)])
 def test_weights_by_class_raise_as_few_alarms_as_none(weights):
-    """With fixed weights the false alarms are .42, .14 and .47."""
+    """With fixed weights the false alarms are .42 and .47."""
     weights, alarms, too_low, trials = np.array(weights), 0, 0, 200
     for seed in range(trials):
         random = np.random.default_rng(seed)
