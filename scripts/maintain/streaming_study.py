@@ -3,7 +3,7 @@
 python -m utility_calibration.scripts.maintain.streaming_study CIFAR.npz
 
 CIFAR.npz has logits and labels. Written: docs/figures/calibration_points.png; the tables are
-printed. It takes about three core minutes.
+printed. It takes about six core minutes.
 """
 
 from __future__ import annotations

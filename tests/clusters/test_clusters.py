@@ -68,12 +68,13 @@ class Sweep:
         )  # fmt: skip
 
     def files(self):
-        """Fits, scores and results by name."""
+        """Fits, scores and results by name, without the record of what the last job asked for."""
         folders = ("data/fits", "data/scores", "results")
         return {
             f"{folder}/{name}": content
             for folder in folders
             for name, content in files_below(self.folder / folder).items()
+            if not name.endswith("written.json")
         }
 
 
