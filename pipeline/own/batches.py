@@ -25,7 +25,7 @@ from .cells import Held, Labels, distinct_labels, plain_column
 from .choices import Choices
 from .read import READ, SAVED, check_is_given, read
 from .scale import as_float32, with_logits
-from .tables import LARGEST_TABLE, PARTED, PER_NUMBER, TABLES, ending_of, parquet_cells, tables
+from .tables import LARGEST_TABLE, PARTED, PER_CELL, TABLES, ending_of, parquet_cells, tables
 from .told import cut_off, naming
 
 ROWS = 10_000
@@ -59,11 +59,11 @@ def is_too_large(path: Path) -> bool:
     kind, size = ending_of(path), path.stat().st_size
     if kind == ".parquet" and size:
         try:
-            return parquet_cells(path) * PER_NUMBER[False] > LARGEST_TABLE
+            return parquet_cells(path) * PER_CELL > LARGEST_TABLE
         except Exception:  # the reader will say what is wrong
             return False
     if kind in (".csv", ".tsv"):
-        return size / TEXT_PER_CELL * PER_NUMBER[False] > LARGEST_TABLE
+        return size / TEXT_PER_CELL * PER_CELL > LARGEST_TABLE
     return kind in ("", ".npz") and size > free_memory() / 2
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 from utility_calibration.metrics.errors import InputError
 
 from .told import cut_off, some_of
-from .usual import LIKE_MATRICES, MATRICES, has_purpose, spelt
+from .usual import LABELS, LIKE_LABELS, LIKE_MATRICES, MATRICES, USUAL, is_split, spelt
 
 MOST = 40  # columns that one message names
 
@@ -61,7 +61,9 @@ class Choices:
 
     def gives_role(self, name: str) -> bool:
         """Whether a column or array of this name has a purpose beside the classes."""
-        return has_purpose(name) or name in (self.labels, self.groups, self.clusters)
+        usual = (*LABELS, *LIKE_LABELS, *sum(USUAL.values(), ()), "class_names")
+        is_usual = spelt(name) in usual or is_split(name)
+        return is_usual or name in (self.labels, self.groups, self.clusters)
 
 
 def matching(text: str, names: Sequence[str], option: str | None) -> list[str]:

@@ -26,8 +26,6 @@ from .read import read
 from .scale import with_logits
 from .told import naming
 
-NO_CHOICES = Choices()
-
 
 def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
     """Fit a calibrator `on_all` points, else on the calibration points of the first split."""
@@ -51,7 +49,7 @@ def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
 
 
 def read_points(
-    path: Path, calibrator: Calibrator, choices: Choices = NO_CHOICES
+    path: Path, calibrator: Calibrator, choices: Choices
 ) -> tuple[NDArray[np.float32], NDArray[np.str_] | None]:
     """Read the points of `path` as logits [n, C], or as logarithms of probabilities; their groups.
 

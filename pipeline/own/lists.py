@@ -49,7 +49,7 @@ def arrays_of(held: Held, choices: Choices, notes: list[str]) -> Held:
         if spelt(name) in LABELS and hasattr(held[name], "cat"):
             names = {"class_names": held[name].cat.categories.to_numpy(str)}
     if "class_names" in held:
-        names = {"class_names": _one_list("class_names", held["class_names"])}
+        names = {"class_names": _one_list(held["class_names"])}
     return {**held, **matrices, **names}
 
 
@@ -104,12 +104,12 @@ def _entries(cell: Any) -> list[tuple[Any, Any]]:
     return list(enumerate(part[0] if pairs else part for part in parts))
 
 
-def _one_list(name: str, column: pd.Series[Any]) -> NDArray[Any]:
-    """The one list that every cell of a column holds."""
+def _one_list(column: pd.Series[Any]) -> NDArray[Any]:
+    """The one list that every cell of the column `class_names` holds."""
     cells = [str(list(cell)) if isinstance(cell, LISTS) else "" for cell in column]
     if isinstance(column.iloc[0], dict) or "" in cells or len(set(cells)) > 1:
         row = next((row for row, cell in enumerate(cells) if cell != cells[0]), 0)
         told = "no list, or another one than in row 0,"
         fix = "give the same list in every row, one name per column of the answers"
-        raise InputError(told, row=row, column=name, fixes=fix)
+        raise InputError(told, row=row, column="class_names", fixes=fix)
     return np.array(list(column.iloc[0]))

@@ -97,9 +97,8 @@ def borne_alone(column: str, labels: Sequence[str]) -> str | None:
     """The label in the name of a single column, as a word: p_sick, P(sick); -1, not 1, in p_-1."""
     if column in labels:
         return column
-    column = re.sub(
-        r"(?i)(model|fold|run|seed)[\W_]*\d+", "", column
-    )  # these numbers are no labels
+    # The number of a model, fold, run or seed is no label.
+    column = re.sub(r"(?i)(model|fold|run|seed)[\W_]*\d+", "", column)
     words = f"_{folded(column).strip('_')}_"
     for form in (r"(?<![^\W_])[+-]\d+(?:\.\d+)?", r"\d+(?:\.\d+)?"):
         numbers = {as_number(number) for number in re.findall(form, column)}

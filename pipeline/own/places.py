@@ -23,7 +23,7 @@ SAVEZ = "numpy.savez('my.npz', logits=…, labels=…)"
 CLASS_NAMES = "add `class_names`, one per column, or --classes NAME,NAME"
 
 
-def kind_and_name(arrays: Held, choices: Choices, values: str) -> tuple[str | None, str]:
+def _kind_and_name(arrays: Held, choices: Choices, values: str) -> tuple[str | None, str]:
     """Kind and name of the array of answers; None: it is either kind."""
     found: dict[str, str] = choices.kinds_of(arrays)
     if values == "logits" and len(found) == 1:
@@ -51,7 +51,7 @@ def no_answers(names: Sequence[str], kind: str = "") -> InputError:
 
 def of_array(arrays: Held, labels: Labels, choices: Choices, kind: str | None) -> Given:
     """Answers as one array; its columns have no names, or those of --classes or `class_names`."""
-    kind, name = kind_and_name(arrays, choices, kind or choices.values)
+    kind, name = _kind_and_name(arrays, choices, kind or choices.values)
     matrix, n = arrays[name], len(labels.places)
     if matrix.dtype.kind in "bV":  # booleans; an array with named fields
         told, fix = f"of {cut_off(str(matrix.dtype))}", "give numbers, [n, classes]"

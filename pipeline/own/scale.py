@@ -103,10 +103,8 @@ def _are_probabilities(numbers: Tensor, kind: str | None) -> bool:
     if classes == 1 or bool((off <= ROW_SUM_TOLERANCE).all()) or _are_rounded(numbers):
         return True
     row = int(off.argmax())
-    told = (
-        f"all values are in [0, 1], but the sum is {float(sums[row]):.4g}, as of sigmoid scores, "
-    )
-    told += "of one decimal or of the top K,"
+    told = f"all values are in [0, 1], but the sum is {float(sums[row]):.4g}, "
+    told += "as of sigmoid scores, of one decimal or of the top K,"
     fixes = ["give all classes' probabilities", "divide each row by its sum"]
     if high < LIKE_COSINES:
         fixes.append("if they are logits, such as cosines: --values logits")

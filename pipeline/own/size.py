@@ -105,8 +105,7 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
     reading = 0 if is_mapped else READ_WHOLE * n
     is_kept = test <= MOST_POINTS and test * classes <= LARGEST_WHOLE
     each = PER_TEST_PROBABILITY * (1 + ("groups" in held[0])) + GENERAL * general + KEPT * is_kept
-    scoring = each * test
-    scaling = max(reading, 4 * (n - test), scoring)
+    scaling = max(reading, 4 * (n - test), each * test)
     jobs = str(first.jobs)
     processes = int(jobs) if jobs.isdecimal() else 1
     needed = {}
@@ -117,11 +116,10 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
     free = free_memory()
     fitting = {name: most for name, most in needed.items() if most <= free}
     too_large = [name for name in needed if name not in fitting]
-    fix = f"{'--jobs 1, ' * (processes > 1)}give fewer rows, or a machine with more"
+    fixes = [f"{'--jobs 1, ' * (processes > 1)}give fewer rows", "a machine with more"]
     if fitting:
-        fix = f"--methods {' '.join(fitting)} ({max(fitting.values()):,} bytes), or {fix}"
+        fixes = [f"--methods {' '.join(fitting)} ({max(fitting.values()):,} bytes)", *fixes]
     if too_large:
-        raise InputError(
-            f"{path}: {n:,} rows of {classes:,} classes take {max(needed.values()):,} bytes of "
-            f"memory for {', '.join(too_large)}, {free:,} are free; {fix}"
-        )
+        told = f"{n:,} rows of {classes:,} classes take {max(needed.values()):,} bytes of memory "
+        told += f"for {', '.join(too_large)}, {free:,} are free"
+        raise InputError(told, file=path, fixes=fixes)

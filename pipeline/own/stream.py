@@ -117,7 +117,7 @@ def _loaded(path: Path, meaning: Meaning) -> Forecaster:
 Passes = Mapping[str, Mapping[str, StreamingCalibration]]
 
 
-def passed(options: Options, folder: Path) -> Passes:
+def passed(options: Options) -> Passes:
     """One pass over all points: by forecast, the accumulators u_cwe and u_topk.
 
     After a shard the sums are written to a folder that is named by all that they depend on.
@@ -129,7 +129,7 @@ def passed(options: Options, folder: Path) -> Passes:
     calibrator = None if options.calibrator is None else sha256_of(options.calibrator)
     meant = vars(stream.meaning) | {"choices": vars(choices)}
     key = sha256_of_json([__version__, files, said, options.may_add, calibrator, meant])
-    folder = folder / key[:16]
+    folder = options.output / "data/stream" / key[:16]
     folder.mkdir(parents=True, exist_ok=True)
     forecasters, limit = forecasters_of(options, stream, folder)
     passes = {name: _accumulators(len(stream.meaning.names)) for name in forecasters}
@@ -197,16 +197,12 @@ HEADINGS = (
 def score_streamed(options: Options) -> None:
     """Score, write and print what the module says: streaming.json and streaming.md."""
     with only_run(options.output, FILES, options.wait):
-        record = {name: _numbers(its) for name, its in passed(options, _folder(options)).items()}
+        record = {name: _numbers(its) for name, its in passed(options).items()}
         write_json(options.output / "streaming.json", record)
         text = "\n\n".join([f"# {options.title or options.file}", *_text(record)]) + "\n"
         write_text(options.output / "streaming.md", text)
         say(text)
         say(f"wrote {options.output / 'streaming.md'}, and streaming.json with all digits")
-
-
-def _folder(options: Options) -> Path:
-    return options.output / "data" / "stream"
 
 
 def _numbers(its: Mapping[str, StreamingCalibration]) -> dict[str, Any]:
@@ -216,8 +212,7 @@ def _numbers(its: Mapping[str, StreamingCalibration]) -> dict[str, Any]:
     numbers: dict[str, Any] = {
         name: getattr(first, name) for name in ("n", "accuracy", "brier", "nll")
     }
-    top = {"lower": float(first.lower[0]), "upper": float(first.upper[0])}
-    numbers["u_tce"] = top
+    numbers["u_tce"] = {"lower": float(first.lower[0]), "upper": float(first.upper[0])}
     for key, result in results.items():
         floor, bounds = result.noise_floor(), result.calibration_interval()
         numbers[key] = {
@@ -238,12 +233,8 @@ def _text(record: Mapping[str, Any]) -> list[str]:
     ]
     errors = [
         [
-            *(
-                name,
-                key.replace("u_", "U_"),
-                f"{its[key]['lower']:.5f}",
-                f"{its[key]['upper']:.5f}",
-            ),
+            *(name, key.replace("u_", "U_")),
+            *(f"{its[key][end]:.5f}" for end in ("lower", "upper")),
             *(f"{its[key][chance]:.4f}" for chance in ("floor", "p_value")),
             *(f"{end:.5f}" for end in its[key]["interval"]),
         ]

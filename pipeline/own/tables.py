@@ -31,7 +31,7 @@ LINE_BY_LINE = (
     "pandas.read_json(…).to_json('my.jsonl', orient='records', lines=True)"
 )
 LARGEST_TABLE = 2 << 30  # bytes that the cells of a table may take while they are read
-PER_NUMBER = {False: 16, True: 64}  # bytes for each cell of a table; True: of JSON lines
+PER_CELL, PER_CELL_OF_LINES = 16, 64  # bytes that a cell takes then; in JSON lines it takes more
 DECIMAL_COMMA = re.compile(r"(^|[;|\t])[ \"]*[+-]?\d*,\d+(e[+-]?\d+)?[ \"]*([;|\t]|$)", re.I | re.M)
 """A cell such as 0,25 between two separators that are no commas."""
 
@@ -84,10 +84,10 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def check_memory(numbers: int, each: int) -> None:
-    """Refuse a table before it is read whose `numbers` take too much memory, at `each` bytes."""
-    if numbers * each > LARGEST_TABLE:
-        told = f"{numbers:,} cells take {numbers * each:,} bytes or more while they are read"
+def check_memory(cells: int, each: int) -> None:
+    """Refuse a table, before it is read, whose cells take too much memory, at `each` bytes."""
+    if cells * each > LARGEST_TABLE:
+        told = f"{cells:,} cells take {cells * each:,} bytes or more while they are read"
         told += f", the limit is {LARGEST_TABLE:,}"
         raise InputError(told, fixes=["give fewer rows", "give an npz"])
 
@@ -98,11 +98,9 @@ def _opened(path: Path, is_whole: bool = True) -> TextIO:
     size, cells = 0, 0
     with unpacked(path, "rb") as held:
         while is_whole and (block := held.read(1 << 20)):
-            size, cells = (
-                size + len(block),
-                cells + sum(map(block.count, (b",", b";", b"\t", b"\n"))),
-            )
-            check_memory(cells, PER_NUMBER[ending_of(path) in LINES])
+            size += len(block)
+            cells += sum(map(block.count, (b",", b";", b"\t", b"\n")))
+            check_memory(cells, PER_CELL_OF_LINES if ending_of(path) in LINES else PER_CELL)
             if size > LARGEST_ARRAY:
                 told = f"more than {LARGEST_ARRAY:,} bytes of text"
                 raise InputError(told, fixes="save it as npz")
@@ -127,7 +125,7 @@ def _of_parquet(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
     import pyarrow.parquet
 
     if rows is None:
-        check_memory(parquet_cells(path), PER_NUMBER[False])
+        check_memory(parquet_cells(path), PER_CELL)
         yield _without_categories(pd.read_parquet(path))
         return
     with pyarrow.parquet.ParquetFile(path) as file:

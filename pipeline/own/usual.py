@@ -47,12 +47,6 @@ def is_split(name: str) -> bool:
     return re.fullmatch(r"split_?\d*", name, re.IGNORECASE) is not None
 
 
-def has_purpose(name: str) -> bool:
-    """Whether a column or array of this name has a purpose beside the classes."""
-    known = (*LABELS, *LIKE_LABELS, *sum(USUAL.values(), ()), "class_names")
-    return spelt(name) in known or is_split(name)
-
-
 def with_names(names: Iterable[str]) -> list[str]:
     """The columns that have a name; others are row numbers."""
     return [name for name in names if name and not re.fullmatch(r"Unnamed: \d+", name)]

@@ -49,10 +49,10 @@ def own_utilities(options: Mapping[str, str], class_names: Names) -> dict[str, d
     """`evaluation.own` for utilities {kind: file or module:function}."""
     if "utility" in options and str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))  # the user's module is there; worker processes get it, too
-    return {f"u_{kind}": settings_of(kind, value, class_names) for kind, value in options.items()}
+    return {f"u_{kind}": entry_of(kind, value, class_names) for kind, value in options.items()}
 
 
-def settings_of(kind: str, value: str, class_names: Names) -> dict[str, Any]:
+def entry_of(kind: str, value: str, class_names: Names) -> dict[str, Any]:
     """The entry of `evaluation.own` for an option of the command line, one of OWN.
 
     `value` is the path of its file, for `utility` its name, module:function. `class_names` [C] are

@@ -44,7 +44,7 @@ def test_losses_and_gains_are_matched_by_line_too(tmp_path):
 
 def test_a_path_that_looks_like_a_setting_is_refused(tmp_path):
     with refuses(fix="rename"):
-        own_utilities.settings_of("losses", str(tmp_path / "${seed}.csv"), NAMES)
+        own_utilities.entry_of("losses", str(tmp_path / "${seed}.csv"), NAMES)
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_a_bad_file_is_told_by_cell_and_fix(tmp_path, kind, text, field, row, co
 
 def test_settings_change_with_the_content_and_a_changed_file_is_refused(tmp_path):
     path = csv(tmp_path, "cat,dog,emu\n1,2,3\n")
-    before = own_utilities.settings_of("payoffs", str(path), NAMES)
+    before = own_utilities.entry_of("payoffs", str(path), NAMES)
     csv(tmp_path, "cat,dog,emu\n1,2,4\n")
-    assert own_utilities.settings_of("payoffs", str(path), NAMES) != before
+    assert own_utilities.entry_of("payoffs", str(path), NAMES) != before
     with refuses(fix="run it again", number="mine.csv"):
         own_utilities.payoffs(before["path"], NAMES, before["sha256"])
 
@@ -77,8 +77,8 @@ def test_a_function_is_found_by_name_and_counts_by_its_code(tmp_path, monkeypatc
     monkeypatch.syspath_prepend(tmp_path)
     module = tmp_path / "my_value.py"
     module.write_text("def first(p):\n    return p * 0 + 1\n")
-    entry = own_utilities.settings_of("utility", "my_value:first", NAMES)
+    entry = own_utilities.entry_of("utility", "my_value:first", NAMES)
     assert own_utilities.utility(entry["function"]).function.__name__ == "first"
     for wrong in ("my_value:second", "no_such_module:f", "my_value"):
         with refuses("--utility", number=wrong):
-            own_utilities.settings_of("utility", wrong, NAMES)
+            own_utilities.entry_of("utility", wrong, NAMES)
