@@ -169,7 +169,7 @@ def estimated_prior(
     `shares` [C] are those at the calibration. Classes of which it had no point keep the share 0.
     """
     if not 0 < confidence < 1:
-        raise InputError(f"{confidence}", field="confidence", fixes="give a number between 0 and 1")
+        raise InputError(confidence, field="confidence", fixes="give a number between 0 and 1")
     likelihoods = p * ratios(np.ones_like(shares), shares)  # up to a factor per point
     prior = shares
     for _ in range(ITERATIONS):

@@ -95,7 +95,7 @@ def _check_numbered(labels: Any, columns: Sequence[str], name: str) -> None:
         numbers = list(map(int, digits))
         if len(set(numbers)) == len(numbers) > 1 and numbers not in orders:
             raise InputError(
-                f"these are class numbers, but the columns are in the order "
+                "these are class numbers, but the columns are in the order "
                 f"{', '.join(columns[:3])}, …",
                 field=name,
                 fixes=f"put them in the order 0 to {len(columns) - 1}",

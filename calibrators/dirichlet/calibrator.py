@@ -121,9 +121,8 @@ class DirichletCalibration(LinearMapCalibrator):
         for name in ("l2", "odir"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value >= 0):
-                raise InputError(
-                    f"{value}", field=name, fixes="give a number >= 0, or None to tune it"
-                )
+                fix = "give a number >= 0, or None to tune it"
+                raise InputError(value, field=name, fixes=fix)
             low, high = getattr(self, f"{name}_range")
             if not 0 < low < high < math.inf:
                 raise InputError(

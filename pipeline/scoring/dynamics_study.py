@@ -37,7 +37,7 @@ def sample_users(family: str, classes: int, iteration: int, options: Dynamics) -
         return GainMatrix.sample_aligned(count, classes, seed, **options.aligned)
     if family == "misaligned":
         return GainMatrix.sample_misaligned(count, classes, seed, **options.misaligned)
-    raise InputError(f"{family}", field="dynamics.families", fixes="known: aligned, misaligned")
+    raise InputError(family, field="dynamics.families", fixes="known: aligned, misaligned")
 
 
 def studied(

@@ -120,8 +120,9 @@ def load_network(
     sha256 = sha256_of(path)
     is_zoos = sha256.startswith(digits)
     if path.name == name and not is_zoos:
-        told = f"{path}: its SHA-256 begins with {sha256[:8]}, its name says {digits}"
-        raise InputError(told, fixes="the file is damaged: delete it and download it again")
+        told = f"its SHA-256 begins with {sha256[:8]}, its name says {digits}"
+        fix = "the file is damaged: delete it and download it again"
+        raise InputError(told, file=path, fixes=fix)
     warning = f"{path.name} is not the zoo's checkpoint (SHA-256 {digits}...)"
     origin = {"checkpoint": path.name, "sha256": sha256, "url": url}
     return network.eval(), origin, [] if is_zoos else [warning]

@@ -247,6 +247,6 @@ def check_sha256(path: Path, expected: str | None) -> str:
     """The SHA-256 of `path`; an `InputError` if the benchmark's file says another one."""
     found = sha256_of(path)
     if expected and found != expected.lower():
-        told = f"{path}: its SHA-256 is {found}, benchmark.source.sha256 says {expected}"
-        raise InputError(told, fixes="the file is damaged, or another one")
+        told = f"its SHA-256 is {found}, benchmark.source.sha256 says {expected}"
+        raise InputError(told, file=path, fixes="the file is damaged, or another one")
     return found

@@ -14,6 +14,7 @@ from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
 
 from ..harness.parallel import Progress, no_progress
+from ..own.told import naming
 from .class_names import YAHOO
 from .content import SourceResult, drawn_rows, files_content, is_hub_name, reads
 from .inference import Run, check_sha256, forward_logits, hub_files, warnings_on
@@ -133,7 +134,7 @@ def _outputs_by_class(config: Any, chosen: Sequence[int] | None) -> tuple[list[i
     if outputs != count:
         raise InputError(
             f"the model has {outputs} outputs ({', '.join(names[:12])}), Yahoo Answers has {count} "
-            f"classes",
+            "classes",
             fixes=f"choose another sources.yahoo_model, or set {setting}",
         )
     labels, wanted = [plain(name) for name in names], [plain(name) for name in YAHOO]
@@ -208,20 +209,24 @@ def read_rows(
     for name in fields:
         kinds = {type(value).__name__ for value in table[name] if not isinstance(value, str | None)}
         if kinds:
-            told = f"holds {', '.join(sorted(kinds))}, not text; correct benchmark.source.fields"
-            raise InputError(f"{files[0]}: {name}: {told}")
+            told = f"holds {', '.join(sorted(kinds))}, not text"
+            fix = "correct benchmark.source.fields"
+            raise InputError(told, field=name, file=files[0], fixes=fix)
     texts = [separator.join(filter(None, row)) for row in zip(*(table[name] for name in fields))]
     if expected_rows not in (None, len(texts)):
         fix = "give the test split, or set benchmark.source.expected_rows=null"
-        raise InputError(f"{files[0]}: {len(texts)} rows, expected {expected_rows}", fixes=fix)
-    classes = _classes(table[label_field], named, first_label, f"{files[0]}: {label_field}")
+        told = f"{len(texts)} rows, expected {expected_rows}"
+        raise InputError(told, file=files[0], fixes=fix)
+    with naming(files[0]):
+        classes = _classes(table[label_field], named, first_label, label_field)
     missing = [f"row {row}" for row, number in enumerate(classes) if number is None]
     if missing and not skip:
-        told = f"{missing[0]}); set benchmark.source.on_error=skip to leave them out"
-        raise InputError(f"{files[0]}: {len(missing)} rows have no {label_field} (first: {told}")
+        told = f"{len(missing)} rows have no {label_field} (first: {missing[0]})"
+        fix = "set benchmark.source.on_error=skip to leave them out"
+        raise InputError(told, file=files[0], fixes=fix)
     kept = [(text, number) for text, number in zip(texts, classes) if number is not None]
     if not kept:
-        raise InputError(f"{files[0]}: no row has a {label_field}")
+        raise InputError(f"no row has a {label_field}", file=files[0])
     return [text for text, _ in kept], [number for _, number in kept], missing
 
 
@@ -237,10 +242,9 @@ def _read(files: Sequence[Path], wanted: Sequence[str]) -> tuple[dict[str, list[
             fix = "correct sources.yahoo_data, or download it again"
             raise InputError(told, file=file, fixes=fix) from error
         if absent := [name for name in wanted if name not in table.column_names]:
-            told = f"{file}: no column {', '.join(absent)}; it has {', '.join(table.column_names)}"
-            raise InputError(
-                f"{told}", fixes="set benchmark.source.fields or benchmark.source.label_field"
-            )
+            told = f"no column {', '.join(absent)}; it has {', '.join(table.column_names)}"
+            fix = "set benchmark.source.fields or benchmark.source.label_field"
+            raise InputError(told, file=file, fixes=fix)
         for name in wanted:
             held[name] += table[name].to_pylist()
     metadata = json.loads((table.schema.metadata or {}).get(b"huggingface", b"{}"))

@@ -8,9 +8,6 @@ from tests.pipeline.reporting.conftest import scored
 from utility_calibration.metrics.uc import thin
 from utility_calibration.pipeline.scoring.tidy import curves_of, rows_of
 
-GAIN = {"gain": 0.02, "threshold": 0.3, "act_from": 0.4}
-NEVER = {**GAIN, "act_from": None}
-
 
 def all_row(splits, key):
     rows = {(row["split"], row["metric"]): row for row in rows_of("m", splits, {})}
