@@ -119,7 +119,7 @@ def binned_top_class_error(
     classes: ArrayLike | None = None,
     ignore_index: int | str | None = None,
 ) -> float:
-    """Return TCE_bin (eq. 2.1), the ECE: Σ_bins |mean((max p - hit) · 1_bin)|, in [0, 1].
+    """Return TCE_bin (eq. 2.1), the ECE: `Σ_bins |mean((max p - hit) · 1_bin)|`, in [0, 1].
 
     >>> p = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]
     >>> round(binned_top_class_error(p, labels=[0, 1, 1, 0], bins=2), 3)

@@ -41,22 +41,25 @@ ALL_CLASSES = "all"
 class Scorecard:
     """The metrics of one forecast.
 
-    metrics: value per key of `utility_calibration.metrics.METRICS`.
-    noise_floor: for each calibration error "mean" and 95 % quantile "q95" under labels drawn from
-        the forecast, and "p_value", how often a calibrated forecast has as large an error; empty
-        without redrawn labels.
-    worst: for each utility metric the worst utility and its interval ("utility", "low", "high",
-        "sign", "error"); "utility" counts from 0 within the class. What a user of this utility
-        gains by another threshold is "gain", with "threshold" and "act_from" (metrics/acting.py).
-    ecdf: "linear" and "rank": UC of each sampled utility, [M], in the order of the sample; and
-        "<family>_floor_mean", "_q05", "_q95": sorted errors under drawn labels, [M], interpolated
-        from those of `floor_utilities` utilities.
-    draws: "floor_<key>": the metric under each draw of the labels, [R]; "bootstrap_<key>": under
-        resampled points, [B]. Equal positions of two splits or methods belong together.
-    certificates: bounds on the true value of each utility metric, and under "all" those of all
-        classes together except the user's; empty without redrawn labels, and if utility metrics
-        are means over batches.
-    zero_likelihood: number of points whose label had probability 0; the NLL has a floor for them.
+    Attributes:
+        metrics: value per key of `utility_calibration.metrics.METRICS`.
+        noise_floor: for each calibration error "mean" and 95 % quantile "q95" under labels drawn
+            from the forecast, and "p_value", how often a calibrated forecast has as large an error;
+            empty without redrawn labels.
+        worst: for each utility metric the worst utility and its interval ("utility", "low", "high",
+            "sign", "error"); "utility" counts from 0 within the class. What a user of this utility
+            gains by another threshold is "gain", with "threshold" and "act_from"
+            (metrics/acting.py).
+        ecdf: "linear" and "rank": UC of each sampled utility, [M], in the order of the sample; and
+            "<family>_floor_mean", "_q05", "_q95": sorted errors under drawn labels, [M],
+            interpolated from those of `floor_utilities` utilities.
+        draws: "floor_<key>": the metric under each draw of the labels, [R]; "bootstrap_<key>":
+            under resampled points, [B]. Equal positions of two splits or methods belong together.
+        certificates: bounds on the true value of each utility metric, and under "all" those of all
+            classes together except the user's; empty without redrawn labels, and if utility metrics
+            are means over batches.
+        zero_likelihood: number of points whose label had probability 0; the NLL has a floor for
+            them.
     """
 
     metrics: dict[str, float]

@@ -54,7 +54,7 @@ def _bins(confidence: Floats, bins: int, scheme: Scheme) -> Iterable[NDArray[Any
 def binned_error(
     confidence: Floats, hit: Floats, bins: int = 15, scheme: Scheme = "equal_weight"
 ) -> float:
-    """Σ_j |E[(confidence - hit) · 1{confidence in B_j}]|, which eq. 2.1 and eq. 2.2 contain."""
+    """`Σ_j |E[(confidence - hit) · 1{confidence in B_j}]|`, which eq. 2.1 and eq. 2.2 contain."""
     error = 0.0
     for members in _bins(confidence, bins, scheme):
         error += abs(np.sum(confidence[members] - hit[members])) / len(hit)
@@ -91,7 +91,7 @@ def predicted_and_realized(vectors: Floats, p: Floats, y: Labels) -> tuple[Float
 
 
 def utility_calibration_by_intervals(v: Floats, u: Floats) -> float:
-    """UC = sup_I |E[(u - v) · 1{v in I}]| over closed intervals I (eq. 3.2), interval by interval.
+    """`UC = sup_I |E[(u - v) · 1{v in I}]|` (eq. 3.2) over closed intervals I, one by one.
 
     Only intervals that end at values of v matter. For tests, as it takes O(distinct values² · n).
     """

@@ -21,7 +21,7 @@ def redraw(p: Floats, uniforms: Floats) -> Labels:
 
 
 def largest_sum(p: Floats, y: Labels, factors: Floats) -> float:
-    """Return the largest |Σ factor (u - v) 1{v in I}| over U_CWE and all intervals I."""
+    """Return the largest `|Σ factor (u - v) 1{v in I}|` over U_CWE and all intervals I."""
     pairs = [(p[:, c], 1.0 * (y == c)) for c in range(p.shape[1])]
     return max(float(np.ptp(running_sum(v, u, factors=factors)[2])) for v, u in pairs)
 
@@ -42,7 +42,7 @@ def cluster_floor(p: Floats, y: Labels, clusters: Labels, normals: Floats) -> Fl
 
 
 def acting_gain(v: Floats, u: Floats) -> float:
-    """sup over t, s of |Σ (u - t)| / n over the points between s and t (arXiv 2511.13699).
+    """sup over t, s of `|Σ (u - t)| / n` over the points between s and t (arXiv 2511.13699).
 
     A user with the threshold t should act from s on. In terms of points: those from some v up to t
     are left out by mistake, or those from t up to some v are acted on by mistake.
