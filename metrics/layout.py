@@ -40,8 +40,7 @@ def points_of(
         return tuple(values)  # the checks say which shape is expected
     if ignore_index is None:
         return tuple(values)
-    kept = (values[1] if isinstance(labels, Tensor) else np.asarray(values[1])) != ignore_index
-    rows = kept.cpu().numpy() if isinstance(kept, Tensor) else np.asarray(kept, dtype=bool)
+    rows = is_kept(values[1], ignore_index)
     if not rows.any():
         raise InputError(f"every label is {ignore_index}", field="ignore_index")
     for name, held in zip(("scores", "labels", *of_points), values, strict=True):
@@ -50,6 +49,15 @@ def points_of(
                 f"{len(held)} for {len(rows)} labels", field=name, fixes="give one each"
             )
     return tuple(_at(held, rows) for held in values)
+
+
+def is_kept(labels: Any, ignore_index: int | str) -> NDArray[np.bool_]:
+    """Return which labels [n] are not the ignored one; `InputError`: one is a name, others not."""
+    held = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+    if isinstance(ignore_index, str) and held.dtype.kind in "biuf":
+        told, fix = f"the text `{ignore_index}` for labels that are numbers", "give a number"
+        raise InputError(told, field="ignore_index", fixes=fix)
+    return np.asarray(held != ignore_index, dtype=bool)
 
 
 def _matrix(scores: Any, classes_axis: int) -> Any:

@@ -28,13 +28,12 @@ from .forecast import PART, Forecast
 from .kernels.bucket_sums import Borders, Buckets
 from .kernels.softmax import softmax
 from .kernels.threads import row_blocks
-from .layout import points_of
+from .layout import is_kept, points_of
 from .scores import accuracies, brier_scores, log_losses
 from .streaming_result import Seen, StreamingResult, result_of
 from .utilities.base import Block, Utility, utilities_of
 from .utilities.payoffs import ClassWise, TopK
 from .validation import (
-    as_tensor,
     both_classes,
     check_labels,
     check_logits,
@@ -116,7 +115,7 @@ class StreamingCalibration:
         """
         name = "logits" if self.logits else "probabilities"
         scores = both_classes(probabilities, name, log_odds=self.logits)
-        if ignore_index is not None and bool((as_tensor(labels) == ignore_index).all()):
+        if ignore_index is not None and not is_kept(labels, ignore_index).any():
             return
         given = points_of(scores, labels, ignore_index, sample_weight=sample_weight)
         matrix, labels, sample_weight = given

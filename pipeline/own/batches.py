@@ -20,7 +20,7 @@ from utility_calibration.metrics.validation import InputError, check_weights
 
 from ..harness.machine import free_memory
 from ..harness.progress import Bar
-from .assign import answers_of, assigned, prepared, roles_of, without_ignored
+from .assign import answers_of, assigned, labels_of, prepared, roles_of, without_ignored
 from .cells import Held, Labels, distinct_labels, plain_column
 from .choices import Choices
 from .read import READ, SAVED, check_is_given, read
@@ -99,12 +99,17 @@ class Points(NamedTuple):
 
 @dataclass(frozen=True)
 class Meaning:
-    """What the first rows say: the kind of the answers, and the classes by name or by number."""
+    """What the first rows say: the kind of the answers, and the classes by name or by number.
+
+    codes: the class of each label, as text. Labels are numbers of columns where the first rows'
+    are, also if the columns have names; else they are names, or what the first rows have for them.
+    """
 
     choices: Choices
     kind: str
     names: list[str]
     are_named: bool
+    codes: dict[str, int]
 
     @classmethod
     def of(cls, path: Path, held: Held, choices: Choices) -> Meaning:
@@ -115,8 +120,14 @@ class Meaning:
             raise InputError.of_all(mistakes)
         scaled = with_logits(given, choices.values)
         names = scaled.names or [str(k) for k in range(scaled.matrix.shape[1])]
-        meaning = cls(choices, str(scaled.kind), names, scaled.names is not None)
-        if not np.array_equal(meaning.points(held).labels, scaled.labels):
+        (held,) = without_ignored([held], choices.ignore)
+        labels = _labels(held := prepared(held, choices, []), choices)
+        first = dict(zip(np.array(labels.texts)[labels.places].tolist(), scaled.labels.tolist()))
+        codes = {name: number for number, name in enumerate(names)} | first
+        if all(text == str(code) for text, code in first.items()):
+            codes = {str(number): number for number in range(len(names))}
+        meaning = cls(choices, str(scaled.kind), names, scaled.names is not None, codes)
+        if not np.array_equal(meaning._points(held).logits, as_float32(scaled.matrix)):
             fix = "name the columns: --classes NAME,NAME"
             raise InputError("another order than the columns", field="labels", fixes=fix)
         return meaning
@@ -124,17 +135,15 @@ class Meaning:
     def points(self, held: Held) -> Points:
         """The points of some rows. InputError: they do not fit what the first rows say."""
         (held,) = without_ignored([held], self.choices.ignore)
-        held = prepared(held, self.choices, [])
-        roles = roles_of(list(held), self.choices, [])
-        mistakes = list[InputError]()
-        given = distinct_labels(plain_column(held[roles["labels"]]), roles["labels"], mistakes)
-        if mistakes:
-            raise InputError.of_all(mistakes)
-        if odd := [text for text in given.texts if text not in self.names]:
+        return self._points(prepared(held, self.choices, []))
+
+    def _points(self, held: Held) -> Points:
+        roles, given = roles_of(list(held), self.choices, []), _labels(held, self.choices)
+        if odd := [text for text in given.texts if text not in self.codes]:
             told = f"{cut_off(odd[0])} is no class of the first rows"
             fixes = ["name all classes: --classes NAME,NAME", "leave it out: --ignore-label"]
             raise InputError(told, field="labels", row=given.row(odd[0]), fixes=fixes)
-        codes = np.array([self.names.index(text) for text in given.texts])[given.places]
+        codes = np.array([self.codes[text] for text in given.texts])[given.places]
         known = Labels(self.names, np.arange(len(self.names)), self.are_named, are_known=True)
         columns = [k for k in held if k in self.names or not self.choices.gives_role(k)]
         answers = answers_of(held, columns, known, self.choices, self.kind)
@@ -147,6 +156,14 @@ class Meaning:
         if "weights" in roles:
             weights = check_weights(plain_column(held[roles["weights"]]), n, "weight").numpy()
         return Points(logits, codes.astype(np.int64), weights, np.empty(n))
+
+
+def _labels(held: Held, choices: Choices) -> Labels:
+    label, mistakes = labels_of(list(held), choices, []), list[InputError]()
+    given = distinct_labels(plain_column(held[label]), label, mistakes)
+    if mistakes:
+        raise InputError.of_all(mistakes)
+    return given
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ table is refused until the person says what it is: a column that is taken for a 
 number wrong.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def classes_by_name(
         return _of_few(held, named, labels)
     usable = [found for found in sets if _can_be_answers(held, found, labels)]
     if len(sets) > 1:  # two models; logits and probabilities; one-hot labels
-        raise _several(sets, usable)
+        raise _several(sets, usable, named)
     found, further = sets[0], list(sets[0].others)
     unknown = [name for name in named if name not in found.labels]
     if labels.are_known:
@@ -59,7 +60,7 @@ def classes_by_name(
         raise _absent(found, unknown)
     if unknown:
         likely = [] if usable else _likely(held, named, labels)
-        raise _in_question(unknown, found.pattern if usable else None, likely)
+        raise _in_question(unknown, found if usable else None, likely)
     return _ordered(found.labels, labels)
 
 
@@ -187,15 +188,30 @@ def _side(held: Held, column: str, labels: Labels) -> float:
         return float((x[own].mean() - x[~own].mean()) / error)
 
 
-def _several(sets: Sequence[Bearers], usable: Sequence[Bearers]) -> InputError:
-    """The error on several sets of columns of which each bears all labels."""
-    patterns = [found.pattern for found in sets]
-    if len(set(patterns)) < len(patterns) or "*" in patterns:
-        patterns = [",".join(list(found.labels)[:MOST]) for found in sets]
-    told = f"{len(sets)} sets bear all classes: {' and '.join(patterns[:4])}"
-    fitting = [pattern for pattern, found in zip(patterns, sets, strict=True) if found in usable]
-    fixes = [f"take one set: --classes {pattern!r}" for pattern in fitting[:2]]
-    return InputError(told, field="columns", fixes=fixes or NAME_CLASSES)
+def _option(names: Collection[str], pattern: str, columns: Sequence[str]) -> str:
+    """The option that means exactly these of the `columns`: their pattern, or their names."""
+    for text in (pattern, *[",".join(names)] * (len(names) <= MOST)):
+        if set(matching(text, columns, None)) == set(names):
+            return f"--classes {text!r}"
+    others = [*dict.fromkeys(re.sub(r"\d+", "*", k) for k in columns if k not in names)]
+    text = ",".join(others)
+    if len(others) > MOST or set(matching(text, columns, None)) & set(names):
+        return "--classes NAME,NAME"
+    return f"--ignore {text!r}"
+
+
+def _several(
+    sets: Sequence[Bearers], usable: Sequence[Bearers], columns: Sequence[str]
+) -> InputError:
+    """The error on several sets, of these columns, of which each bears all labels."""
+    told = " and ".join(f"{found.pattern} ({some_of([*found.labels])})" for found in sets[:4])
+    options = list[str]()
+    for found in usable[:2]:  # further numbers are classes without a point
+        are_numbers = None not in map(as_number, found.named.values())
+        names = found.named if are_numbers else found.labels
+        options.append(_option(names, found.pattern, columns))
+    fixes = [f"take one set: {option}" for option in options] or [NAME_CLASSES]
+    return InputError(f"{len(sets)} sets bear all classes: {told}", field="columns", fixes=fixes)
 
 
 def _absent(found: Bearers, unknown: Sequence[str]) -> InputError:
@@ -205,23 +221,25 @@ def _absent(found: Bearers, unknown: Sequence[str]) -> InputError:
     told, first = told + "be a class without a point", numbers[0]
     fixes: Sequence[str] = [IGNORE, NAME_CLASSES]
     if first in (0, 1) and numbers == [first + k for k in range(len(numbers))]:
-        fixes = [f"if so: --classes '{','.join(found.named)}'"]
+        option = _option(found.named, found.pattern, [*found.labels, *unknown])
+        fixes = [f"if so: {option}"]
     return InputError(told, field="columns", fixes=fixes)
 
 
 def _in_question(
-    unknown: Sequence[str], pattern: str | None = None, likely: Sequence[str] = ()
+    unknown: Sequence[str], found: Bearers | None = None, likely: Sequence[str] = ()
 ) -> InputError:
     """The error on columns that bear no label.
 
-    The columns of `pattern` bear all of them; `likely` are single ones that can be the answers.
+    The columns that were `found` bear all of them; `likely` are single ones that can be answers.
     """
     told, fixes = f"{some_of(unknown, MOST)}: no label has this name", [NAME_CLASSES, IGNORE]
-    if pattern is not None:
+    if found is not None:
         left_out = ",".join(k if len(k) < 60 else f"{k[:30]}*" for k in unknown[:MOST])
-        told += f", while {pattern} has those of all labels"
+        told += f", while {found.pattern} has those of all labels"
         fixes = [f"leave out what is no class: --ignore {left_out}"]
-        fixes.append(f"name the classes: --classes '{pattern}'")
+        option = _option(found.labels, found.pattern, [*found.labels, *unknown])
+        fixes.append(f"name the classes: {option}")
     elif len(likely) == 1:
         fixes = [f"take the one that can be the answer for one of two: --classes {likely[0]}"]
     if any("group" in name.lower() for name in unknown):

@@ -73,6 +73,13 @@ def test_ignored_points_are_left_out_of_every_measure(name, form):
     assert measure(p, y, sample_weight=weights, ignore_index=-100) == expected
 
 
+@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("labels", [LABELS, torch.from_numpy(LABELS), LABELS.tolist()])
+def test_an_ignored_name_among_numbers_is_refused(name, labels):
+    with refuses("ignore_index", fix="number"):
+        MEASURES[name](PROBABILITIES, labels, ignore_index="-100")
+
+
 @pytest.mark.parametrize("kind", [TemperatureScaling, VectorScaling])
 def test_fits_leave_ignored_points_out(kind):
     fitted = kind().fit(LOGITS, LABELS, sample_weight=WEIGHTS, ignore_index=-100)

@@ -7,10 +7,11 @@ import gzip
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 
 from tests.pipeline.own.files import LOGITS, NAMES, N, P, Y, table, written
-from tests.refusals import refuses
-from utility_calibration.metrics.errors import MissingResource
+from tests.refusals import check_line, refuses
+from utility_calibration.metrics.errors import InputError, MissingResource
 from utility_calibration.pipeline.own import read as reading
 from utility_calibration.pipeline.own import tables
 from utility_calibration.pipeline.sources.file import file_logits
@@ -91,8 +92,8 @@ def check(path, content, field="", row=None, column="", fix="", number="", **opt
         (table(y=NAMES[Y], names=["ant", "bee", "cow"]), "labels", 2, "--ignore-label"),
         (table(names=NAMES), "columns", None, "in the order of the labels: --classes"),
         (table(LOGITS, group=Y), "columns", None, "--groups NAME"),
-        (table(LOGITS, p_3=P.max(axis=1)), "columns", None, "--classes 'p_0,p_1,p_2,p_3'"),
-        (table(LOGITS, p_3=1.5), "columns", None, "--classes 'p_0,p_1,p_2,p_3'"),
+        (table(LOGITS, p_3=P.max(axis=1)), "columns", None, "--classes 'p_*'"),
+        (table(LOGITS, p_3=1.5), "columns", None, "--classes 'p_*'"),
         (table(LOGITS, **{"p_-1": 0.5}), "columns", None, "--ignore NAME"),
         (RUNS, "columns", None, "--ignore run0"),
         (table(np.round(255 * P)), "logits", None, "divide each row by its sum"),
@@ -113,6 +114,24 @@ def check(path, content, field="", row=None, column="", fix="", number="", **opt
 )
 def test_what_is_unclear_is_one_line_with_file_field_and_fix(tmp_path, content, field, row, fix):
     check(tmp_path / "a.csv", content, field, row, fix=fix)
+
+
+@pytest.mark.parametrize("form", ["{}", "p_{}", "{} of a"])
+@pytest.mark.parametrize("more", ["q_{}", None])
+def test_each_option_that_is_advised_for_many_classes_settles_it(tmp_path, form, more):
+    p = np.random.default_rng(0).dirichlet(np.ones(50), 500)
+    y = p[:, : 49 if more is None else 50].argmax(axis=1)  # alone, the last class has no point
+    held = pd.DataFrame(np.log(p), columns=[form.format(k) for k in range(50)])
+    for k in range(50) if more is not None else ():
+        held[more.format(k)] = p[:, k]
+    path = written(tmp_path / "a.csv", held.assign(label=y))
+    with pytest.raises(InputError) as caught:
+        file_logits(path=path)
+    check_line(str(caught.value))
+    for fix in caught.value.fixes:
+        option, text = fix.split("--")[1].replace("'", "").split(" ", 1)
+        got = softmax(file_logits(path=path, **{option: text}).logits, axis=1)
+        np.testing.assert_allclose(got, p, atol=1e-6)
 
 
 @pytest.mark.parametrize(

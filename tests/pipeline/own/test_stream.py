@@ -68,6 +68,33 @@ def test_a_folder_a_pattern_a_table_and_arrays_give_the_numbers_of_the_whole(
             assert numbers[key]["lower"] == pytest.approx(found[0][key]["lower"], abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("labels", "more"),
+    [
+        ([0, 1, 2], {"class_names": NAMES}),
+        ([5, 6, 7], {"class_names": [5, 6, 7]}),
+        (["Ant", "BEE", "cat"], {"class_names": NAMES}),
+        ([1, 2, 3], {}),
+        ([False, True, True], {}),
+    ],
+)
+def test_labels_are_read_as_of_a_whole_file(
+    points: tuple[Any, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    labels: Any,
+    more: Any,
+) -> None:
+    monkeypatch.setattr(batches, "ROWS", 128)
+    p, y = points
+    if labels[1] is True:
+        p, y = p[:, 1:].sum(axis=1), np.minimum(y, 1)
+    np.savez(tmp_path / "a.npz", probabilities=p, labels=np.array(labels)[y], **more)
+    numbers = scored(tmp_path / "a.npz", tmp_path / "out")["uncalibrated"]
+    p = np.c_[1 - p, p] if p.ndim == 1 else p
+    assert numbers["brier"] == pytest.approx(brier_score(p, y), abs=1e-6)
+
+
 def test_a_killed_run_resumes_at_the_shard(
     shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
