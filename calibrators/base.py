@@ -20,12 +20,13 @@ from torch import Tensor, nn
 from utility_calibration.metrics.class_order import classes_of, codes_of
 from utility_calibration.metrics.errors import reason_of
 from utility_calibration.metrics.kernels.threads import LITTLE, one_thread
-from utility_calibration.metrics.layout import points_of
+from utility_calibration.metrics.layout import check_same_order, points_of
 from utility_calibration.metrics.validation import InputError, check_weights, like
 
 from .conditioning import ConditionedModule, Conditioning, condition
 from .files import read_archive, write_archive
 from .inputs import (
+    ENOUGH_ROWS,
     Inputs,
     check_choices,
     check_columns,
@@ -168,6 +169,7 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of `predict(X)`, weighted by `sample_weight` [n] if given."""
+        check_same_order({"X": X, "y": y, "sample_weight": sample_weight})
         best = self._probabilities(X).argmax(dim=1).cpu().numpy()
         truth = codes_of(y, len(best), self.classes_).cpu().numpy()
         if sample_weight is not None:
@@ -248,6 +250,8 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         check_choices(self)
         z = logits_of(X, self.inputs)
         check_columns(X, z.shape[1], self)
+        if self.inputs == "logits" and len(z) >= ENOUGH_ROWS:
+            warn_of_lookalike(z, stacklevel=4)
         with torch.no_grad():
             return self._shifted(self._predicted(z))
 

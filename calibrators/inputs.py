@@ -90,15 +90,15 @@ def check_choices(calibrator: Any) -> None:
             raise InputError(f"{value!r}", field=name, fixes=f"choose {' or '.join(choices)}")
 
 
-def warn_of_lookalike(logits: Tensor) -> None:
-    """Warn the caller of `fit` if `logits` [n, C] look like something else."""
+def warn_of_lookalike(logits: Tensor, stacklevel: int = 3) -> None:
+    """Warn a caller, that of `fit` by default, if `logits` [n, C] look like something else."""
     is_single = logits.shape[1] == 2 and not bool(logits[:, 0].any())
     scores = validation.both_classes(logits[:, 1:], "logits") if is_single else logits
     if seen := lookalike(scores):
         warnings.warn(
             f"logits: {seen.what}; {seen.step}give their logarithm: "
             "utility_calibration.calibrators.from_probabilities(probabilities)",
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
 
 

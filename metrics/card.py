@@ -82,17 +82,19 @@ class Scorecard:
     def __repr__(self) -> str:
         metrics, floors = self.metrics, self.noise_floor
         uses = {key: use for key, use in PURPOSES.items() if key in metrics}
+        uses |= {key: key for key in metrics if key not in METRICS}  # your own utilities
+        wide = max(18, *(len(use) + 2 for use in uses.values()))
         within = [uses[k] for k in uses if k in floors and metrics[k] <= floors[k]["q95"]]
         beyond = [uses[k] for k in uses if k in floors and uses[k] not in within]
         verdicts = {"within noise of perfectly calibrated": within, "beyond noise": beyond}
         said = "; ".join(f"{what} for {', '.join(few)}" for what, few in verdicts.items() if few)
         unknown = "not compared with chance: no labels were redrawn"
         lines = [f"{(said or unknown).capitalize()}.", ""]
-        lines.append(f"{'use':<18}{'error':>9}{'by chance':>12}{'at most':>10}")
+        lines.append(f"{'use':<{wide}}{'error':>9}{'by chance':>12}{'at most':>10}")
         for key, use in uses.items():
             floor = f"{floors[key]['q95']:.4f}" if key in floors else "–"
             bound = f"{self.certificates[key].upper:.4f}" if key in self.certificates else "–"
-            lines.append(f"{use:<18}{metrics[key]:>9.4f}{floor:>12}{bound:>10}")
+            lines.append(f"{use:<{wide}}{metrics[key]:>9.4f}{floor:>12}{bound:>10}")
         note = 'Observed errors up to the column "by chance" cannot be told from chance.'
         lines += ["", note] if floors else []
         scores = [f"{METRICS[key].text} {metrics[key]:.4f}" for key in ("accuracy", "brier", "nll")]

@@ -78,7 +78,7 @@ from .kernels.prefix_range import prefix_range
 from .resampling import largest_by_chance
 from .samples import Units, sample_of
 from .utilities.base import UtilityClass, utility_of
-from .validation import InputError
+from .validation import check_confidence
 
 REDRAWS = 200
 SHARE = 0.8
@@ -130,8 +130,7 @@ def calibration_interval(
         clusters, classes, ignore_index: as in `scorecard`.
         population_weights: the mean and the largest weight in the population, for `upper_finite`.
     """
-    if not 0 < confidence < 1:
-        raise InputError(f"{confidence}, expected a number in (0, 1)", field="confidence")
+    check_confidence(confidence)
     utilities = utility_of(utilities)
     given = probabilities, labels, sample_weight, classes, clusters
     sample = sample_of(*given, ignore_index=ignore_index)

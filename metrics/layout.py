@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ def points_of(
         ignore_index: points of this label are left out, such as -100 for padded tokens.
         **of_points: by the name of the argument, what each point has: of the shape of `labels`.
     """
+    check_same_order({"scores": scores, "labels": labels, **of_points})
     values = [scores, labels, *of_points.values()]
     shape, target = (), ()  # type: tuple[int, ...], tuple[int, ...]
     with suppress(ValueError):  # rows of different lengths, which the checks report
@@ -58,6 +61,23 @@ def is_kept(labels: Any, ignore_index: int | str) -> NDArray[np.bool_]:
         told, fix = f"the text `{ignore_index}` for labels that are numbers", "give a number"
         raise InputError(told, field="ignore_index", fixes=fix)
     return np.asarray(held != ignore_index, dtype=bool)
+
+
+def check_same_order(given: Mapping[str, Any]) -> None:
+    """Raise `InputError` if two pandas objects have the same rows in different orders."""
+    indexed = {name: held.index for name, held in given.items() if hasattr(held, "iloc")}
+    for (one, first), (other, index) in pairwise(indexed.items()):
+        if len(first) != len(index) or first.equals(index) or not first.is_unique:
+            continue
+        if set(first) == set(index):
+            raise InputError(
+                f"its index has the rows of {one} in another order",
+                field=other,
+                fixes=[
+                    f"to match rows by index, give {other}.loc[{one}.index]",
+                    f"to match them by place, give {other}.to_numpy()",
+                ],
+            )
 
 
 def _matrix(scores: Any, classes_axis: int) -> Any:

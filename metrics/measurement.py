@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from .binned import Weights, interval_and_binned_errors
+from .errors import InputError
 from .forecast import Forecast, Outcomes
 from .kernels.ranks import sorted_rows
 from .utilities.base import UtilityClass, utility_of
 from .utilities.payoffs import ClassWise, Linear, Rank, TopClass
-from .validation import check_whole
+from .validation import check_confidence, check_whole
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,12 @@ class Options:
     utility_batch: int | None = None
 
     def __post_init__(self) -> None:
+        numbers = "it is the number of sampled users; give your own as own={'mine': TopK()}"
         for name, least in {"utilities": 0, "floor_utilities": 1, "bins": 1}.items():
-            check_whole(getattr(self, name), name, least)
+            check_whole(getattr(self, name), name, least, numbers * (name == "utilities"))
+        if not isinstance(self.own, Mapping):
+            told = f"{type(self.own).__name__}, expected a dictionary"
+            raise InputError(told, field="own", fixes="name each utility: own={'mine': TopK()}")
         own = {key: utility_of(utility) for key, utility in self.own.items()}
         object.__setattr__(self, "own", own)
         if self.utility_batch is not None:
@@ -81,6 +86,7 @@ class Noise:
     def __post_init__(self) -> None:
         for name in ("floor_repetitions", "bootstrap_repetitions"):
             check_whole(getattr(self, name), name, 0)
+        check_confidence(self.confidence)
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ import torch
 from torch import Tensor
 
 from .certificate import CalibrationInterval, asymptotic_deviation, finite_deviation
-from .errors import InputError
 from .resampling import NoiseFloor
+from .validation import check_confidence
 
 TERMS = 12
 """Terms of the series."""
@@ -87,8 +87,7 @@ class Walks(NamedTuple):
         The module `certificate` explains it; here the laws are those of walks in place of drawn
         labels and multipliers. With weights there is no finite-sample bound below ρ.
         """
-        if not 0 < confidence < 1:
-            raise InputError(f"{confidence}, expected a number in (0, 1)", field="confidence")
+        check_confidence(confidence)
         second = self.moments[:, 1] * (self.n / self.weight**2)
         most, least = torch.from_numpy(upper), torch.from_numpy(lower)
         spread = self.spread * (self.largest * self.n / self.weight)

@@ -65,11 +65,19 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def check_whole(value: Any, name: str, least: int) -> None:
+def check_whole(value: Any, name: str, least: int, fix: str = "") -> None:
     """Raise `InputError` if `value`, an option, is no whole number of at least `least`."""
     if not is_whole(value) or value < least:
         told = f"{value!r}, expected a whole number of at least {least}"
-        raise InputError(told, field=name)
+        raise InputError(told, field=name, fixes=fix)
+
+
+def check_confidence(value: Any) -> None:
+    """Raise `InputError` if `value` is no number between 0 and 1."""
+    if not isinstance(value, Real) or not 0 < float(value) < 1:
+        raise InputError(
+            f"{value!r}, expected a number in (0, 1)", field="confidence", fixes="give .95 for 95 %"
+        )
 
 
 def check_known(names: Iterable[str], known: Sequence[str], where: str, what: str) -> None:

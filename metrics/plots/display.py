@@ -19,6 +19,7 @@ from .. import uc
 from ..class_order import class_codes, codes_of
 from ..decision_losses import net_benefit
 from ..diagram import diagram_of
+from ..layout import check_same_order
 from ..scorer import Classifier
 from ..uc import WorstInterval, dkw_band
 from ..utilities.base import Utility, UtilityClass, utility_of
@@ -241,4 +242,5 @@ def _codes(y_true: ArrayLike, y_prob: ArrayLike, classes: ArrayLike | None) -> T
     if np.ndim(y_true) == 2 and np.ndim(y_prob) == 1:
         told, fix = "a matrix, and y_prob a vector", "labels come first here"
         raise InputError(told, field="y_true", fixes=fix)
+    check_same_order({"y_prob": y_prob, "y_true": y_true})
     return class_codes(y_true, y_prob, check_probabilities(y_prob).shape, classes, "y_true")

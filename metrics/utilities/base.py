@@ -232,7 +232,8 @@ def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Tensor:
     if tensor.ndim == ndim - 1:
         tensor = tensor[None]
     if tensor.ndim != ndim or tensor.numel() == 0:
-        raise InputError(f"expected {ndim} dimensions, got shape {list(tensor.shape)}", field=name)
+        told = f"expected {ndim - 1} or {ndim} dimensions, none empty, got {list(tensor.shape)}"
+        raise InputError(told, field=name)
     if not bool(torch.isfinite(tensor).all()):
         raise InputError("NaN or infinite values", field=name)
     return tensor

@@ -77,6 +77,9 @@ def test_a_calibrator_given_probabilities_or_votes_says_so_and_how_to_mend_it(ma
     for values in (P, P.astype(np.float32), torch.tensor(P)):
         with pytest.warns(UserWarning, match="from_probabilities"):
             TemperatureScaling().fit(values, Y)
+    fitted = Uncalibrated().fit(np.log(P), Y)
+    with pytest.warns(UserWarning, match="from_probabilities"):
+        fitted.predict_proba(np.tile(P, (10, 1)))
     logits, labels = made_up()
     votes = np.random.default_rng(0).multinomial(50, softmax(logits.astype(np.float64), axis=1))
     with pytest.warns(UserWarning, match="about 50"):

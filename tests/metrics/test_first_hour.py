@@ -3,10 +3,13 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.refusals import fails, refuses
 from utility_calibration import metrics as m
+from utility_calibration.calibrators import TemperatureScaling
+from utility_calibration.metrics.plots import UtilityDisplay
 
 RANDOM = np.random.default_rng(0)
 P, Y = RANDOM.dirichlet(np.ones(3), 60), np.arange(60) % 3
@@ -47,6 +50,10 @@ SLIPS = [
     ("utility", "ClassWise(", lambda: m.calibration_interval(m.ClassWise, P, Y)),
     ("utility", "Decision(", lambda: m.scorecard(P, Y, own={"mine": m.Decision})),
     ("utility", "TopK()", lambda: m.noise_floor("TopK", P, Y)),
+    ("own", "own={", lambda: m.scorecard(P, Y, own=m.TopK())),
+    ("utilities", "own={", lambda: m.scorecard(P, Y, utilities=[m.TopK()])),
+    ("confidence", ".95", lambda: m.scorecard(P, Y, confidence=95)),
+    ("losses", "2 or 3 dimensions", lambda: m.Decision(np.ones(3))),
     ("", "did you mean utilities?", lambda: m.scorecard(P, Y, utilties=0)),
     ("", "did you mean noise_seed?", lambda: m.scorecard(P, Y, noiseseed=0)),
     ("probabilities", "divide", lambda: m.brier_score(100 * P, Y)),
@@ -61,6 +68,24 @@ def test_a_slip_gets_one_line_with_the_fix(field, fix, call):
         call()
 
 
+def test_rows_of_pandas_in_different_orders_are_refused():
+    frame, truth = pd.DataFrame(P), pd.Series(Y)
+    moved = truth.sample(frac=1, random_state=0)
+    fitted = TemperatureScaling().fit(np.log(frame), truth)
+    calls = [
+        lambda: m.scorecard(frame, moved, utilities=0),
+        lambda: m.accuracy(P, truth, sample_weight=moved),
+        lambda: fitted.fit(frame, moved),
+        lambda: fitted.score(frame, moved),
+        lambda: UtilityDisplay.from_predictions(moved, frame),
+    ]
+    for call in calls:
+        with refuses(fix=".to_numpy()"):
+            call()
+    again = moved.set_axis(range(100, 160))  # another index is none of the forecast's
+    assert m.accuracy(frame, again) == m.accuracy(P, moved.to_numpy())
+
+
 def test_numbers_in_arrays_of_objects_count_and_text_does_not():
     assert m.brier_score(P.astype(object), Y.astype(object)) == m.brier_score(P, Y)
     with refuses("probabilities"):
@@ -72,6 +97,7 @@ def test_a_function_is_a_utility_wherever_one_is_taken():
     assert m.noise_floor(even, P, Y, 5) == m.noise_floor(wrapped, P, Y, 5)
     card = m.scorecard(P, Y, utilities=0, floor_repetitions=0, own={"mine": even})
     assert card.metrics["mine"] == wrapped.calibration_errors(P, Y)[0]
+    assert f"{card.metrics['mine']:.4f}" in repr(card).partition("\nmine ")[2].split()[0]
 
 
 def test_a_scorecard_shows_few_lines_and_goes_to_a_table_and_to_plain_numbers():
