@@ -53,7 +53,7 @@ def recalibration_gain(
     It takes six pooled fits for each fold.
     """
     if loss not in ("nll", "brier"):
-        raise InputError(f"{loss!r}; choose nll or brier", field="loss")
+        raise InputError(f"{loss!r}", field="loss", fixes="choose nll or brier")
     forecast, outcomes = checked(probabilities, labels, classes=classes)
     p, y = forecast.probabilities, outcomes.labels[0]
     if len(y) < 2 * FOLDS:

@@ -127,10 +127,9 @@ def described(utilities: Any) -> dict[str, Any]:
     of = GainMatrix if isinstance(utilities, GainMatrix) else type(utilities)  # sampled ones, too
     kind = of.__name__
     if GIVEN_BY_NUMBERS.get(kind) is not of:
-        raise InputError(
-            f"utilities: a {kind} is not given by numbers, so it cannot be saved and predicting "
-            f"needs it; keep the calibrator in memory, or use one of {', '.join(GIVEN_BY_NUMBERS)}"
-        )
+        told = f"a {kind} is not given by numbers, so it cannot be saved and predicting needs it"
+        fixes = ["keep the calibrator in memory", f"use one of {', '.join(GIVEN_BY_NUMBERS)}"]
+        raise InputError(told, field="utilities", fixes=fixes)
     if isinstance(utilities, GainMatrix):
         numbers = torch.stack([utilities.matrix(k) for k in range(utilities.utilities)])
     else:
@@ -141,7 +140,8 @@ def described(utilities: Any) -> dict[str, Any]:
 def classes_of(utilities: Sequence[Any] | None, standard: bool) -> list[UtilityClass]:
     """Return the classes of the argument `utilities`, which may be given as `described` them."""
     if isinstance(utilities, UtilityClass | str | Mapping):
-        raise InputError("utilities: expected a list of utility classes; put brackets around it")
+        told, fix = "expected a list of utility classes", "put brackets around it"
+        raise InputError(told, field="utilities", fixes=fix)
     classes: list[UtilityClass] = []
     for entry in utilities or ():
         if isinstance(entry, Mapping) and entry.get("kind") in GIVEN_BY_NUMBERS:
@@ -149,5 +149,6 @@ def classes_of(utilities: Sequence[Any] | None, standard: bool) -> list[UtilityC
         else:
             classes.append(utility_of(entry))
     if not (classes or standard):
-        raise InputError("utilities: none given and standard=False; give one, or standard=True")
+        fixes = ["give one", "standard=True"]
+        raise InputError("none given and standard=False", field="utilities", fixes=fixes)
     return classes

@@ -279,7 +279,7 @@ def utilities_of(utilities: Utility | Iterable[Utility]) -> list[UtilityClass]:
         return [utility_of(utilities)]
     if several := [utility_of(each) for each in utilities]:
         return several
-    raise InputError("none given; give at least one", field="utilities")
+    raise InputError("none given", field="utilities", fixes="give at least one")
 
 
 def utility_of(utility: Utility) -> UtilityClass:

@@ -11,7 +11,7 @@ from typing import Any
 
 from hydra.utils import get_class
 
-from utility_calibration.metrics.archive import array_headers
+from utility_calibration.metrics.archive import Stored, array_headers, array_names
 from utility_calibration.metrics.forecast import LARGEST_WHOLE, MOST_POINTS
 from utility_calibration.metrics.samples import MULTIPLIERS
 from utility_calibration.metrics.validation import InputError
@@ -20,8 +20,8 @@ from ..harness.machine import free_memory
 from ..harness.parallel import BYTES_PER_LOGIT
 from ..harness.settings import Settings
 from ..scoring.points import find_logits
+from .choices import Choices
 from .read import SAVE, is_table
-from .usual import MATRICES
 
 BASE = 2 << 30  # bytes of libraries and of all else that does not grow with points and classes
 SMALL = 1 << 26  # up to this number of logits, any machine has enough memory
@@ -31,7 +31,7 @@ GENERAL = 40  # bytes per test probability for a utility with a vector for each 
 READ_WHOLE = 32  # bytes per entry while probabilities, or an array that cannot be mapped, are read
 MOST_DRAWN = 40_000_000  # labels redrawn for the floors (points x vectors); more takes long
 FEWEST_DRAWS = 100  # label vectors at least, because the 95 % quantile needs them
-SPLITS = ("split", "split_1")  # arrays that say which points calibrate and test
+SPLITS = {"split", "split_1"}  # arrays that say which points calibrate and test
 LONG = 60  # core seconds from which on a run says beforehand what it takes
 FITS = {
     "uncalibrated": (0, 2e-8),
@@ -74,6 +74,14 @@ def affordable_draws(settings: Settings) -> int:
     return min(settings.evaluation.floor_repetitions, max(FEWEST_DRAWS, MOST_DRAWN // test))
 
 
+def _answers(path: Path, said: Choices) -> list[tuple[str, Stored]]:
+    """The name of an npz's array of answers, and what the npz says of it, if it is [n, C]."""
+    kinds = said.kinds_of(array_names(path)).items()
+    fitting = [name for name, kind in kinds if not kind or said.values in ("auto", kind)]
+    held = array_headers(path, only=fitting[:1], fix=SAVE).items()
+    return [(name, matrix) for name, matrix in held if len(matrix.shape) == 2]
+
+
 def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = False) -> None:
     """Refuse an npz that needs too much memory with one of `methods`, their settings by name.
 
@@ -85,26 +93,27 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
     files = [Path(file) for file in (path, source["test"]) if file is not None]
     if any(is_table(file) for file in files):
         return
-    chosen = MATRICES if source["values"] == "auto" else (source["values"],)
-    kinds = [name for kind in chosen for name in MATRICES[kind]]
-    held = [array_headers(file, only=(*kinds, "groups", *SPLITS), fix=SAVE) for file in files]
-    matrices = [next((arrays[kind] for kind in kinds if kind in arrays), None) for arrays in held]
-    shapes = [matrix.shape for matrix in matrices if matrix is not None and len(matrix.shape) == 2]
+    said = Choices(**{name: source[name] for name in vars(Choices())})
+    answers = [found for file in files for found in _answers(file, said)]
+    shapes = [matrix.shape for _, matrix in answers]
     if len(shapes) < len(files):
         return  # the reader will say what is wrong
+    names = {*array_names(files[0])}
     n, classes = sum(shape[0] for shape in shapes), shapes[0][1]
     if n * classes <= SMALL:
         return
     test = round((1 - first.splits.calibration_fraction) * n)
     if len(shapes) == 2:
         test = shapes[1][0]
-    elif held[0].keys() & SPLITS:
+    elif names & SPLITS:
         test = n  # it may be nearly all points
-    matrix = held[0].get("logits") if len(files) == 1 and "logits" in kinds else None
-    is_mapped = matrix is not None and matrix.can_be_mapped and matrix.dtype == "float32"
+    name, matrix = answers[0]
+    are_logits = len(files) == 1 and "logits" in (said.values, said.kinds_of([name])[name])
+    is_mapped = are_logits and matrix.can_be_mapped and matrix.dtype == "float32"
     reading = 0 if is_mapped else READ_WHOLE * n
     is_kept = test <= MOST_POINTS and test * classes <= LARGEST_WHOLE
-    each = PER_TEST_PROBABILITY * (1 + ("groups" in held[0])) + GENERAL * general + KEPT * is_kept
+    has_groups = (said.groups or "groups") in names
+    each = PER_TEST_PROBABILITY * (1 + has_groups) + GENERAL * general + KEPT * is_kept
     scaling = max(reading, 4 * (n - test), each * test)
     jobs = str(first.jobs)
     processes = int(jobs) if jobs.isdecimal() else 1

@@ -74,9 +74,10 @@ def forecasters_of(
     what an interrupted run has fitted.
     """
     found: dict[str, Forecaster] = {PRESENT: lambda z: softmax(torch.from_numpy(z))}
-    if options.calibrator is not None:
-        found[options.calibrator.stem] = _loaded(options.calibrator, stream.meaning)
     methods = [] if options.may_add else [name for name in options.methods if name != PRESENT]
+    if (saved := options.calibrator) is not None:
+        is_taken = saved.stem in (PRESENT, *methods)
+        found[saved.name if is_taken else saved.stem] = _loaded(saved, stream.meaning)
     if not methods:
         return found, -1.0
     file = folder / "sample.npz"

@@ -63,6 +63,14 @@ def test_what_does_not_fit_is_refused_with_its_bytes_and_what_would_fit(path, mo
     assert bytes_in(two)[0] == 2 * bytes_in(refused(path, "vector"))[0] and "--jobs 1" in two
 
 
+@pytest.mark.parametrize(("name", "said"), [("x", "x"), ("Predictions", "null")])
+def test_answers_of_any_name_are_looked_at(tmp_path, path, monkeypatch, name, said):
+    free(monkeypatch, 0)
+    np.savez(tmp_path / "y.npz", **{name: np.zeros((N, CLASSES)), "labels": np.zeros(N)})
+    chosen = [f"benchmark.source.logits={said}"]
+    assert bytes_in(refused(tmp_path / "y.npz", "vector", overrides=chosen))
+
+
 def test_cached_logits_stay_in_their_file(tmp_path):
     path = write_example(tmp_path / "x.npz", n=N, classes=CLASSES)
     base = CachedLogits(path, "any", {}).arrays()["logits"]

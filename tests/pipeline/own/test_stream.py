@@ -136,15 +136,17 @@ def test_the_sample_depends_on_the_seed_alone(
     assert (one["numbers"] != other["numbers"]).any()
 
 
-def test_a_saved_calibrator_is_scored(
-    shards: Path, points: tuple[Any, Any], tmp_path: Path
+@pytest.mark.parametrize(("name", "shown"), [("a", "a"), ("uncalibrated", "uncalibrated.npz")])
+def test_a_saved_calibrator_of_any_name_is_scored_beside_the_forecast(
+    name: str, shown: str, points: tuple[Any, Any], tmp_path: Path
 ) -> None:
     fitted = TemperatureScaling().fit(np.log(points[0]).astype(np.float32), points[1])
-    path = fitted.save(tmp_path / "mine.npz")
+    path = fitted.save(tmp_path / f"{name}.npz")
     p = fitted.predict_proba(np.log(points[0]).astype(np.float32))
     np.savez(tmp_path / "all.npz", probabilities=points[0], labels=points[1])
     found = scored(tmp_path / "all.npz", tmp_path / "out", "--calibrator", str(path))
-    assert found["mine"]["brier"] == pytest.approx(brier_score(p, points[1]), abs=1e-6)
+    for key, forecast in ((shown, p), ("uncalibrated", points[0])):
+        assert found[key]["brier"] == pytest.approx(brier_score(forecast, points[1]), abs=1e-6)
 
 
 def test_what_does_not_fit_is_refused_with_its_place(shards: Path, tmp_path: Path) -> None:
