@@ -32,7 +32,7 @@ help:
 	@echo "make test-all     the same with the slow tests: kills (KILLS=20), full disks, simulations"
 	@echo "make test-paper   run the suite of the whole paper on small stand-ins (part of test-all)"
 	@echo "make test-gpu     compare a GPU with the CPU and write results/speed/gpu.md"
-	@echo "make test-peers   compare our numbers with those of other packages, installed in $(PEERS)"
+	@echo "make test-peers   compare our numbers with other packages and run docs/recipes.md, in $(PEERS)"
 	@echo "make test-slurm   test a sweep with lost jobs on a Slurm cluster of one node (root, Debian)"
 	@echo "make test-ray     test a sweep with a failed job on Ray, in an environment of its own"
 	@echo "make test-lowest, make test-newest   test the lowest and the newest versions that pyproject.toml allows"

@@ -1,5 +1,7 @@
 """The pages that people read, and what the tests take from them: links and blocks of code."""
 
+import contextlib
+import io
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -36,3 +38,10 @@ def blocks(page: Path) -> list[Block]:
 def links(page: Path) -> list[str]:
     """The targets of the page's links and pictures, outside of its blocks of code."""
     return LINK.findall(FENCED.sub("", page.read_text(encoding="utf-8")))
+
+
+def run(text: str, page: Path, names: dict[str, object] | None = None) -> str:
+    """Run a block of Python, and return what it prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        exec(compile(text, str(page), "exec"), {"__name__": page.stem} if names is None else names)
+    return output.getvalue()

@@ -1,23 +1,18 @@
 """The pages' blocks of Python run and print what the page shows, and their commands run.
 
-The recipes run with a stand-in for MLflow.
+The recipes, which need other packages, are in tests/peers/test_recipes.py.
 """
 
 import contextlib
-import io
-import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
-from tests.docs.pages import PAGES, README, ROOT, blocks, name_of
+from tests.docs.pages import PAGES, README, ROOT, blocks, name_of, run
 from tests.printed import check_printed
-from utility_calibration.calibrators.heavy_imports import require
 
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 YOUR_DATA = ROOT / "docs" / "your-data.md"
@@ -26,15 +21,7 @@ FEWER = ["--splits", "2", "--methods", "uncalibrated", "temperature", "logit_shi
 """To spare time: the page's commands use ten splits and all methods."""
 PROGRAMS = ("score", "apply")
 RECIPES = ROOT / "docs" / "recipes.md"
-FIRST, *RECIPE = [block for block in blocks(RECIPES) if block.language == "python"]
 WITH_PYTHON = [p for p in PAGES if p != RECIPES and any(b.language == "python" for b in blocks(p))]
-
-
-def run(text: str, page: Path, names: dict[str, object] | None = None) -> str:
-    """Run a block of Python, and return what it prints."""
-    with contextlib.redirect_stdout(io.StringIO()) as output:
-        exec(compile(text, str(page), "exec"), {"__name__": page.stem} if names is None else names)
-    return output.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -65,27 +52,6 @@ def test_every_block_prints_what_is_shown_under_it(page: Path, reader: Path) -> 
         ]
     for printed, shown in pairs:
         check_printed(printed, shown)
-
-
-@pytest.mark.parametrize("recipe", RECIPE, ids=[block.text.split()[1] for block in RECIPE])
-def test_a_recipe_prints_what_is_shown_under_it(recipe, tmp_path, monkeypatch) -> None:
-    for package in ("torchmetrics", "datasets", "onnxscript"):
-        if re.search(rf"(from|import) \S*{package}", recipe.text.replace("runtime", "script")):
-            if package == "torchmetrics":
-                require("torchvision")  # torchmetrics imports it; its own way may fail
-            pytest.importorskip(package, reason=f"the recipe uses {package}, not installed")
-    logged = {}
-    mlflow = SimpleNamespace(start_run=contextlib.nullcontext)
-    for name in ("log_metrics", "log_dict", "log_figure"):
-        setattr(mlflow, name, lambda *given, name=name: logged.update({name: given}))
-    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "recipes"}
-    run(FIRST.text, RECIPES, names)
-    check_printed(run(recipe.text, RECIPES, names), recipe.output)
-    if "mlflow" in recipe.text:
-        assert list(logged) == ["log_metrics", "log_dict", "log_figure"]
-        assert all(np.isfinite(value) for value in logged["log_metrics"][0].values())
 
 
 @pytest.mark.slow
