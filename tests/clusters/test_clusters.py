@@ -8,12 +8,12 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 
 import pytest
 
 from tests.pipeline.conftest import files_below, tiny_overrides, write_example
-from tests.waiting import wait_until
 from utility_calibration.pipeline.harness.command import CONF
 
 NEEDS_SLURM = pytest.mark.skipif(
@@ -88,6 +88,14 @@ def plain(tmp_path_factory):
         done = sweep.run(stage, "suite.calibrators=[temperature,vector]")
         assert done.returncode == 0, done.stderr
     return sweep
+
+
+def wait_until(what, seconds):
+    """Return once `what()` holds; fail where that takes too long."""
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, f"waited {seconds} s in vain"
+        time.sleep(0.05)
 
 
 def slurm(*command):

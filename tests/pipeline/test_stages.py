@@ -14,7 +14,6 @@ from utility_calibration.pipeline.harness.command import UnitsFailed
 from utility_calibration.pipeline.logits import run_logits
 from utility_calibration.pipeline.plan import Plan
 from utility_calibration.pipeline.scoring.points import find_logits
-from utility_calibration.scripts.maintain import suite_times
 
 
 def changed_below(folder, before):
@@ -34,13 +33,6 @@ def test_a_second_run_makes_no_unit(request_made, tmp_path, capsys):
     told = capsys.readouterr().out
     for stage in ("fit", "evaluate"):
         assert f"{stage}: nothing to do, 6 up to date" in told
-
-
-@pytest.mark.usefixtures("request_made")
-def test_the_log_of_runs_is_what_the_times_of_a_suite_are_read_from(tmp_path):
-    logged = suite_times.read_times(tmp_path / "data" / "log")
-    assert len(logged[logged["stage"] == "fits"]) == 6
-    assert set(logged["benchmark"]) == {"tiny"} and (logged["seconds"] > 0).any()
 
 
 def test_the_same_seed_gives_the_same_bytes(request_made, tmp_path):
@@ -81,13 +73,6 @@ def test_settings_of_one_calibrator_refit_that_one_alone(request_made, tmp_path)
     run_evaluate(Plan(request.units()))
     scored = units_of("scores", "vector") | {"scores/tiny/vector/worst.npz"}
     assert changed_below(data, before) == units_of("fits", "vector") | scored
-
-
-def test_options_of_the_evaluation_refit_nothing(request_made, tmp_path):
-    before = times(tmp_path / "data")
-    run_all(request_made("evaluation.bins=5"))
-    changed = changed_below(tmp_path / "data", before)
-    assert changed and all(name.startswith("scores/") for name in changed)
 
 
 def test_a_named_evaluation_lies_beside_the_default(request_made, tmp_path):

@@ -1,19 +1,21 @@
-"""From a command line to units: one line for a mistake, a kill that costs one unit."""
+"""From a command line to units: one line for a mistake, and its exit code."""
 
 import signal
 import subprocess
 import sys
 from importlib import import_module
-from subprocess import PIPE
 
 import pytest
-from hydra.errors import InstantiationException
-from hydra.utils import instantiate
 
-from tests.pipeline.conftest import files_below, request_of, tiny_overrides, write_example
+from tests.pipeline.conftest import files_below, request_of, tiny_overrides
 from tests.refusals import check_line, fails
-from tests.waiting import wait_until
-from utility_calibration.pipeline.harness.command import CONF, UsageError, is_user_error, one_line
+from utility_calibration.pipeline.harness.command import (
+    CONF,
+    UsageError,
+    is_user_error,
+    one_line,
+    user_errors_in_one_line,
+)
 from utility_calibration.pipeline.harness.parameters import check_sweep
 from utility_calibration.pipeline.harness.units import composed, resolved
 
@@ -44,13 +46,6 @@ def test_a_value_that_no_stage_knows_is_one_line(override):
     name = override.partition("=")[0]
     with fails(UsageError, f"{name}="):
         resolved(composed(["benchmark=digits", override]))
-
-
-def test_a_wrong_argument_is_the_users_error():
-    with pytest.raises(InstantiationException) as caught:
-        instantiate({"_target_": "utility_calibration.calibrators.TemperatureScaling", "step": 1})
-    assert is_user_error(caught.value)
-    check_line(one_line(caught.value), "'step'")
 
 
 def test_a_device_without_memory_is_one_line_that_says_what_to_set():
@@ -94,6 +89,14 @@ def test_a_mistake_is_one_line(line, code, told, tmp_path, monkeypatch, capsys):
     assert not [name for name in files_below(tmp_path) if name.endswith((".npz", ".csv"))]
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_a_program_by_its_code_and_one_line(number, code, capsys):
+    with pytest.raises(SystemExit) as ended, user_errors_in_one_line():
+        signal.raise_signal(number)
+    assert ended.value.code == code
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("program", "told"),
     [
@@ -109,56 +112,6 @@ def test_another_name_or_a_python_without_packages_is_told_in_one_line(program, 
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode in (1, 2) and told in done.stderr.splitlines()[-1], done.stderr
     assert done.stderr.count("\n") == 1 or "-c" in program
-
-
-WAITING = """
-import os, pathlib, time
-from utility_calibration.calibrators import TemperatureScaling
-
-class Waiting(TemperatureScaling):
-    def _fit(self, logits, labels, weights=None):
-        folder = pathlib.Path(os.environ["WAIT_IN"])
-        if len(list(folder.glob("data/fits/tiny/uncalibrated/*.npz"))) == 2:
-            (folder / "waits").touch()
-            while not (folder / "go").exists():
-                time.sleep(0.01)
-        super()._fit(logits, labels)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_stopped_run_continues_where_it_stopped(number, tmp_path, monkeypatch):
-    """The calibrator waits in its third unit until the run is stopped there."""
-    source = write_example(tmp_path / "tiny.npz")
-    (tmp_path / "waiting_calibrator.py").write_text(WAITING)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setenv("WAIT_IN", str(tmp_path))
-    arguments = [
-        *tiny_overrides(source, tmp_path), "calibrator=uncalibrated", "splits.count=4",
-        "calibrator._target_=waiting_calibrator.Waiting",
-    ]  # fmt: skip
-    logits = [sys.executable, "-m", "utility_calibration", "logits", *arguments]
-    subprocess.run(logits, cwd=ROOT, capture_output=True, check=True)
-    command = [sys.executable, "-m", "utility_calibration", "fit", *arguments]
-    child = subprocess.Popen(command, cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True)
-    wait_until(lambda: (tmp_path / "waits").exists() or child.poll() is not None, seconds=300)
-    assert child.poll() is None
-    child.send_signal(number)
-    _, errors = child.communicate(timeout=60)
-    if number == signal.SIGKILL:
-        assert child.returncode == -number
-    else:
-        assert child.returncode == 128 + number
-        assert errors.count("\n") == 1, errors
-    fits = tmp_path / "data/fits/tiny/uncalibrated"
-    done = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in fits.glob("*.npz")}
-    assert len(done) == 2
-    (tmp_path / "go").touch()
-    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert again.returncode == 0, again.stderr
-    assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in done} == done
-    assert sorted(path.name for path in fits.iterdir()) == [f"{k}.npz" for k in range(4)]
 
 
 OWN = ["paths.data=d/${calibrator.loss}", "paths.results=r/${calibrator.loss}"]

@@ -85,7 +85,10 @@ def test_every_unit_is_a_line_of_the_log_and_equal_warnings_are_told_once(tmp_pa
     assert [line["unit"] for line in lines] == [f"example/{number}" for number in range(3)]
     assert [line["error"] for line in lines] == ["", "ZeroDivisionError: in step 1", ""]
     assert lines[0]["warnings"] == ["stopped after 0 steps"]
-    assert all({"seconds", "memory_mib", "host", "versions"} <= line.keys() for line in lines)
+    assert all(
+        {"seconds", "core_seconds", "memory_mib", "host", "versions"} <= line.keys()
+        for line in lines
+    )
     told = capsys.readouterr().out
     assert "example 0 and 1 more" in told
     assert told.count("stopped after") == 1

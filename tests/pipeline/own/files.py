@@ -17,6 +17,13 @@ Y = np.array([rng.choice(3, p=row) for row in P])
 Y[:3] = range(3)
 OWN = P[range(N), Y]
 """The probability of each point's own class."""
+PATTERNS = (
+    *("p_{}", "{}", "p{}", "class{}", "{}_prob", "p({})", "P[{}]", "class_{}_score", "Class={}"),
+    *("grade {} (%)", "logit_{}_x", "Pr[y={}]", "m2_{}", "{} (m2)", "*{}*"),
+)
+"""How people name the column of a class."""
+WORDS = ["New York", "bird", "cat", "dog", "naïve"]
+"""Classes in the order of text, in which they are kept."""
 LOGITS, NAMES = np.log(P), np.array(["ant", "bee", "cat"])
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.pipeline.own.files import written
+from tests.pipeline.own.files import PATTERNS, WORDS, written
 from utility_calibration.metrics import InputError
 from utility_calibration.pipeline.sources.file import file_logits
 
-N, SEEDS = 400, 60
+N, SEEDS = 400, 80
 OPTION = re.compile(
     r"--(classes|ignore-label|ignore|labels|values)[ =]('[^']*'|[^\s;,]+(?:,[^\s;,]+)*)"
 )
@@ -29,8 +29,12 @@ FEATURES = {
     "fold": lambda rng: rng.integers(0, 5, N),
     "ward_id": lambda rng: np.arange(N) // 4,
     "note": lambda rng: ["seen"] * N,
+    "pred_label": lambda rng: rng.integers(0, 3, N),
+    "confidence": lambda rng: rng.random(N),
+    "p_value": lambda rng: rng.random(N),
+    "prob_95": lambda rng: rng.random(N),
+    "all_zero": lambda rng: np.zeros(N),
 }
-PATTERNS = ("p_{}", "prob_{}", "{}", "class {}", "score_{}", "P({})")
 SINGLES = ("risk_probability", "p_1", "p_sick", "risk", "Probability_X", "score")
 
 
@@ -41,8 +45,8 @@ def file_of(seed: int):
     z = 2 * rng.normal(size=(N, classes))
     p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     y = (p.cumsum(axis=1) > rng.random((N, 1))).argmax(axis=1)
-    own, labels = p[np.arange(N), y], y.copy()
-    match rng.integers(5):  # what the labels are
+    own, labels, names = p[np.arange(N), y], y.copy(), list(map(str, range(classes)))
+    match rng.integers(6):  # what the labels are
         case 0:
             labels = labels + 1
         case 1:
@@ -50,13 +54,16 @@ def file_of(seed: int):
             labels, own = np.where(ignored, odd, labels), np.where(ignored, np.nan, own)
             absent = (y == classes - 1) & (rng.random() < 0.7)  # no point is of this class
             labels, own, p, z = (of[~absent] for of in (labels, own, p, z))
+        case 2:
+            names = WORDS[:classes]
+            labels = np.array(names)[y]
     answers = p if rng.random() < 0.5 else z
     if rng.random() < 0.3:
         kind = "probabilities" if answers is p else "logits"
         return {kind: answers, "labels": labels}, own
     patterns = rng.choice(PATTERNS, 1 if rng.random() < 0.9 else classes)
     table = pd.DataFrame(answers)
-    table.columns = [patterns[k % len(patterns)].format(k) for k in range(classes)]
+    table.columns = [patterns[k % len(patterns)].format(name) for k, name in enumerate(names)]
     if classes == 2 and rng.random() < 0.6:
         table = pd.DataFrame({SINGLES[rng.integers(len(SINGLES))]: p[:, 1].round(9)})
     for name in rng.choice(list(FEATURES), rng.integers(5), replace=False):

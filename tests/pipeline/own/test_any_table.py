@@ -1,4 +1,7 @@
-"""Any table: the same numbers whatever the order, the names and the format, or one line."""
+"""Any table: the same numbers whatever the order, the names and the format, or one line.
+
+What stands beside the answers, and classes that do not occur, are in test_advice.py.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.pipeline.own.files import written
+from tests.pipeline.own.files import PATTERNS, WORDS, written
 from tests.refusals import refuses
 from utility_calibration.metrics import InputError
 from utility_calibration.pipeline.own.assign import assigned
@@ -18,26 +21,9 @@ from utility_calibration.pipeline.own.check import checked
 from utility_calibration.pipeline.own.choices import Choices
 from utility_calibration.pipeline.sources.file import file_logits
 
-PATTERNS = (
-    *("p_{}", "{}", "p{}", "class{}", "{}_prob", "p({})", "P[{}]", "class_{}_score", "Class={}"),
-    *("grade {} (%)", "logit_{}_x", "Pr[y={}]", "m2_{}", "{} (m2)", "*{}*"),
-)
 NUMBERED = (*PATTERNS, "p_00{}", "{}.0", "p_{}.0")
-WORDS = ["New York", "bird", "cat", "dog", "naïve"]
-"""In the order of text, in which classes are kept."""
 KINDS = ["words", "numbers", "from one", "floats", "text 001", "booleans"]
 N = 60
-EXTRA = {
-    "pred_label": lambda p, y: p.argmax(axis=1),
-    "confidence": lambda p, y: p.max(axis=1),
-    "id": lambda p, y: np.arange(N),
-    "p_value": lambda p, y: p[:, 0],
-    "prob_95": lambda p, y: p[:, 0],
-    "entropy": lambda p, y: -(p * np.log(p)).sum(axis=1),
-    "date": lambda p, y: ["2020-01-01"] * N,
-    "correct": lambda p, y: (p.argmax(axis=1) == y).astype(int),
-    "all_zero": lambda p, y: np.zeros(N),
-}
 
 
 def problem(seed: int, classes: int):
@@ -94,62 +80,6 @@ def test_columns_of_any_pattern_and_order_are_the_classes_that_they_name(drawn, 
     np.testing.assert_allclose(held.matrix, np.log(p), rtol=1e-5, atol=1e-7)
     np.testing.assert_array_equal(held.labels, y)
     assert not held.notes
-
-
-@given(
-    tables,
-    st.sampled_from([*sorted(EXTRA), "next"]),
-    st.integers(0, 6),
-    st.booleans(),
-    st.booleans(),
-)
-def test_a_further_column_changes_nothing_or_is_refused_until_it_is_ignored(
-    drawn, name, at, one, are_logits
-):
-    table, p, y = table_of(*drawn)
-    if are_logits and not one:
-        table = table.assign(**np.log(table[table.columns.drop("label")]))
-    if name == "next":  # p_3 beside p_0, p_1 and p_2
-        name = drawn[3].format(len(p[0]) + (drawn[2] == "from one"))
-    if one and len(p[0]) == 2:  # one column for two classes
-        table = table.drop(columns=table.columns[0])
-        if drawn[3] in ("p{}", "class{}") and drawn[2] in ("words", "booleans"):
-            with refuses(fix="--classes"):  # pdog, without pcat beside it
-                read(table)
-            return
-    values = EXTRA.get(name, EXTRA["p_value"])(p, y)
-    table.insert(min(at, len(table.columns)), name, values)
-    for options in ({}, {"ignore": name}):
-        try:
-            own, _ = read(table, **options)
-        except InputError as error:
-            assert name in str(error) and not options
-            assert "--ignore" in str(error.fixes) or "--classes" in str(error.fixes)
-        else:
-            np.testing.assert_allclose(own, p[np.arange(N), y], rtol=1e-5)
-
-
-@given(tables, st.integers(0, 4), st.booleans())
-def test_a_class_that_does_not_occur_gives_the_same_numbers_or_a_refusal(drawn, which, are_logits):
-    table, p, y = table_of(*drawn)
-    which %= p.shape[1]
-    kept = y != which
-    values = table.columns.drop("label")
-    if are_logits:
-        table = table.assign(**np.log(table[values]))
-    if len(set(y[kept])) < 2:
-        return
-    try:
-        _, held = read(table[kept])
-    except InputError as error:
-        assert "--classes" in str(error.fixes)
-        _, held = read(table[kept], classes=",".join(values)) if p.shape[1] > 2 else (0, None)
-    if held is not None:
-        z = held.matrix.astype(float)
-        q = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(
-            q[np.arange(len(q)), held.labels], p[kept, y[kept]], rtol=1e-4, atol=1e-7
-        )
 
 
 @pytest.mark.parametrize("end", ["csv", "csv.gz", "tsv", "tsv.gz", "jsonl", "parquet"])

@@ -1,107 +1,44 @@
-"""Headless Chromium, driven over a pipe by its DevTools protocol: no port, no package."""
+"""A page in headless Chromium, where a script looks at it in a frame of a chosen size."""
 
+import html
 import json
-import os
+import re
 import shutil
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--no-first-run", "--disable-dev-shm-usage",
-    "--force-device-scale-factor=1", "--hide-scrollbars", "--remote-debugging-pipe",
-)  # fmt: skip
-PATIENCE = 60.0
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+         "--window-size=1400,1000", "--virtual-time-budget=30000", "--dump-dom")  # fmt: skip
+BEFORE = """<script>
+errors = []; addEventListener("error", (e) => errors.push(e.message));
+IntersectionObserver = class {  // without a screen nothing comes near the window
+  constructor(tell) { this.tell = tell; }
+  observe(node) { setTimeout(() => this.tell([{ target: node, isIntersecting: true }])); }
+};
+</script>"""
+OUTSIDE = """<!doctype html><meta charset="utf-8">
+<iframe width="{width}" height="{height}" style="border: 0" srcdoc="{page}"></iframe>
+<script>
+const frame = document.querySelector("iframe");
+const until = async (holds) => {{ while (!holds()) await new Promise((go) => setTimeout(go)); }};
+const look = async (view, page) => {{ {script} }};
+frame.onload = () => look(frame.contentWindow, frame.contentDocument).then(
+  (seen) => document.body.textContent = "SEEN" + JSON.stringify(seen) + "END");
+</script>"""
 
 
-def chromium() -> str | None:
-    """The browser's path, None where there is none."""
-    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+def seen_in(page: str, script: str, folder: Path, width: int = 1200, height: int = 900) -> Any:
+    """What a JavaScript function body with `view` (the window) and `page` (the document) returns.
 
-
-class Browser:
-    """One tab. Requests and console messages are kept in `requests` and `complaints`."""
-
-    def __init__(self, profile: Path) -> None:
-        to_child, self._out = os.pipe()
-        self._in, from_child = os.pipe()
-        start = f'exec "$0" "$@" 3<&{to_child} 4>&{from_child}'
-        command = ["bash", "-c", start, chromium() or "", *FLAGS, f"--user-data-dir={profile}"]
-        self._process = subprocess.Popen(
-            command, pass_fds=(to_child, from_child), stderr=subprocess.DEVNULL
-        )
-        os.close(to_child)
-        os.close(from_child)
-        self._buffer, self._number, self._session = b"", 0, ""
-        self.requests: list[str] = []
-        self.complaints: list[str] = []
-        target = self("Target.createTarget", url="about:blank")["targetId"]
-        attached = self("Target.attachToTarget", targetId=target, flatten=True)
-        self._session = attached["sessionId"]
-        for domain in ("Page", "Runtime", "Network", "Log"):
-            self(f"{domain}.enable")
-
-    def __call__(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Send one command and wait for its answer."""
-        self._number += 1
-        message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
-        if self._session:
-            message["sessionId"] = self._session
-        os.write(self._out, json.dumps(message).encode() + b"\0")
-        while (answer := self._read()).get("id") != self._number:
-            self._keep(answer)
-        assert "error" not in answer, answer
-        return dict(answer["result"])
-
-    def _read(self) -> dict[str, Any]:
-        while b"\0" not in self._buffer:
-            part = os.read(self._in, 1 << 16)
-            assert part, "the browser closed its pipe"
-            self._buffer += part
-        line, _, self._buffer = self._buffer.partition(b"\0")
-        return dict(json.loads(line))
-
-    def _keep(self, event: dict[str, Any]) -> None:
-        name, content = event.get("method", ""), event.get("params", {})
-        if name == "Network.requestWillBeSent":
-            self.requests.append(content["request"]["url"])
-        elif name == "Runtime.exceptionThrown":
-            self.complaints.append(str(content["exceptionDetails"]))
-        elif name == "Runtime.consoleAPICalled" and content["type"] in ("error", "warning"):
-            self.complaints.append(str(content["args"]))
-        elif name == "Log.entryAdded" and content["entry"]["level"] == "error":
-            self.complaints.append(content["entry"]["text"])
-
-    def open(self, path: Path, width: int = 1200, height: int = 900) -> None:
-        """Load a file in a window of this size; one of less than 500 pixels is a phone's."""
-        self.requests, self.complaints = [], []
-        self(
-            "Emulation.setDeviceMetricsOverride",
-            width=width, height=height, deviceScaleFactor=1, mobile=width < 500,
-        )  # fmt: skip
-        self("Page.navigate", url=path.as_uri())
-        self.wait("document.readyState === 'complete' && location.protocol === 'file:'")
-
-    def value(self, expression: str) -> Any:
-        """What a JavaScript expression is, as JSON."""
-        found = self(
-            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
-        )
-        assert "exceptionDetails" not in found, found
-        return found["result"].get("value")
-
-    def wait(self, expression: str) -> None:
-        """Until an expression is true."""
-        deadline = time.monotonic() + PATIENCE
-        while not self.value(expression):
-            assert time.monotonic() < deadline, f"never true: {expression}"
-            time.sleep(0.02)
-
-    def close(self) -> None:
-        """End the browser."""
-        self._process.terminate()
-        self._process.wait(30)
-        os.close(self._in)
-        os.close(self._out)
+    It may wait by `await until(() => …)`; `view.errors` are the errors of the page's own scripts.
+    """
+    outside = folder / "outside.html"
+    frame = {"page": html.escape(BEFORE + page), "width": width, "height": height}
+    outside.write_text(OUTSIDE.format(script=script, **frame), encoding="utf-8")
+    command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={folder / 'profile'}", outside.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    seen = re.search("<body>SEEN(.*)END", done.stdout, re.DOTALL)
+    assert seen is not None, done.stdout[-300:]
+    return json.loads(html.unescape(seen[1]))

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.pipeline.reporting.browser import Browser, chromium
+from tests.pipeline.reporting.browser import CHROMIUM, seen_in
 from tests.pipeline.reporting.conftest import arrays_of, facts_of, scored, write
 from utility_calibration.pipeline.reporting.leaderboard import leaderboard_of
 from utility_calibration.pipeline.reporting.names import METHODS
@@ -80,77 +80,67 @@ def test_a_page_begins_with_what_was_found_and_says_it_once(sections, count):
     assert page.index(first) < page.index("the tests") and page.count(first) == 1
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    if chromium() is None:
-        pytest.skip("no Chromium here; Debian has it: apt-get install chromium")
-    tab = Browser(tmp_path_factory.mktemp("profile"))
-    yield tab
-    tab.close()
+# ---- In a browser --------------------------------------------------------------------------------
+
+TABLE = "const table = page.querySelector('section table.results');"
+DRAWN = "await until(() => page.querySelectorAll('svg.chart').length >= 2);"
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium here; Debian has it: apt-get install chromium"
+)
 
 
-@pytest.fixture(scope="module")
-def file(html, tmp_path_factory):
-    path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(html, encoding="utf-8")
-    return path
+@needs_browser
+def test_it_opens_without_error_and_asks_for_nothing_else(html, tmp_path):
+    script = f"""{DRAWN}
+    const asked = view.performance.getEntriesByType("resource").map((one) => one.name);
+    return [page.title, view.errors, asked.filter((name) => !name.startsWith("data:"))]"""
+    title, *others = seen_in(html, script, tmp_path)
+    assert title.startswith("Title <script>") and others == [[], []]
 
 
-TABLE = "document.querySelector('section table.results')"
+@needs_browser
+def test_a_click_on_a_heading_sorts_and_another_turns_the_order(html, tmp_path):
+    script = f"""{TABLE}
+    const sorted = () => {{
+      const button = table.querySelectorAll("thead button")[5], rows = table.tBodies[0].rows;
+      button.click();
+      return [button.closest("th").getAttribute("aria-sort"),
+        [...rows].map((row) => row.dataset.method),
+        [...rows].map((row) => +row.cells[5].dataset.value)];
+    }};
+    return [...sorted(), sorted()[1]]"""
+    sign, order, values, turned = seen_in(html, script, tmp_path)
+    assert order != list(LEVELS) and order == turned[::-1]
+    assert (sign, values) == ("ascending", sorted(values))
 
 
-def first_column(browser):
-    return browser.value(f"[...{TABLE}.tBodies[0].rows].map(r => r.dataset.method)")
+@needs_browser
+def test_a_row_hides_its_curves_and_the_switch_shows_intervals(html, tmp_path):
+    script = f"""{TABLE}
+    const curves = "[data-section=b1] [data-method=patching].curve";
+    const shown = (kind) => view.getComputedStyle(table.querySelector("td ." + kind)).display;
+    await until(() => page.querySelectorAll(curves).length === 2);
+    table.querySelector("tr[data-method=patching] .pick").click();
+    page.querySelector("input[value=interval]").click();
+    return [page.querySelectorAll(curves).length, shown("spread"), shown("interval")]"""
+    curves, spread, interval = seen_in(html, script, tmp_path)
+    assert curves == 0 and spread == "none" != interval
 
 
-def test_it_opens_from_a_file_without_error_and_asks_for_nothing_else(browser, file):
-    browser.open(file)
-    browser.wait("document.querySelectorAll('svg.chart').length >= 2")
-    assert browser.complaints == []
-    assert {url for url in browser.requests if not url.startswith("data:")} == {file.as_uri()}
-    assert browser.value("document.title").startswith("Title <script>")
+@needs_browser
+def test_on_a_phone_nothing_is_cut_and_the_method_stays_in_sight(html, tmp_path):
+    script = f"""{TABLE} {DRAWN}
+    const signs = page.querySelector("table.signs").closest(".scroll");
+    const scroll = table.closest(".scroll"), left = (e) => e.getBoundingClientRect().left;
+    scroll.scrollLeft = 300;
+    return [page.documentElement.scrollWidth, signs.scrollWidth - signs.clientWidth,
+      left(table.tBodies[0].rows[0].cells[0]) - left(scroll)]"""
+    assert seen_in(html, script, tmp_path, 390, 800) == [390, 0, 0]
 
 
-def test_a_click_on_a_heading_sorts_and_another_turns_the_order(browser, file):
-    browser.open(file)
-    heading = f"{TABLE}.querySelectorAll('thead button')[5]"
-    browser.value(f"{heading}.click()")
-    order = first_column(browser)
-    assert order != list(LEVELS)
-    values = browser.value(f"[...{TABLE}.tBodies[0].rows].map(r => +r.cells[5].dataset.value)")
-    assert values == sorted(values)
-    assert browser.value(f"{heading}.closest('th').getAttribute('aria-sort')") == "ascending"
-    browser.value(f"{heading}.click()")
-    assert first_column(browser) == order[::-1]
-
-
-def test_a_row_hides_its_curves_and_the_switch_shows_intervals(browser, file):
-    browser.open(file)
-    drawn = "document.querySelectorAll('[data-section=b1] [data-method=patching].curve').length"
-    browser.wait(f"{drawn} === 2")
-    pick = f"{TABLE}.querySelector('tr[data-method=patching] .pick')"
-    browser.value(f"{pick}.click()")
-    assert browser.value(drawn) == 0
-    shown = f"getComputedStyle({TABLE}.querySelector('td .%s')).display"
-    browser.value("document.querySelector('input[value=interval]').click()")
-    assert browser.value(shown % "spread") == "none"
-    assert browser.value(shown % "interval") != "none"
-
-
-def test_on_a_phone_nothing_is_cut_and_the_method_stays_in_sight(browser, file):
-    browser.open(file, width=390, height=800)
-    browser.value("document.querySelector('[data-chart]').scrollIntoView()")
-    browser.wait("document.querySelectorAll('svg.chart').length >= 2")
-    assert browser.value("document.documentElement.scrollWidth") <= 390
-    signs = "document.querySelector('table.signs').closest('.scroll')"
-    assert browser.value(f"{signs}.scrollWidth <= {signs}.clientWidth"), "all uses are in sight"
-    scroll = f"{TABLE}.closest('.scroll')"
-    browser.value(f"{scroll}.scrollLeft = 300")
-    left = f"{TABLE}.tBodies[0].rows[0].cells[0].getBoundingClientRect().left"
-    assert browser.value(left) == browser.value(f"{scroll}.getBoundingClientRect().left")
-
-
-def test_every_column_fits_a_window_of_1280_pixels(browser):
-    browser.open(Path(__file__).parents[3] / "results/cifar.html", width=1280)
-    wide = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth)"
-    assert browser.value(f"{wide}.map(e => e.getAttribute('aria-label'))") == []
+@needs_browser
+def test_every_column_fits_a_window_of_1280_pixels(tmp_path):
+    page = (Path(__file__).parents[3] / "results/cifar.html").read_text(encoding="utf-8")
+    wide = "[...page.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth)"
+    script = f"return {wide}.map((e) => e.getAttribute('aria-label'))"
+    assert seen_in(page, script, tmp_path, 1280) == []

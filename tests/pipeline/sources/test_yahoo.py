@@ -11,7 +11,6 @@ from tests.pipeline.sources.conftest import refused
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.pipeline.harness.units import composed
 from utility_calibration.pipeline.sources.class_names import YAHOO
-from utility_calibration.pipeline.sources.content import drawn_rows
 from utility_calibration.pipeline.sources.yahoo import yahoo_logits
 from utility_calibration.scripts.maintain.yahoo_pilot import pilot
 
@@ -57,13 +56,6 @@ def test_logits_through_the_configuration_equal_the_model_text_by_text(
     assert result.labels.tolist() == columns["topic"]
     assert result.details["class_names"] == list(YAHOO)
     assert result.details["warnings"] == []
-
-
-def test_a_pilot_has_some_rows_of_the_whole_pass(model, data):
-    whole, few = logits_of(model, data), logits_of(model, data, rows=4)
-    kept = drawn_rows(ROWS, 4)
-    np.testing.assert_allclose(few.logits, whole.logits[kept], atol=1e-5, rtol=1e-5)
-    assert few.labels.tolist() == whole.labels[kept].tolist()
 
 
 def test_the_pilot_command_compares_nine_choices_with_the_published_accuracy(model, data):
