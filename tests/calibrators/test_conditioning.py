@@ -49,16 +49,6 @@ def test_any_padding_gives_the_same_fit(method):
         assert negative_log_likelihood(p, labels) < 1e-9 + negative_log_likelihood(plain, labels)
 
 
-def test_paddings_of_new_points_alone_are_impossible(method):
-    logits, pad, labels = questions(1)
-    scores = np.where(labels == logits.argmax(axis=1), labels, logits.argmax(axis=1))
-    method.fit(logits, scores)
-    found = [method.predict_proba(np.where(pad, value, logits)) for value in PADDINGS]
-    for p in found:
-        assert p[pad].max() == 0
-        np.testing.assert_allclose(p, found[0], atol=1e-9)
-
-
 def test_a_label_that_is_impossible_is_named_where_the_logit_is_infinite():
     logits, pad, labels = questions(2)
     row = int(pad.any(axis=1).argmax())

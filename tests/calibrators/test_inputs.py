@@ -38,12 +38,6 @@ def test_rounding_is_renormalised_with_a_warning():
     np.testing.assert_allclose(logits, [[0, np.log(LIKELIHOOD_FLOOR)]], atol=1e-12)
 
 
-def test_labels_of_one_class_get_a_warning(made_up):
-    logits, _ = made_up(n=30)
-    with pytest.warns(UserWarning, match="labels: all 30"):
-        Uncalibrated().fit(logits, np.full(30, 2))
-
-
 def stretched(values, largest):
     """Whole numbers from 0 to `largest`, as quantising leaves them."""
     return np.round((values - values.min()) / np.ptp(values) * largest)

@@ -129,23 +129,3 @@ def test_where_a_temperature_is_enough_it_is_nearly_temperature_scaling():
 def test_fewer_than_ten_points_have_the_temperature_as_the_only_member():
     logits, labels = over_confident(9, 2, seed=1)
     assert PooledScaling().fit(logits, labels).pool_ == pytest.approx([1.0], abs=0.01)
-
-
-def test_it_learns_what_a_temperature_cannot():
-    """Ranks: a classifier that is right whenever it is undecided between two classes."""
-    random = np.random.default_rng(0)
-    p = random.dirichlet(np.full(5, 0.6), 4000)
-    truth = np.where(np.arange(5) == 1, 2.5, 1.0) * np.sort(p)[:, ::-1]
-    truth /= truth.sum(axis=1, keepdims=True)
-    rank = (random.random((4000, 1)) > truth.cumsum(axis=1)).sum(axis=1).clip(max=4)
-    labels = np.argsort(-p, axis=1)[np.arange(4000), rank]
-    fitted, new = np.log(p[:2000]), np.log(p[2000:])
-    pool = PooledScaling().fit(fitted, labels[:2000])
-    temperature = TemperatureScaling().fit(fitted, labels[:2000])
-    nll = [
-        negative_log_likelihood(c.predict_proba(new), labels[2000:]) for c in (pool, temperature)
-    ]
-    assert nll[0] < nll[1] - 0.03
-    own = np.log(np.sort(p)[2000:, ::-1] * np.where(np.arange(5) == 1, 2.5, 1.0))
-    best = -log_softmax(own, axis=1)[np.arange(2000), rank[2000:]].mean()
-    assert nll[0] < best + 0.02

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from utility_calibration.calibrators import TemperatureScaling, reference
+from utility_calibration.calibrators.reference import log_loss
 from utility_calibration.calibrators.solvers.root import solve_increasing
 from utility_calibration.calibrators.solvers.temperature import (
     Passes,
@@ -17,11 +18,6 @@ from utility_calibration.calibrators.solvers.temperature import (
     least_brier,
     moments,
 )
-
-
-def nll(logits, labels, beta):
-    log_p = scipy.special.log_softmax(beta * logits.astype(np.float64), axis=1)
-    return -log_p[np.arange(len(labels)), labels].mean()
 
 
 @settings(max_examples=30)
@@ -37,7 +33,7 @@ def test_it_finds_the_minimum_of_the_likelihood(n, classes, power, seed):
     labels = generator.integers(0, classes, n)
     found = fit_temperature(torch.from_numpy(logits), torch.from_numpy(labels))
     scaled, options = logits * 10.0**-power, {"bounds": (0, 20), "options": {"xatol": 1e-10}}
-    searched = scipy.optimize.minimize_scalar(lambda b: nll(scaled, labels, b), **options)
+    searched = scipy.optimize.minimize_scalar(lambda b: log_loss(b * scaled, labels), **options)
     if found.outcome == "optimum":
         assert found.nll <= searched.fun + 1e-12
         at = moments(torch.from_numpy(logits), torch.from_numpy(labels), found.beta)
@@ -55,9 +51,10 @@ def test_real_logits(real_split, name):
     beta = reference.temperature(logits, labels)
     assert fitted.outcome_ == "optimum"
     assert fitted.n_evaluations_ <= 12
-    assert fitted.nll_ <= reference.log_loss(beta * logits.astype(float), labels) + 1e-14
+    z = logits.astype(float)
+    assert fitted.nll_ <= log_loss(beta * z, labels) + 1e-14
     assert 1 / fitted.temperature_ == pytest.approx(beta, rel=1e-4)
-    assert fitted.nll_ == pytest.approx(nll(logits, labels, 1 / fitted.temperature_), rel=1e-12)
+    assert fitted.nll_ == pytest.approx(log_loss(z / fitted.temperature_, labels), rel=1e-12)
 
 
 def test_the_thread_count_does_not_matter(made_up):
@@ -89,7 +86,7 @@ def test_boundary_cases_say_so_in_one_line(outcome):
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     if outcome == "separable":  # the rule of succession
         expected = pytest.approx(np.log(32 / 31), rel=1e-10)
-        assert nll(logits, labels, 1 / fitted.temperature_) == expected
+        assert log_loss(logits / fitted.temperature_, labels) == expected
     if outcome != "bound":
         with pytest.warns(ConvergenceWarning, match="T = ") as caught:
             brier_fit = TemperatureScaling(loss="brier").fit(logits, labels)

@@ -1,6 +1,6 @@
 """Fuzz the readers of files: only one-line errors may come out.
 
-python -m tests.fuzz --inputs 10000 --seed 0        what the slow test runs
+python -m tests.fuzz --inputs 10000 --seed 0        ten thousand files from this seed
 python -m tests.fuzz --seconds 3600                 until the time is up (make fuzz)
 
 Memory is limited, so that a file which claims to be huge cannot take the machine down. Findings are

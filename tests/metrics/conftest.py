@@ -7,9 +7,11 @@ import pytest
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 
 
-def _forecast(kind: str, n: int, classes: int, seed: int) -> tuple[Floats, NDArray[np.int64]]:
+def made_forecast(kind: str, n: int, classes: int, seed: int) -> tuple[Floats, NDArray[np.int64]]:
+    """Probabilities [n, C] of a kind (KINDS), and labels [n] that are uniform over the classes."""
     random = np.random.default_rng(seed)
     if kind == "smooth":
         p = random.dirichlet(np.full(classes, 0.5), size=n)
@@ -28,8 +30,5 @@ def _forecast(kind: str, n: int, classes: int, seed: int) -> tuple[Floats, NDArr
 
 @pytest.fixture(scope="session")
 def forecast_of() -> Callable[..., tuple[Floats, NDArray[np.int64]]]:
-    """Make (probabilities [n, C], labels [n]) of a kind: smooth, saturated, dyadic, one_hot, flat.
-
-    Labels are uniform over the classes.
-    """
-    return _forecast
+    """`made_forecast`, for tests that have no other use for this module."""
+    return made_forecast

@@ -77,13 +77,6 @@ def test_the_range_of_gains_is_that_of_the_utility_not_of_the_gains_seen():
     assert similarity.spread(next(similarity.blocks(*checked(p, y)))).tolist() == [1.4]
 
 
-def test_bounds_are_in_the_units_of_the_utility(forecast_of):
-    p, y = forecast_of("smooth", 300, 4, 1)
-    payoffs = np.random.default_rng(0).normal(size=(5, 4))
-    small, large = (m.calibration_interval(m.Linear(scale * payoffs), p, y) for scale in (1, 250))
-    np.testing.assert_allclose(large, 250 * np.array(small), rtol=1e-9)
-
-
 def test_the_scorecards_certificate_of_all_classes_is_at_least_that_of_each(forecast_of):
     p, y = forecast_of("smooth", 300, 5, 3)
     card = m.scorecard(p, y, utilities=0, floor_repetitions=100)

@@ -5,13 +5,7 @@ import pytest
 import torch
 from scipy.stats import binom
 
-from utility_calibration.metrics import (
-    ClassWise,
-    TopK,
-    calibration_interval,
-    noise_floor,
-    scorecard,
-)
+from utility_calibration import metrics as m
 from utility_calibration.metrics.resampling import resampled_weights
 
 ROWS = 8
@@ -47,9 +41,9 @@ def test_calibrated_patients_raise_few_alarms_and_an_error_is_still_found():
     alarms, found, trials = 0, 0, 40
     for seed in range(trials):
         p, y, clusters = patients("same", 120, 3, seed)
-        floor = noise_floor(ClassWise(), p, y, 60, seed, clusters=clusters)
+        floor = m.noise_floor(m.ClassWise(), p, y, 60, seed, clusters=clusters)
         alarms += floor.p_value < 0.05
-        wrong = noise_floor(ClassWise(), p[:, [1, 2, 0]], y, 60, seed, clusters=clusters)
+        wrong = m.noise_floor(m.ClassWise(), p[:, [1, 2, 0]], y, 60, seed, clusters=clusters)
         found += wrong.p_value < 0.05
     assert binom.sf(alarms - 1, trials, 0.06) > 0.01
     assert found > 0.9 * trials
@@ -66,10 +60,10 @@ def test_clusters_with_weights_by_class_raise_few_alarms_where_each_class_occurs
         given = p[clusters], y[clusters], 60, seed, None, w[y][clusters], clusters
         if not (y == 2).any():
             with pytest.warns(UserWarning, match="sample_weight: 1"):
-                noise_floor(ClassWise(), *given)
+                m.noise_floor(m.ClassWise(), *given)
             continue
         trials += 1
-        alarms += noise_floor(ClassWise(), *given).p_value < 0.05
+        alarms += m.noise_floor(m.ClassWise(), *given).p_value < 0.05
     assert trials > 25
     assert binom.sf(alarms - 1, trials, 0.06) > 0.01
 
@@ -82,17 +76,17 @@ def test_floors_and_bounds_hold_with_clusters(kind, count, classes):
     trials, alarms, misses = 100, np.zeros(2), np.zeros(2)
     for seed in range(trials):
         p, y, clusters = patients(kind, count, classes, seed)
-        for place, utilities in enumerate((ClassWise(), TopK())):
-            floor = noise_floor(utilities, p, y, 100, seed, clusters=clusters)
+        for place, utilities in enumerate((m.ClassWise(), m.TopK())):
+            floor = m.noise_floor(utilities, p, y, 100, seed, clusters=clusters)
             alarms[place] += floor.p_value < 0.05
-            bounds = calibration_interval(utilities, p, y, seed=seed, clusters=clusters)
+            bounds = m.calibration_interval(utilities, p, y, seed=seed, clusters=clusters)
             misses[place] += bounds.lower > 0
     assert (binom.sf(alarms - 1, trials, 0.08) > 0.01).all(), alarms
     assert (binom.sf(misses - 1, trials, 0.07) > 0.01).all(), misses
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("utilities", [ClassWise(), TopK()])
+@pytest.mark.parametrize("utilities", [m.ClassWise(), m.TopK()])
 def test_the_upper_bounds_hold_with_clusters(utilities):
     """A forecast that is overconfident by a fifth, of 40 patients; the truth is of 20,000."""
 
@@ -105,7 +99,7 @@ def test_the_upper_bounds_hold_with_clusters(utilities):
     held = np.zeros(2)
     for seed in range(100):
         p, y, clusters = claimed(40, seed)
-        bounds = calibration_interval(utilities, p, y, seed=seed, clusters=clusters)
+        bounds = m.calibration_interval(utilities, p, y, seed=seed, clusters=clusters)
         held += np.array([bounds.upper, bounds.upper_finite]) >= truth
     assert (binom.cdf(held, 100, 0.93) > 0.01).all(), held
 
@@ -113,9 +107,9 @@ def test_the_upper_bounds_hold_with_clusters(utilities):
 def test_clusters_of_one_point_are_points(forecast_of):
     p, y = forecast_of("smooth", 90, 4, 4)
     names = np.array([f"patient {number:02}" for number in range(90)])
-    plain, found = (calibration_interval(TopK(), p, y, clusters=c) for c in (None, names))
+    plain, found = (m.calibration_interval(m.TopK(), p, y, clusters=c) for c in (None, names))
     assert found[2:] == pytest.approx(plain[2:])
-    first, second = scorecard(p, y, **FEW), scorecard(p, y, clusters=names, **FEW)
+    first, second = m.scorecard(p, y, **FEW), m.scorecard(p, y, clusters=names, **FEW)
     assert first.metrics == second.metrics
     for key, draws in first.draws.items():
         if key.startswith("bootstrap_"):
@@ -124,16 +118,16 @@ def test_clusters_of_one_point_are_points(forecast_of):
 
 def test_the_bootstrap_draws_whole_clusters_and_every_floor_grows(forecast_of):
     p, y, clusters = patients("same", 30, 4, 0)
-    card, plain = scorecard(p, y, clusters=clusters, **FEW), scorecard(p, y, **FEW)
+    card, plain = m.scorecard(p, y, clusters=clusters, **FEW), m.scorecard(p, y, **FEW)
     counts = next(resampled_weights(torch.from_numpy(clusters), 30, 12, 0))
     for repetition, weights in enumerate(counts):
         assert len(np.unique(np.stack([weights, clusters]), axis=1).T) == 30
-        again = scorecard(p, y, sample_weight=weights, utilities=10, floor_repetitions=0)
+        again = m.scorecard(p, y, sample_weight=weights, utilities=10, floor_repetitions=0)
         for key in ("brier", "u_cwe", "u_topk", "tce_bin", "u_lin_median"):
             expected = again.metrics[key]
             assert card.draws[f"bootstrap_{key}"][repetition] == pytest.approx(expected, abs=1e-12)
     for key, floor in card.noise_floor.items():
         assert floor["q95"] > plain.noise_floor[key]["q95"]
     assert card.certificates["u_cwe"].upper > plain.certificates["u_cwe"].upper
-    in_splits = scorecard(p, y, clusters=clusters, population=30, **FEW)
+    in_splits = m.scorecard(p, y, clusters=clusters, population=30, **FEW)
     assert in_splits.noise_floor == card.noise_floor

@@ -7,14 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from utility_calibration.metrics import (
-    ClassWise,
-    Decision,
-    GainMatrix,
-    TopK,
-    calibration_interval,
-    utility_calibration,
-)
+from utility_calibration import metrics as m
 from utility_calibration.metrics.scores import checked
 from utility_calibration.metrics.utilities.base import UtilityClass
 
@@ -71,7 +64,7 @@ class SharpClassifier:
         for index in range(utilities.count(self.classes)):
             vectors = utilities.outcome_utilities(forecast, index).numpy()
             v, u = (claimed * vectors).sum(axis=1), (true * vectors).sum(axis=1)
-            errors.append(float(utility_calibration(v, u)))
+            errors.append(float(m.utility_calibration(v, u)))
         return max(errors)
 
 
@@ -80,10 +73,10 @@ def users(kind: str, classes: int) -> UtilityClass:
     losses[:, 1] *= 0.5
     losses[:, -1] = 0.02
     return {
-        "TopK": TopK(),
-        "ClassWise": ClassWise(),
-        "Decision": Decision(losses),
-        "GainMatrix": GainMatrix.sample_aligned(4, classes, seed=0),
+        "TopK": m.TopK(),
+        "ClassWise": m.ClassWise(),
+        "Decision": m.Decision(losses),
+        "GainMatrix": m.GainMatrix.sample_aligned(4, classes, seed=0),
     }[kind]
 
 
@@ -97,7 +90,7 @@ def check(kind, accuracy, ratio, classes, n, trials) -> Counter[str]:
     classifier, utilities = SharpClassifier(classes, accuracy, ratio), users(kind, classes)
     truth, hits = classifier.truth(utilities), Counter[str]()
     for seed in range(trials):
-        b = calibration_interval(utilities, *classifier.sample(n, seed), seed=seed)
+        b = m.calibration_interval(utilities, *classifier.sample(n, seed), seed=seed)
         assert b.lower <= b.estimate <= b.upper
         hits.update(lower=b.lower <= truth, upper=truth <= b.upper, finite=truth <= b.upper_finite)
     assert hold(hits, trials, 1e-3), hits
@@ -120,7 +113,7 @@ def test_the_upper_bound_of_a_rare_event_holds_in_95_percent(n, most):
     p = np.tile([0.999, 0.001], (n, 1))
     coverage = 0.0
     for misses in range(most):
-        found = calibration_interval(TopK(ks=(1,)), p, np.arange(n) < misses)
+        found = m.calibration_interval(m.TopK(ks=(1,)), p, np.arange(n) < misses)
         coverage += float(binom.pmf(misses, n, 0.003)) * (found.upper >= 0.002)
     assert coverage + binom.sf(most - 1, n, 0.003) >= 0.95
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from utility_calibration.metrics import ClassWise, Linear, TopK, utility_calibration, worst_interval
+from utility_calibration.metrics import ClassWise, Linear, utility_calibration, worst_interval
 from utility_calibration.metrics.diagram import Predictions, predictions_of, utility_diagram
 from utility_calibration.metrics.scores import checked
 
@@ -40,23 +40,6 @@ def test_the_range_of_the_running_curve_is_uc_and_its_ends_are_the_worst_interva
     assert diagram.worst == worst_interval(given.predicted, given.realized)
     assert abs(diagram.gap) * diagram.share == pytest.approx(error)
     assert diagram.worst.high in diagram.running.predicted
-
-
-def test_predicted_and_realized_are_those_of_the_class():
-    given = predictions(TopK((2,)), 0)
-    p, labels = forecast()
-    ranked = np.argsort(-p, axis=1)[:, :2]
-    np.testing.assert_allclose(given.predicted, -np.sort(-p, axis=1)[:, :2].sum(axis=1))
-    np.testing.assert_array_equal(given.realized, (ranked == labels[:, None]).any(axis=1))
-
-
-def test_calibrated_forecasts_are_in_the_band_and_a_sharpened_one_is_beyond_it():
-    for sharpen, is_calibrated in ((1.0, True), (4.0, False)):
-        diagram = utility_diagram(predictions(ClassWise(), 0, sharpen))
-        inside = (diagram.running.values >= diagram.running.low) & (
-            diagram.running.values <= diagram.running.high
-        )
-        assert (inside.mean() > 0.5) == is_calibrated
 
 
 def test_redrawn_labels_have_the_band_around_the_prediction():

@@ -56,9 +56,6 @@ SLIPS = [
     ("losses", "2 or 3 dimensions", lambda: m.Decision(np.ones(3))),
     ("", "did you mean utilities?", lambda: m.scorecard(P, Y, utilties=0)),
     ("", "did you mean noise_seed?", lambda: m.scorecard(P, Y, noiseseed=0)),
-    ("probabilities", "divide", lambda: m.brier_score(100 * P, Y)),
-    ("probabilities", "divide", lambda: m.brier_score(50 * P, Y)),
-    ("probabilities", "logits", lambda: m.brier_score(np.log(P), Y)),
 ]
 
 
@@ -84,12 +81,6 @@ def test_rows_of_pandas_in_different_orders_are_refused():
             call()
     again = moved.set_axis(range(100, 160))  # another index is none of the forecast's
     assert m.accuracy(frame, again) == m.accuracy(P, moved.to_numpy())
-
-
-def test_numbers_in_arrays_of_objects_count_and_text_does_not():
-    assert m.brier_score(P.astype(object), Y.astype(object)) == m.brier_score(P, Y)
-    with refuses("probabilities"):
-        m.brier_score(P.astype(str).astype(object), Y)
 
 
 def test_a_function_is_a_utility_wherever_one_is_taken():

@@ -6,13 +6,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.metrics.conftest import KINDS
 from utility_calibration import metrics as m
-from utility_calibration.metrics import forecast as forecasts
 from utility_calibration.metrics import reference
 from utility_calibration.metrics.binned import interval_and_binned_errors
 from utility_calibration.metrics.forecast import Forecast
-
-KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -28,15 +26,6 @@ def test_ranks_break_ties_by_the_class_number(kind, classes, forecast_of):
     assert torch.equal(forecast.outcomes(drawn.labels).ranks, drawn.ranks)
 
 
-@pytest.mark.parametrize("row", [[4, 2, 1, 1], [1, 0, 0, 7], [2, 2, 2, 2], [0, 8, 0, 0]])
-def test_evenly_spaced_uniforms_draw_exact_shares(row):
-    """A uniform on the border of two classes belongs to the second: [0, 1/2) and [1/2, 1)."""
-    p = torch.tensor([row], dtype=torch.float64) / 8
-    uniforms = torch.arange(8, dtype=torch.float64)[:, None] / 8
-    labels = Forecast(p).redraw(uniforms).labels.flatten()
-    assert torch.bincount(labels, minlength=4).tolist() == row
-
-
 @given(low=st.booleans(), seed=st.integers(0, 99))
 def test_the_extreme_uniforms_never_draw_an_impossible_class(low, seed):
     random = np.random.default_rng(seed)
@@ -46,27 +35,6 @@ def test_the_extreme_uniforms_never_draw_an_impossible_class(low, seed):
     uniforms = torch.full((1, 30), 0.0 if low else np.nextafter(1.0, 0), dtype=torch.float64)
     labels = Forecast(torch.from_numpy(p)).redraw(uniforms).labels[0]
     assert (p[np.arange(30), labels.numpy()] > 0).all()
-
-
-def test_neighbours_within_the_tolerance_are_ranked_by_class():
-    p = torch.tensor([[0.4 - 1e-8, 0.2, 0.4], [0.1, 0.1 + 1e-8, 0.8]], dtype=torch.float64)
-    labels = torch.tensor([[0, 1], [2, 2]])
-    assert Forecast(p).outcomes(labels).ranks.tolist() == [[1, 1], [0, 0]]
-    assert Forecast(p, tied=1e-6).outcomes(labels).ranks.tolist() == [[0, 2], [1, 0]]
-
-
-@pytest.mark.parametrize("tied", [0.0, 1e-3])
-def test_a_large_forecast_is_ranked_and_redrawn_by_parts_alike(tied, forecast_of, monkeypatch):
-    p, _ = forecast_of("smooth", 60, 5, 2)
-    p[[3, 7, 50]] = p[20]
-    whole, parts = (Forecast(torch.from_numpy(p), tied) for _ in range(2))
-    uniforms = torch.rand(7, 60, generator=torch.Generator().manual_seed(0)).double()
-    order, drawn = whole.order, whole.redraw(uniforms)
-    monkeypatch.setattr(forecasts, "LARGEST_WHOLE", 200)
-    monkeypatch.setattr(forecasts, "PART", 35)
-    assert torch.equal(parts.order.long(), order.long())
-    assert torch.equal(parts.redraw(uniforms).labels.long(), drawn.labels)
-    assert torch.equal(parts.redraw(uniforms).ranks.long(), drawn.ranks)
 
 
 RANDOM = np.random.default_rng(0)

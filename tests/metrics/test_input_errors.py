@@ -29,8 +29,8 @@ def function(returned):
 
 
 PROBABILITIES = [
-    (P.argmax(axis=1), None, "labels, which come second"),
-    (P[None], None, "one row per point and one column"),
+    (P.argmax(axis=1), None, "second"),
+    (P[None], None, "one row per point"),
     (P[:0], None, "at least one point"),
     (with_entry(NAN), 1, "recompute"),
     (with_entry(INF), 1, "recompute"),
@@ -47,7 +47,7 @@ LABELS = [
     ([0], None, "one per row"),
     ([0, 1, 2], None, "transposed"),
     (np.eye(3)[:2], None, "argmax"),
-    (P, None, "probabilities, which come first"),
+    (P, None, "first"),
     ([-1, 0], 0, "remove"),
     ([0, 7], 1, "add the columns"),
     ([1, 3], 1, "subtract 1"),
@@ -200,7 +200,8 @@ def test_rows_may_miss_one_by_their_numbers_rounding(dtype):
 
 
 def test_good_input_passes_unchanged_in_value():
-    assert torch.equal(check_probabilities(P), torch.from_numpy(P))
+    for same in (P, P.astype(object), P.astype(">f8"), np.asfortranarray(P)):
+        assert torch.equal(check_probabilities(same), torch.from_numpy(P))
     assert torch.equal(check_logits(P * 1e100), torch.from_numpy(P * 1e100))
     large = torch.full((2, 3), 3e38)  # sums overflow
     assert torch.equal(check_logits(large), large)

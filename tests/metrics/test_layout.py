@@ -6,20 +6,8 @@ import pytest
 import torch
 
 from tests.refusals import refuses
+from utility_calibration import metrics as m
 from utility_calibration.calibrators import LogitShiftPatching, TemperatureScaling, VectorScaling
-from utility_calibration.metrics import (
-    ClassWise,
-    StreamingCalibration,
-    TopK,
-    accuracy,
-    binned_class_wise_error,
-    binned_top_class_error,
-    brier_score,
-    calibration_interval,
-    negative_log_likelihood,
-    noise_floor,
-    scorecard,
-)
 
 GENERATOR = np.random.default_rng(0)
 LOGITS = GENERATOR.normal(size=(30, 8, 3)) * 2
@@ -32,7 +20,7 @@ WEIGHTS = GENERATOR.random(LABELS.shape)
 
 def streamed(p, y, **more):
     """The bounds of two batches, the second of which has ignored points only."""
-    streaming = StreamingCalibration(TopK(), classes=3)
+    streaming = m.StreamingCalibration(m.TopK(), classes=3)
     streaming.update(p, y, **more)
     if "ignore_index" in more:
         streaming.update(p, np.full_like(LABELS, -100).reshape(np.shape(y)), **more)
@@ -41,16 +29,18 @@ def streamed(p, y, **more):
 
 MEASURES = {
     "streaming": streamed,
-    "accuracy": accuracy,
-    "brier": brier_score,
-    "nll": negative_log_likelihood,
-    "tce": binned_top_class_error,
-    "cwe": binned_class_wise_error,
-    "errors": lambda p, y, **more: ClassWise().calibration_errors(p, y, **more).tolist(),
-    "worst": lambda p, y, **more: TopK().worst(p, y, **more),
-    "floor": lambda p, y, **more: noise_floor(TopK(), p, y, 20, points=None, **more),
-    "interval": lambda p, y, **more: calibration_interval(TopK(), p, y, **more),
-    "card": lambda p, y, **more: scorecard(p, y, utilities=3, floor_repetitions=5, **more).metrics,
+    "accuracy": m.accuracy,
+    "brier": m.brier_score,
+    "nll": m.negative_log_likelihood,
+    "tce": m.binned_top_class_error,
+    "cwe": m.binned_class_wise_error,
+    "errors": lambda p, y, **more: m.ClassWise().calibration_errors(p, y, **more).tolist(),
+    "worst": lambda p, y, **more: m.TopK().worst(p, y, **more),
+    "floor": lambda p, y, **more: m.noise_floor(m.TopK(), p, y, 20, points=None, **more),
+    "interval": lambda p, y, **more: m.calibration_interval(m.TopK(), p, y, **more),
+    "card": lambda p, y, **more: (
+        m.scorecard(p, y, utilities=3, floor_repetitions=5, **more).metrics
+    ),
 }
 
 
@@ -94,18 +84,20 @@ def test_groups_and_clusters_follow_their_points():
     expected = LogitShiftPatching(steps=2).fit(LOGITS[KEPT], LABELS[KEPT], groups=groups[KEPT])
     np.testing.assert_array_equal(fitted.shifts_, expected.shifts_)
     sentences = np.arange(30)[:, None] * np.ones_like(LABELS)
-    whole = noise_floor(TopK(), PROBABILITIES, LABELS, 20, clusters=sentences, ignore_index=-100)
-    assert whole == noise_floor(
-        TopK(), PROBABILITIES[KEPT], LABELS[KEPT], 20, clusters=sentences[KEPT]
+    whole = m.noise_floor(
+        m.TopK(), PROBABILITIES, LABELS, 20, clusters=sentences, ignore_index=-100
+    )
+    assert whole == m.noise_floor(
+        m.TopK(), PROBABILITIES[KEPT], LABELS[KEPT], 20, clusters=sentences[KEPT]
     )
 
 
 def test_what_has_two_readings_or_other_lengths_is_refused():
     with refuses("scores"):
-        accuracy(np.full((3, 3, 3), 1 / 3), np.zeros((3, 3), int))
+        m.accuracy(np.full((3, 3, 3), 1 / 3), np.zeros((3, 3), int))
     with refuses("probabilities"):
-        accuracy(np.full((3, 4, 5), 1 / 5), np.zeros((3, 3), int))
+        m.accuracy(np.full((3, 4, 5), 1 / 5), np.zeros((3, 3), int))
     with refuses("sample_weight"):
-        accuracy(PROBABILITIES, LABELS, sample_weight=WEIGHTS[:3], ignore_index=-100)
+        m.accuracy(PROBABILITIES, LABELS, sample_weight=WEIGHTS[:3], ignore_index=-100)
     with refuses("ignore_index"):
-        accuracy(PROBABILITIES, np.full_like(LABELS, -100), ignore_index=-100)
+        m.accuracy(PROBABILITIES, np.full_like(LABELS, -100), ignore_index=-100)

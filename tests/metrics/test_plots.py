@@ -20,7 +20,7 @@ from utility_calibration.metrics import (
 )
 from utility_calibration.metrics.diagram import diagram_of
 from utility_calibration.metrics.plots import UtilityDisplay
-from utility_calibration.metrics.plots.drawing import diagram_figure, plain_log_axis
+from utility_calibration.metrics.plots.drawing import diagram_figure
 from utility_calibration.metrics.uc import levels, thin
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -126,25 +126,6 @@ def test_a_column_of_two_panels_for_each_diagram():
     titles = [axis.get_title() for axis in axes if axis.get_title()]
     assert titles == [r"before \$", "after"]
     figure.canvas.draw()
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "most", "expected"),
-    [
-        (0.02, 0.25, 4, [0.02, 0.05, 0.1, 0.2]),
-        (0.1, 0.15, 4, [0.1, 0.12, 0.14]),  # less than a decade
-        (1e-6, 1.0, 4, [1e-6, 1e-4, 1e-2, 1.0]),  # more decades than labels
-    ],
-)
-def test_ticks_of_a_log_axis_are_round_and_few(low, high, most, expected):
-    axis = Figure().subplots()
-    axis.set_xscale("log")
-    axis.set_xlim(low, high)
-    plain_log_axis(axis.xaxis, (low, high), most)
-    ticks = [tick for tick in axis.get_xticks() if low <= tick <= high]
-    assert ticks == pytest.approx(expected)
-    labels = axis.xaxis.get_major_formatter().format_ticks(expected)
-    assert "e" not in "".join(labels) and [float(label) for label in labels] == expected
 
 
 def test_levels_count_the_utilities_up_to_an_error_and_a_drawn_ecdf_keeps_both_ends():

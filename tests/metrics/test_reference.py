@@ -5,14 +5,13 @@ import pytest
 import torch
 from scipy import special
 
+from tests.metrics.conftest import KINDS
 from utility_calibration.metrics import ClassWise, reference, reference_additions
 from utility_calibration.metrics.binned import interval_and_binned_errors
 from utility_calibration.metrics.forecast import Forecast
 from utility_calibration.metrics.kernels.uniforms import hashed_uniforms, stream_keys
 from utility_calibration.metrics.resampling import multiplied_outcomes, redrawn_outcomes
 from utility_calibration.metrics.samples import sample_of
-
-KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 
 
 def test_the_worked_example_of_one_utility():

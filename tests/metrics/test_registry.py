@@ -5,15 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.refusals import refuses
-from utility_calibration.metrics import (
-    METRICS,
-    Linear,
-    Metric,
-    TopK,
-    register,
-    scorecard,
-    utility_metric,
-)
+from utility_calibration import metrics as m
 from utility_calibration.metrics.registry import check_keys, metric
 
 FAST = {"utilities": 0, "floor_repetitions": 0}
@@ -21,25 +13,25 @@ PAYOFFS = [1.0, 0.0, -1.0]
 
 
 @pytest.fixture
-def mine() -> Iterator[Metric]:
-    yield register(utility_metric("u_mine", "mine", lambda options: Linear(PAYOFFS)))
-    METRICS.pop("u_mine", None)
+def mine() -> Iterator[m.Metric]:
+    yield m.register(m.utility_metric("u_mine", "mine", lambda options: m.Linear(PAYOFFS)))
+    m.METRICS.pop("u_mine", None)
 
 
 def test_a_registered_metric_is_computed_with_the_others(mine, forecast_of):
     p, y = forecast_of("smooth", 50, 3, 0)
-    card = scorecard(p, y, **FAST)
+    card = m.scorecard(p, y, **FAST)
     assert list(card.metrics)[-1] == "u_mine"
-    assert card.metrics["u_mine"] == Linear(PAYOFFS).calibration_errors(p, y)[0]
+    assert card.metrics["u_mine"] == m.Linear(PAYOFFS).calibration_errors(p, y)[0]
     assert metric("u_mine") is mine
 
 
 def test_a_key_belongs_to_one_metric(mine, forecast_of):
-    assert register(mine) is mine  # once more is no second one
+    assert m.register(mine) is mine  # once more is no second one
     with refuses("u_mine", fix="another"):
-        register(utility_metric("u_mine", "other", lambda options: TopK()))
+        m.register(m.utility_metric("u_mine", "other", lambda options: m.TopK()))
     with refuses("u_cwe", fix="name"):
-        scorecard(*forecast_of("smooth", 9, 3, 0), own={"u_cwe": TopK()}, **FAST)
+        m.scorecard(*forecast_of("smooth", 9, 3, 0), own={"u_cwe": m.TopK()}, **FAST)
 
 
 def test_an_unknown_key_is_refused_with_what_is_near():

@@ -6,6 +6,7 @@ import torch
 from scipy.stats import binom
 
 from utility_calibration import metrics as m
+from utility_calibration.metrics.acting import largest_gain
 from utility_calibration.metrics.resampling import resampled_weights
 
 LOSSES = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.2], [0.1, 0.9]])
@@ -29,6 +30,9 @@ MEASURES = {
     "net benefit": lambda p, y, sample_weight=None: m.net_benefit(
         p[:, 1], y == 1, [0.2, 0.6], sample_weight
     ),
+    "acting gain": lambda p, y, sample_weight=None: largest_gain(
+        p[:, 0], 1.0 * (y == 0), np.ones(len(y)) if sample_weight is None else sample_weight
+    )["gain"],
     "constant": lambda p, y, sample_weight=None: m.constant_losses(LOSSES, y, sample_weight),
     "gaps": lambda p, y, sample_weight=None: m.decisions(LOSSES, p, y).gaps(2, sample_weight),
 }
@@ -132,7 +136,7 @@ def test_weights_that_go_with_labels_are_told_and_raise_few_alarms(ratios):
         q = (p / w).cumsum(axis=1) / (p / w).sum(axis=1, keepdims=True)
         y = (q < random.random((300, 1))).sum(axis=1).clip(max=len(w) - 1)
         weights = w[y] * np.exp(0.3 * random.normal(size=300))
-        with pytest.warns(UserWarning, match="sample_weight: weights differ by label"):
+        with pytest.warns(UserWarning, match="sample_weight"):
             alarms += m.noise_floor(m.ClassWise(), p, y, 60, seed, None, weights).p_value < 0.05
     assert binom.sf(alarms - 1, trials, 0.08) > 0.01
 

@@ -87,14 +87,6 @@ def test_the_worst_utility_and_its_interval_explain_the_number(kind, forecast_of
     assert 0 <= card.worst["u_topk"]["utility"] < 6  # K - 1
 
 
-def test_the_curves_are_the_errors_of_the_named_samples(forecast_of):
-    p, y = forecast_of("smooth", 120, 5, 3)
-    ecdf = m.scorecard(p, y, utility_seed=11, **SMALL).ecdf
-    linear, rank = m.Linear.sample(40, 5, 11), m.Rank.sample(40, 5, 12)
-    np.testing.assert_allclose(ecdf["linear"], linear.calibration_errors(p, y), atol=1e-12)
-    np.testing.assert_allclose(ecdf["rank"], rank.calibration_errors(p, y), atol=1e-12)
-
-
 def test_the_same_seeds_give_the_same_scorecard_and_others_another(forecast_of):
     p, y = forecast_of("smooth", 80, 4, 5)
     first = m.scorecard(p, y, **SMALL)
@@ -228,8 +220,3 @@ def test_the_report_says_which_purposes_are_within_noise(forecast_of, capsys):
     assert [float(number) for number in numbers] == pytest.approx(expected, abs=5e-5)
     row = "<td>".join(["<tr><td>shortlists", *numbers])
     assert row in card._repr_html_() and printed[0] in card._repr_html_()
-
-
-def test_the_report_of_a_card_without_redrawn_labels_compares_nothing(forecast_of, capsys):
-    m.scorecard(*forecast_of("smooth", 100, 3, 0), utilities=0, floor_repetitions=0).report()
-    assert capsys.readouterr().out.startswith("Not compared")

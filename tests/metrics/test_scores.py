@@ -60,17 +60,6 @@ def test_an_excluded_outcome_costs_the_floor_and_no_more():
     assert floored == pytest.approx(-(np.log(0.1) + np.log(0.75)) / 2)
 
 
-@pytest.mark.parametrize("measure", [m.accuracy, m.brier_score, m.negative_log_likelihood])
-def test_every_kind_of_input_gives_the_same_float(measure, forecast_of):
-    p, y = forecast_of("dyadic", 60, 4, 4)
-    expected = measure(p, y)
-    assert isinstance(expected, float)
-    assert measure(torch.from_numpy(p), torch.from_numpy(y)) == expected
-    assert measure(p.tolist(), y.tolist()) == expected
-    assert measure(p.astype(np.float16), y.astype(np.uint8)) == expected  # eighths are exact
-    assert measure(np.asfortranarray(p)[::-1], y.astype(float)[::-1]) == pytest.approx(expected)
-
-
 def test_one_column_is_enough_for_two_classes():
     random = np.random.default_rng(0)
     p, y = random.random(50), random.integers(2, size=50)

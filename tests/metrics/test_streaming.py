@@ -10,25 +10,7 @@ import pytest
 import torch
 
 from tests.refusals import refuses
-from utility_calibration.metrics import (
-    ClassWise,
-    Decision,
-    DiscountedCumulativeGain,
-    GainMatrix,
-    InputError,
-    Linear,
-    Rank,
-    Similarity,
-    StreamingCalibration,
-    TopClass,
-    TopK,
-    accuracy,
-    binned_class_wise_error,
-    brier_score,
-    calibration_interval,
-    negative_log_likelihood,
-    noise_floor,
-)
+from utility_calibration import metrics as m
 from utility_calibration.metrics import reference as plain
 
 ROUNDING = 1e-12
@@ -56,7 +38,7 @@ def repeated(p: Any, labels: Any, weights: Any) -> tuple[Any, Any]:
 
 
 def streamed(utility: Any, p: Any, y: Any, w: Any = None, size: int = 17, **options: Any) -> Any:
-    streaming = StreamingCalibration(utility, p.shape[1], **options)
+    streaming = m.StreamingCalibration(utility, p.shape[1], **options)
     for start in range(0, len(p), size):
         rows = slice(start, start + size)
         streaming.update(p[rows], y[rows], None if w is None else w[rows])
@@ -68,7 +50,7 @@ def test_bounds_contain_the_exact_errors_of_many_random_forecasts() -> None:
     for seed in range(CASES):
         p, y, w = points(seed)
         buckets = (60, 250, 1000)[seed % 3]
-        streaming = streamed([ClassWise(), TopK()], p, y, w, buckets=buckets)
+        streaming = streamed([m.ClassWise(), m.TopK()], p, y, w, buckets=buckets)
         result, whole = streaming.result(), repeated(p, y, w)
         exact = np.append(plain.class_wise_errors(*whole), plain.top_k_errors(*whole))
         assert (result.lower <= exact + ROUNDING).all(), seed
@@ -85,15 +67,15 @@ def test_bounds_contain_the_exact_errors_of_many_random_forecasts() -> None:
 
 
 UTILITIES = {
-    "top-class": TopClass(),
-    "some K": TopK(ks=range(1, 4)),
-    "some classes": ClassWise(classes=[4, 1]),
-    "discounted": DiscountedCumulativeGain(),
-    "linear": Linear.sample(5, 5, 0),
-    "rank": Rank.sample(5, 5, 0),
-    "decision": Decision(np.random.default_rng(0).random((2, 5, 3))),
-    "similarity": Similarity(np.eye(5) + 0.3 * (1 - np.eye(5))),
-    "gain": GainMatrix.sample_aligned(4, 5, 0),
+    "top-class": m.TopClass(),
+    "some K": m.TopK(ks=range(1, 4)),
+    "some classes": m.ClassWise(classes=[4, 1]),
+    "discounted": m.DiscountedCumulativeGain(),
+    "linear": m.Linear.sample(5, 5, 0),
+    "rank": m.Rank.sample(5, 5, 0),
+    "decision": m.Decision(np.random.default_rng(0).random((2, 5, 3))),
+    "similarity": m.Similarity(np.eye(5) + 0.3 * (1 - np.eye(5))),
+    "gain": m.GainMatrix.sample_aligned(4, 5, 0),
     "own": lambda p: 1 - p,
 }
 
@@ -116,18 +98,18 @@ def test_bounds_contain_the_exact_errors_of_every_class_of_utilities(
 def test_more_buckets_leave_less_open_and_scores_are_exact(forecast_of: Callable[..., Any]) -> None:
     p, y = forecast_of("smooth", 3000, 4, 1)
     w = np.random.default_rng(0).random(3000)
-    results = [streamed(ClassWise(), p, y, w, 500, buckets=b).result() for b in (250, 1000, 4000)]
+    results = [streamed(m.ClassWise(), p, y, w, 500, buckets=b).result() for b in (250, 1000, 4000)]
     gaps = [float((result.upper - result.lower).max()) for result in results]
     assert all(small < large / 2 for large, small in pairwise(gaps)) and gaps[-1] < 1e-3
     result = results[1]
     assert result.n == 3000
     scores = [
-        accuracy(p, y, w),
-        brier_score(p, y, w),
-        negative_log_likelihood(p, y, sample_weight=w),
+        m.accuracy(p, y, w),
+        m.brier_score(p, y, w),
+        m.negative_log_likelihood(p, y, sample_weight=w),
     ]
     assert [result.accuracy, result.brier, result.nll] == pytest.approx(scores, abs=ROUNDING)
-    of_width = binned_class_wise_error(p, y, scheme="equal_width", sample_weight=w)
+    of_width = m.binned_class_wise_error(p, y, scheme="equal_width", sample_weight=w)
     assert result.equal_width.mean() == pytest.approx(of_width, abs=ROUNDING)
     number, worst = result.worst
     v = p[:, number]
@@ -143,44 +125,44 @@ def test_logits_with_impossible_classes_and_log_odds_are_read(
     p, y = forecast_of("one_hot", 50, 3, 0)
     with np.errstate(divide="ignore"):
         z = np.log(p).astype(np.float32)
-    by_logits = streamed(TopK(), z, y, logits=True).result()
-    assert by_logits.upper == pytest.approx(streamed(TopK(), p, y).result().upper, abs=ROUNDING)
+    by_logits = streamed(m.TopK(), z, y, logits=True).result()
+    assert by_logits.upper == pytest.approx(streamed(m.TopK(), p, y).result().upper, abs=ROUNDING)
     odds = np.random.default_rng(0).normal(size=50)
-    two, hit = StreamingCalibration(ClassWise(), 2, logits=True), y > 0
+    two, hit = m.StreamingCalibration(m.ClassWise(), 2, logits=True), y > 0
     two.update(odds, hit.astype(int))
     second = 1 / (1 + np.exp(-odds))
     both = np.column_stack([1 - second, second])
-    expected = streamed(ClassWise(), both, hit.astype(int)).result()
+    expected = streamed(m.ClassWise(), both, hit.astype(int)).result()
     assert two.result().lower == pytest.approx(expected.lower, abs=1e-9)
 
 
 def test_parts_merge_in_any_order_and_come_back_from_a_file(tmp_path: Any) -> None:
     rng = np.random.default_rng(3)
     p, y = rng.dirichlet(np.ones(3), size=600), rng.integers(3, size=600)
-    whole = streamed([ClassWise(), TopK()], p, y, size=600).result()
+    whole = streamed([m.ClassWise(), m.TopK()], p, y, size=600).result()
     for order in (rng.permutation(6) for _ in range(4)):
-        parts = [streamed([ClassWise(), TopK()], p[100 * k :][:100], y[100 * k :][:100])
+        parts = [streamed([m.ClassWise(), m.TopK()], p[100 * k :][:100], y[100 * k :][:100])
                  for k in range(6)]  # fmt: skip
-        joined = StreamingCalibration([ClassWise(), TopK()], 3)
+        joined = m.StreamingCalibration([m.ClassWise(), m.TopK()], 3)
         for k in order:
             part = parts[k]
             file: Any = io.BytesIO() if k % 2 else tmp_path / "part.npz"
             part.save(file)
             if k % 2:
                 file.seek(0)
-            again = StreamingCalibration([ClassWise(), TopK()], 3).load(file)
+            again = m.StreamingCalibration([m.ClassWise(), m.TopK()], 3).load(file)
             assert joined.merge(again) is joined
         result = joined.result()
         for name in ("lower", "upper", "equal_width", "equal_mass", "accuracy", "brier", "nll"):
             same = pytest.approx(getattr(whole, name), abs=ROUNDING)
             assert getattr(result, name) == same
     lower = again.result().lower
-    StreamingCalibration([ClassWise(), TopK()], 3).merge(again).update(p, y)
+    m.StreamingCalibration([m.ClassWise(), m.TopK()], 3).merge(again).update(p, y)
     np.testing.assert_array_equal(again.result().lower, lower)  # a merge shares no memory
     with refuses("other"):
-        joined.merge(StreamingCalibration(ClassWise(), 3))
+        joined.merge(m.StreamingCalibration(m.ClassWise(), 3))
     with refuses("file", fix="arguments"):
-        StreamingCalibration([ClassWise(), TopK()], 4).load(tmp_path / "part.npz")
+        m.StreamingCalibration([m.ClassWise(), m.TopK()], 4).load(tmp_path / "part.npz")
     assert not list(tmp_path.glob("*.tmp"))
 
 
@@ -193,12 +175,12 @@ def test_bad_batches_change_nothing() -> None:
         calls.append(len(forecast))
         return forecast * (3 if len(calls) > 1 else 1)  # leaves [-1, 1] from the second batch on
 
-    streaming = StreamingCalibration([ClassWise(), own], 3)
+    streaming = m.StreamingCalibration([m.ClassWise(), own], 3)
     streaming.update(p, y)
     before = streaming.result()
     bad = [(p, y + 3), (p * 2, y), (p, y[:-1]), (p[:, :2], y), (p, y, -np.ones(40)), (p + 9, y)]
     for batch in bad:
-        with pytest.raises(InputError):
+        with pytest.raises(m.InputError):
             streaming.update(*batch)
     with refuses("utility", fix="bounds"):
         streaming.update(np.eye(3)[y], y)
@@ -208,17 +190,17 @@ def test_bad_batches_change_nothing() -> None:
 
 
 def test_the_size_is_told_before_it_is_taken_and_many_classes_fit() -> None:
-    small = StreamingCalibration(TopClass(), 10)
+    small = m.StreamingCalibration(m.TopClass(), 10)
     assert small.nbytes < 40_000
     with refuses("utilities", fix="choose utilities"):
-        StreamingCalibration(TopK(), 200_000 // 2)
+        m.StreamingCalibration(m.TopK(), 200_000 // 2)
     with refuses(number="update"):
         small.result()
     classes, n = 20_000, 64
     z = torch.randn(n, classes, generator=torch.Generator().manual_seed(0))
     y = z.argmax(dim=1)
-    chosen = [TopK(ks=range(1, 21)), TopClass(), ClassWise(classes=[int(y[0]), 5])]
-    streaming = StreamingCalibration(chosen, classes, logits=True)
+    chosen = [m.TopK(ks=range(1, 21)), m.TopClass(), m.ClassWise(classes=[int(y[0]), 5])]
+    streaming = m.StreamingCalibration(chosen, classes, logits=True)
     streaming.update(z, y)
     p = torch.softmax(z.double(), dim=1)
     exact = np.concatenate([one.calibration_errors(p.numpy(), y.numpy()) for one in chosen])
@@ -231,15 +213,15 @@ def test_floor_and_bounds_of_one_pass_are_near_those_of_drawn_labels() -> None:
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(4), size=2000)
     y = (p.cumsum(axis=1) < rng.random((2000, 1))).sum(axis=1).clip(max=3)
-    for utility in (ClassWise(), TopClass()):
+    for utility in (m.ClassWise(), m.TopClass()):
         result = streamed(utility, p, y, size=500, buckets=8000).result()
-        floor, drawn = result.noise_floor(), noise_floor(utility, p, y, 200)
+        floor, drawn = result.noise_floor(), m.noise_floor(utility, p, y, 200)
         assert 0.9 * drawn.q95 < floor.q95 < 1.3 * drawn.q95
         assert 0.9 * drawn.mean < floor.mean < 1.4 * drawn.mean
         assert floor.p_value > 0.01
-        bounds, exact = result.calibration_interval(), calibration_interval(utility, p, y)
+        bounds, exact = result.calibration_interval(), m.calibration_interval(utility, p, y)
         assert bounds.lower == 0 == exact.lower
         assert bounds.lower <= bounds.estimate <= bounds.upper < 1.1 * exact.upper
         assert bounds.upper < bounds.upper_finite < 1.1 * exact.upper_finite
-    wrong = streamed(ClassWise(), p, np.zeros(2000, int)).result()
+    wrong = streamed(m.ClassWise(), p, np.zeros(2000, int)).result()
     assert wrong.noise_floor().p_value < 1e-6 and wrong.calibration_interval().lower > 0.3

@@ -63,13 +63,6 @@ def test_bounds_in_float32_are_near_the_errors_and_not_below(n, classes, seed):
         assert float(excess.mean()) < 0.003 + 1 / n
 
 
-def test_the_bound_of_a_systematic_error_is_the_error():
-    """Where all residuals have one sign nothing is lost."""
-    p = torch.tensor([[0.7, 0.3]], dtype=torch.float64).repeat(500, 1)
-    bounds, errors = bounds_and_errors(p, torch.ones(500, dtype=torch.int64))
-    torch.testing.assert_close(bounds, errors, rtol=0, atol=1e-8)
-
-
 def test_sharper_bounds_are_near_the_errors_of_a_calibrated_forecast():
     p, _ = forecast_and_labels(2000, 60, seed=1)
     uniforms = np.random.default_rng(0).random((1, 2000))

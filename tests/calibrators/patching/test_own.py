@@ -7,17 +7,10 @@ from sklearn.base import clone
 
 from tests.calibrators.patching.patching_problems import FITTED, over_confident
 from tests.refusals import refuses
+from utility_calibration import metrics as m
 from utility_calibration.calibrators import LogitShiftPatching, UtilityPatching
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.calibrators.patching.utilities import KINDS
-from utility_calibration.metrics import (
-    Decision,
-    FunctionUtility,
-    GainMatrix,
-    Linear,
-    Rank,
-    Similarity,
-)
 from utility_calibration.metrics import brier_score as brier
 from utility_calibration.metrics import negative_log_likelihood as nll
 
@@ -25,13 +18,13 @@ CLASSES = 4
 RANDOM = np.random.default_rng(3)
 GAINS = np.maximum(RANDOM.uniform(0, 0.4, (2, CLASSES, CLASSES)), np.eye(CLASSES))
 OWN = {
-    "payoffs": Linear(RANDOM.uniform(-1, 1, (3, CLASSES))),
-    "in another unit": Linear([100.0, -50, 0, 20]),
-    "valuations": Rank([[1, 0.5, 0.2, 0], [1, 1, 0, 0]]),
-    "decision": Decision(RANDOM.uniform(0, 2, (CLASSES, 3))),
-    "gains": GainMatrix(GAINS),
-    "similarity": Similarity(np.eye(CLASSES) * 0.5 + 0.5),
-    "function": FunctionUtility(lambda p: p.sqrt() - 0.5),
+    "payoffs": m.Linear(RANDOM.uniform(-1, 1, (3, CLASSES))),
+    "in another unit": m.Linear([100.0, -50, 0, 20]),
+    "valuations": m.Rank([[1, 0.5, 0.2, 0], [1, 1, 0, 0]]),
+    "decision": m.Decision(RANDOM.uniform(0, 2, (CLASSES, 3))),
+    "gains": m.GainMatrix(GAINS),
+    "similarity": m.Similarity(np.eye(CLASSES) * 0.5 + 0.5),
+    "function": m.FunctionUtility(lambda p: p.sqrt() - 0.5),
 }
 METHODS = {
     "projected": UtilityPatching(step_size=1.0, steps=25, sampled=False),
@@ -99,7 +92,7 @@ def test_tuning_looks_at_the_own_utilities_on_the_held_out_points(problem):
         ({"utilities": OWN["payoffs"]}, "utilities"),
         ({"standard": False}, "standard=False"),
         ({"utilities": [OWN["function"]]}, "saved"),
-        ({"utilities": [Linear([1, 2, 3])]}, "payoffs"),
+        ({"utilities": [m.Linear([1, 2, 3])]}, "payoffs"),
     ],
 )
 def test_mistakes_are_one_line(problem, options, told, tmp_path):

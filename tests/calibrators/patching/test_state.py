@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.devices.emulated_cuda import emulated_cuda
+from tests.metrics.conftest import KINDS, made_forecast
 from utility_calibration.calibrators import reference
 from utility_calibration.calibrators.patching.algorithm import move
 from utility_calibration.calibrators.patching.projection import (
@@ -21,24 +22,12 @@ from utility_calibration.calibrators.patching.update import ProjectedDescent
 from utility_calibration.calibrators.patching.utilities import Utility
 from utility_calibration.metrics import FunctionUtility, GainMatrix
 
-KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 UPDATE = ProjectedDescent(1.0)
 
 
-def forecast_of(kind, n, classes, seed):
-    random = np.random.default_rng(seed)
-    if kind == "smooth":
-        p = random.dirichlet(np.full(classes, 0.5), size=n)
-    elif kind == "saturated":
-        z = np.exp(random.normal(scale=30, size=(n, classes)).clip(-300, 300))
-        p = z / z.sum(axis=1, keepdims=True)
-    elif kind == "dyadic":
-        p = random.multinomial(8, np.full(classes, 1 / classes), size=n) / 8
-    elif kind == "one_hot":
-        p = np.eye(classes)[random.integers(classes, size=n)]
-    else:
-        p = np.full((n, classes), 1 / classes)
-    return torch.from_numpy(p), torch.from_numpy(random.integers(classes, size=n))
+def forecast_of(*which):
+    """Probabilities and labels as tensors (`made_forecast`)."""
+    return tuple(map(torch.from_numpy, made_forecast(*which)))
 
 
 def random_utility(classes, random):
@@ -191,10 +180,3 @@ def test_the_projection_is_the_nearest_point_of_the_simplex(name, x):
     assert ((x - y) - (x - y) @ y).max() <= 1e-11
     np.testing.assert_allclose(y, reference.projection(x[None])[0], atol=1e-11)
     np.testing.assert_allclose(y, project("compiled", x)[0], rtol=0, atol=1e-13)
-
-
-@pytest.mark.parametrize("name", IMPLEMENTATIONS)
-def test_a_matrix_is_projected_row_by_row(name):
-    points = np.random.default_rng(0).normal(scale=0.3, size=(50, 100))
-    projected = project(name, points)
-    np.testing.assert_array_equal(projected, np.concatenate([project(name, x) for x in points]))

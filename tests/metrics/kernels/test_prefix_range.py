@@ -237,12 +237,3 @@ def test_the_range_in_wide_gaps_is_that_of_the_reference(implementation, seed, n
         for k in range(3)
     ]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * scale)
-
-
-@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-def test_the_last_bit_of_predictions_moves_it_by_rounding_only(implementation):
-    v, payoffs, codes = torn(2)
-    up = torch.rand(v.shape, generator=torch.Generator().manual_seed(0)) < 0.5
-    moved = torch.nextafter(v, torch.where(up, torch.inf, -torch.inf).double())
-    found = [IMPLEMENTATIONS[implementation](x, payoffs, codes, TOLERANCE) for x in (v, moved)]
-    torch.testing.assert_close(*found, rtol=0, atol=1e-12)

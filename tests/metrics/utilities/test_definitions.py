@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.metrics.conftest import KINDS
 from utility_calibration import metrics as m
 from utility_calibration.metrics import reference
 from utility_calibration.metrics.utilities.payoffs import (
@@ -13,7 +14,6 @@ from utility_calibration.metrics.utilities.payoffs import (
     sample_unit_sphere_infinity,
 )
 
-KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 CLASSES = 4
 EXACT = [-1.0, -0.5, 0.0, 0.25, 1.0]
 """Payoffs whose products with dyadic probabilities are exact: ties are ties in any order."""
@@ -99,15 +99,15 @@ def test_a_decision_pays_the_negative_loss_of_the_best_action(kind, forecast_of)
 @pytest.mark.parametrize(
     "utilities",
     [m.ClassWise(), m.TopClass(), m.TopK(), m.DiscountedCumulativeGain(), m.Linear.sample(70, 9, 0),
-     m.Rank.sample(70, 9, 0)],
-    ids=lambda u: type(u).__name__,
+     m.Rank.sample(70, 9, 0), m.GainMatrix.sample_aligned(70, 9, 0),
+     m.GainMatrix.sample_misaligned(70, 9, 0, subsets=3)],
 )  # fmt: skip
 def test_small_blocks_give_the_same_errors(utilities, forecast_of, monkeypatch):
     p, y = forecast_of("smooth", 100, 9, 8)
     expected = utilities.calibration_errors(p, y)
-    monkeypatch.setattr(
-        "utility_calibration.metrics.utilities.base.BLOCK_BYTES", 3 * 8 * 100
-    )  # three utilities
+    base = "utility_calibration.metrics.utilities.base"
+    monkeypatch.setattr(f"{base}.BLOCK_BYTES", 3 * 8 * 100)  # three utilities
+    monkeypatch.setattr(f"{base}.FEWEST_ROWS", 3)
     np.testing.assert_allclose(utilities.calibration_errors(p, y), expected, rtol=0, atol=1e-13)
     assert len(expected) == utilities.count(9)
 

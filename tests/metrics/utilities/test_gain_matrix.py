@@ -28,17 +28,6 @@ def random_gains(count, classes, low, high, seed):
     return gains
 
 
-@pytest.mark.parametrize("kind", ["smooth", "saturated", "one_hot"])
-@pytest.mark.parametrize(("low", "high"), [(0, 0.1), (0, 1), (0.6, 0.9)])
-def test_given_matrices_have_the_errors_of_the_definition(kind, low, high, forecast_of):
-    p, y = forecast_of(kind, 60, 5, 0)
-    gains = random_gains(6, 5, low, high, 1)
-    expected = errors_of(gains, p, y)
-    np.testing.assert_allclose(GainMatrix(gains).calibration_errors(p, y), expected, atol=1e-13)
-    (one,) = GainMatrix(gains[3]).calibration_errors(p, y)
-    assert one == pytest.approx(expected[3], abs=1e-13)
-
-
 @pytest.mark.parametrize("kind", ["dyadic", "one_hot", "flat"])
 def test_an_error_may_gain_as_much_as_the_right_class(kind, forecast_of):
     """No bound excludes a class then; sums are exact here, so ties are ties in both."""
@@ -66,7 +55,7 @@ def test_sampled_users_have_the_errors_of_the_definition(family, classes, kind, 
 
 
 @given(
-    classes=st.integers(2, 9),
+    classes=st.sampled_from([2, 3, 5, 9, 60]),
     low=st.sampled_from([0.0, 0.2, 0.8]),
     width=st.sampled_from([0.0, 0.1, 0.2]),
     concentration=st.sampled_from([0.05, 1.0, 1000.0]),
@@ -126,42 +115,6 @@ def test_the_parts_of_the_partition_are_those_of_seed_0_unless_another_is_given(
     users = GainMatrix.sample_misaligned(400, 12, 7, subsets)
     found = {tuple(((users.matrix(k) > 0).sum(dim=0) > 1).tolist()) for k in range(400)}
     assert found == expected
-
-
-@pytest.mark.parametrize(
-    "users",
-    [GainMatrix.sample_aligned(150, 70, 1), GainMatrix.sample_misaligned(150, 70, 1, subsets=4)],
-    ids=["aligned", "misaligned"],
-)
-def test_blocks_of_users_equal_one_product_over_all_classes(users, monkeypatch):
-    """Uncertain rows, of which the bounds exclude no class, between confident ones.
-
-    No row is quite flat: rounding, which differs between processors, would then choose the class.
-    """
-    generator = torch.Generator().manual_seed(0)
-    sharpness = torch.tensor([0.001, 0.1, 0.3, 1.0, 4.0]).repeat(80)[:, None]
-    logits = torch.randn(400, 70, generator=generator, dtype=torch.float64) * sharpness
-    forecast = Forecast(logits.softmax(dim=1))
-    outcomes = forecast.outcomes(torch.randint(70, (2, 400), generator=generator))
-    gains = torch.stack([users.matrix(k) for k in range(150)])
-    expected = torch.einsum("ni,mij->nmj", forecast.probabilities, gains)
-    monkeypatch.setattr("utility_calibration.metrics.utilities.base.FEWEST_ROWS", 7)
-    monkeypatch.setattr("utility_calibration.metrics.utilities.base.BLOCK_BYTES", 0)
-    blocks = list(users.blocks(forecast, outcomes))
-    assert max(len(block.predicted) for block in blocks) == 7
-    _, predicted, chosen = users.choose(forecast)
-    chosen = chosen.long()
-    torch.testing.assert_close(predicted, expected.max(dim=2).values, rtol=0, atol=1e-14)
-    picked = expected.gather(2, chosen[:, :, None])[:, :, 0]
-    torch.testing.assert_close(picked, predicted, rtol=0, atol=1e-14)
-    for draw in range(2):
-        realized = torch.cat([block.payoffs[:, block.codes[draw]] for block in blocks]).T
-        gained = gains[torch.arange(150), outcomes.labels[draw][:, None], chosen]
-        assert torch.equal(realized, gained)
-    errors = users.errors(forecast, outcomes)
-    torch.testing.assert_close(
-        errors, GainMatrix(gains).errors(forecast, outcomes), rtol=0, atol=1e-13
-    )
 
 
 def test_the_gains_of_many_draws_keep_to_the_limit_of_a_block(monkeypatch):
