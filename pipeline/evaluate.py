@@ -19,7 +19,6 @@ from .harness.command import UnitsFailed, command
 from .harness.parallel import run_tasks
 from .harness.progress import say, say_files
 from .harness.units import Request, Unit
-from .logits import require_logits
 from .plan import Plan, all_splits_step, key_of
 
 
@@ -53,8 +52,8 @@ def run_evaluate(plan: Plan) -> None:
     """Evaluate every fitted unit that is not up to date, and write the scores of the benchmarks.
 
     UnitsFailed names those without a current fit or that failed, after all others are done.
+    CorruptFile: a benchmark has no logits.
     """
-    require_logits(plan)
     # Of all splits: old scores of those that are not requested may be of an old fit.
     fitted = dict.fromkeys(unit for unit in plan.all_splits if plan.fit(unit).is_current())
     absent = [unit for unit in plan.units if unit not in fitted]
@@ -90,7 +89,7 @@ def _write_scores(plan: Plan, units: Sequence[Unit]) -> None:
         files = made["files"].items()
         if made["key"] == key and all(sha256_of(results / name) == sha for name, sha in files):
             return
-    from .scoring.scores import write_scores  # with torch: it takes seconds
+    from .scoring.scores import with_all_splits, write_scores  # with torch: it takes seconds
 
     complete = with_all_splits(units)
     steps = {name: all_splits_step(own, logits) for name, own in complete.items()}
@@ -98,22 +97,7 @@ def _write_scores(plan: Plan, units: Sequence[Unit]) -> None:
     if steps:
         run_tasks(f"worst intervals {settings.benchmark.name}", list(steps.values()))
         records = {name: record_of(step.path) or {} for name, step in steps.items()}
-        written = write_scores(complete, records)
+        written = write_scores(complete, records, logits)
     say_files(written)
     sums = {str(path.relative_to(results)): sha256_of(path) for path in written}
     write_json(stamp, {"key": key, "files": sums})
-
-
-def with_all_splits(units: Sequence[Unit]) -> dict[str, list[Unit]]:
-    """The units of each calibrator that has all splits, in the order of the splits."""
-    count = units[0].settings.splits.count
-    by_calibrator: dict[str, list[Unit]] = {}
-    for unit in sorted(units, key=lambda unit: unit.split):
-        by_calibrator.setdefault(unit.calibrator, []).append(unit)
-    incomplete = {name: len(s) for name, s in by_calibrator.items() if len(s) < count}
-    if incomplete:
-        say(
-            f"{units[0].benchmark}: evaluated on fewer than {count} splits, so not yet in "
-            f"results: {', '.join(f'{name} ({splits})' for name, splits in incomplete.items())}"
-        )
-    return {name: s for name, s in by_calibrator.items() if name not in incomplete}

@@ -78,9 +78,6 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
 
 def score(options: Options) -> None:
     """Run the stages on the file and write what the module's docstring lists."""
-    if is_streamed(options):
-        score_streamed(options)
-        return
     began, is_new = time.monotonic(), not options.output.exists()
     said = checked(options)
     names = names_of(next(iter(said.values())).benchmark.name)
@@ -182,7 +179,7 @@ def _score(job: Job, began: float) -> None:
         path.unlink(missing_ok=True)
     run_fit(plan)
     run_evaluate(plan)
-    section = write_results(job.first, plan.units, options.output, not options.quick)
+    section = write_results(job)
     saved = _saved(job)
     print_sections([section], options.wide)
     splits = job.first.splits.count
@@ -202,7 +199,7 @@ def _saved(job: Job) -> str:
         return ""
     is_random = "given_splits" not in job.logits.details
     on_all = is_random if options.save_on is None else options.save_on == "all"
-    calibrator = fit_to_keep(job.settings[str(options.method)], on_all)
+    calibrator = fit_to_keep(job.settings[str(options.method)], job.logits, on_all)
     fitted = "all points" if on_all else "the calibration points"
     fitted += "" if options.method in options.methods else " and not scored here"
     saved = calibrator.save(str(options.save))
@@ -212,4 +209,5 @@ def _saved(job: Job) -> str:
 def main() -> None:
     """The program."""
     with user_errors_in_one_line():
-        score(parse())
+        options = parse()
+        (score_streamed if is_streamed(options) else score)(options)

@@ -153,16 +153,16 @@ class TopK(PayoffClass):
 
     def __init__(self, ks: Iterable[int] | None = None) -> None:
         if ks is not None and not isinstance(ks, Iterable):
-            raise InputError(f"TopK: ks is {ks!r}, expected a sequence of K, such as ({ks!r},)")
+            told = f"{ks!r}, expected a sequence of K"
+            raise InputError(told, field="ks", fixes=f"give ks=({ks!r},)")
         self.ks = None if ks is None else tuple(ks)
 
     def count(self, classes: int) -> int:
         """Return the number of the chosen K; `InputError` if one is not in 1 … `classes`."""
         ks = range(1, classes + 1) if self.ks is None else self.ks
         if not ks or not all(is_whole(k) and 1 <= k <= classes for k in ks):
-            raise InputError(
-                f"ks must be whole numbers in 1 … {classes}, got {self.ks!r}", field="TopK"
-            )
+            told = f"{self.ks!r}, expected whole numbers in 1 … {classes}"
+            raise InputError(told, field="ks", fixes="give TopK such numbers, or none for all")
         return len(ks)
 
     def payoffs(self, classes: int) -> Tensor:

@@ -17,7 +17,7 @@ from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.metrics.validation import InputError
 
 from ..harness.settings import Settings
-from ..scoring.points import find_logits, groups_at, indices_of, logits_at, weights_at
+from ..scoring.points import CachedLogits, groups_at, indices_of, logits_at, weights_at
 from .assign import answers_of, without_ignored
 from .cells import Labels, text_of
 from .choices import Choices
@@ -27,9 +27,8 @@ from .scale import with_logits
 from .told import naming
 
 
-def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
+def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calibrator:
     """Fit a calibrator `on_all` points, else on the calibration points of the first split."""
-    cached = find_logits(settings)
     logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
     points = np.arange(len(labels))
     if not on_all:

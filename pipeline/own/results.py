@@ -1,14 +1,12 @@
 """Write the results of utility-calibration score: tables, figures, verdict and page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from utility_calibration.metrics.registry import METRICS
 
 from ..harness.artifacts import CorruptFile, write_json
-from ..harness.settings import Settings
-from ..harness.units import Unit
 from ..reporting.names import PRESENT, method_name
 from ..reporting.sections import Section, provenance_of, section_of
 from ..reporting.tables import TableSpec
@@ -16,8 +14,8 @@ from ..reporting.worst import left_words
 from ..reporting.write import write_page, write_section
 from ..scoring.files import ON_REQUEST, Scores, score_files
 from ..scoring.left import left_to_gain
-from ..scoring.points import find_logits
 from .decisions import decisions_of, decisions_table, write_decisions
+from .job import Job
 
 MADE = (
     "utility-calibration score made this page. The fitted parameters of every split are in "
@@ -25,11 +23,10 @@ MADE = (
 )
 
 
-def write_results(
-    settings: Settings, units: Sequence[Unit], folder: Path, figures: bool
-) -> Section:
-    """Write all into `folder`, image files with `figures`; return what is to be printed."""
-    files = score_files(settings)
+def write_results(job: Job) -> Section:
+    """Write all into the folder of output; return what is to be printed."""
+    settings, units, folder = job.first, job.plan.units, job.options.output
+    files, figures = score_files(settings), not job.options.quick
     scores = Scores.read(files)
     if scores is None:
         raise CorruptFile(f"{files.rows}: removed by another run; score the file again")
@@ -38,7 +35,7 @@ def write_results(
     measured = scores.own_rows()["metric"].unique().tolist()
     keys = sorted(measured, key=list(dict.fromkeys([*METRICS, *measured])).index)
     columns = [key for key in keys if key not in ON_REQUEST]
-    spec = TableSpec("table", title, columns, tuple(_remarks(settings, units)))
+    spec = TableSpec("table", title, columns, tuple(_remarks(job)))
     losses = settings.evaluation.own.get("u_losses")
     record = None if losses is None else decisions_of(losses, units)
     section = section_of(scores, methods, [spec], keys, priced=record)
@@ -68,14 +65,14 @@ def write_results(
     return section
 
 
-def _remarks(settings: Settings, units: Sequence[Unit]) -> Iterator[str]:
-    for method, its in {unit.calibrator: unit.settings for unit in units}.items():
+def _remarks(job: Job) -> Iterator[str]:
+    for method, its in {unit.calibrator: unit.settings for unit in job.plan.units}.items():
         aims = its.calibrator.get("utilities") or []
         if keys := [key for key, entry in its.evaluation.own.items() if entry in aims]:
             yield f"{method_name(method)} calibrates to {', '.join(keys)} alone."
-    splits = find_logits(settings).details.get("given_splits")
+    splits = job.logits.details.get("given_splits")
     if splits is None:
-        share = 100 * settings.splits.calibration_fraction
+        share = 100 * job.first.splits.calibration_fraction
         yield f"Splits are random: {share:.0f} % calibrate. Choose your own by --test or `split`."
     else:
         sizes = "; ".join(f"{one['calibration']} and {one['test']}" for one in splits[:5])

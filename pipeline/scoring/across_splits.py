@@ -25,7 +25,7 @@ from ..harness.cache import Record, Save
 from ..harness.parallel import Progress
 from ..harness.settings import Settings
 from ..harness.units import Unit
-from ..sources.class_names import class_names
+from .class_names import class_names
 from .files import rounded
 from .held_out import HeldOut, held_out, options_of, scored
 from .points import CachedLogits, find_logits, indices_of

@@ -18,21 +18,36 @@ from ..harness.progress import say
 from ..harness.settings import Settings
 from ..harness.units import Unit
 from .files import ScoreFiles, Scores, score_files, without_folders, write_files
-from .points import find_logits
+from .points import CachedLogits
 from .tidy import Scored, curves_of, draws_of, rows_of
 
 
+def with_all_splits(units: Sequence[Unit]) -> dict[str, list[Unit]]:
+    """The units of each calibrator that has all splits, in the order of the splits."""
+    count = units[0].settings.splits.count
+    by_calibrator: dict[str, list[Unit]] = {}
+    for unit in sorted(units, key=lambda unit: unit.split):
+        by_calibrator.setdefault(unit.calibrator, []).append(unit)
+    incomplete = {name: len(s) for name, s in by_calibrator.items() if len(s) < count}
+    if incomplete:
+        say(
+            f"{units[0].benchmark}: evaluated on fewer than {count} splits, so not yet in "
+            f"results: {', '.join(f'{name} ({splits})' for name, splits in incomplete.items())}"
+        )
+    return {name: s for name, s in by_calibrator.items() if name not in incomplete}
+
+
 def write_scores(
-    complete: Mapping[str, Sequence[Unit]], across: Mapping[str, Record]
+    complete: Mapping[str, Sequence[Unit]], across: Mapping[str, Record], cached: CachedLogits
 ) -> list[Path]:
     """Write the files of one benchmark from its evaluated units; return their paths.
 
     `complete`: the units of all splits, which are up to date, by calibrator; `across`: the records
-    of scoring/across_splits.py. UsageError: rows that would stay in the files were made with other
-    settings.
+    of scoring/across_splits.py; `cached`: the logits. UsageError: rows that would stay in the files
+    were made with other settings.
     """
     settings = next(iter(complete.values()))[0].settings
-    cached, files = find_logits(settings), score_files(settings)
+    files = score_files(settings)
     logits = without_folders({**cached.details, "sha256": cached.sha256})
     logits.pop("versions", None)
     header = {"benchmark": settings.benchmark.name, **_behind(settings), "logits": logits}

@@ -98,8 +98,8 @@ def load_network(
     """
     digits = ZOO.get(f"{dataset}_{model}")
     if digits is None:
-        known = ", ".join(ZOO)
-        raise InputError(f"dataset={dataset} model={model}: not in the zoo, which has {known}")
+        told, fix = f"{model} of {dataset} is not in the zoo", f"choose one of {', '.join(ZOO)}"
+        raise InputError(told, field="benchmark.source.model", fixes=fix)
     name = f"{dataset}_{model}-{digits}.pt"
     url = f"{RELEASES}/{model.partition('_')[0].rstrip('0123456789')}/{name}"
     checkpoint = checkpoint or file_in(checkpoints, name)

@@ -54,8 +54,8 @@ def imagenet_logits(
     checkpoint = checkpoint or file_in(checkpoints, f"{model}.safetensors")
     network, origin = _network(model, checkpoint, revision, pretrained, sha256)
     if network.num_classes != SYNSETS:
-        told = f"model={model}: {network.num_classes} classes; ImageNet-1k has {SYNSETS}"
-        raise InputError(told)
+        told = f"{model} has {network.num_classes} classes, ImageNet-1k {SYNSETS}"
+        raise InputError(told, field="benchmark.source.model")
     # The input size that the model was trained for: the published accuracies "at 224".
     settings = timm_data.resolve_model_data_config(network, use_test_size=False)
     images.transform = timm_data.create_transform(**settings, is_training=False)
@@ -78,7 +78,8 @@ def _network(
 ) -> tuple[Any, dict[str, Any]]:
     timm = require("timm")
     if not timm.is_model(model):
-        raise InputError(f"model={model}: timm {timm.__version__} has no such model")
+        told = f"timm {timm.__version__} has no {model}"
+        raise InputError(told, field="benchmark.source.model")
     if not pretrained:
         with torch.random.fork_rng():
             torch.manual_seed(0)  # every run has the same random weights

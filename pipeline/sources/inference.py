@@ -45,11 +45,11 @@ class Run:
         for name, value, low in (("batch_size", self.batch_size, 1), ("workers", self.workers, 0)):
             is_given = (name, value) != ("workers", None)
             if is_given and not (isinstance(value, int) and value >= low):
-                raise InputError(
-                    f"benchmark.source.{name}={value}: expected a whole number of at least {low}"
-                )
+                told = f"{value}, expected a whole number of at least {low}"
+                raise InputError(told, field=f"benchmark.source.{name}")
         if self.on_error not in ("stop", "skip"):
-            raise InputError(f"benchmark.source.on_error={self.on_error}: expected stop or skip")
+            told = f"{self.on_error}, expected stop or skip"
+            raise InputError(told, field="benchmark.source.on_error")
 
     @property
     def place(self) -> torch.device:
@@ -103,30 +103,29 @@ def forward_logits(
             run.progress(number * run.batch_size, len(places), "forward pass")
             skipped |= {at: f"{name_of(at)} ({reason})" for at, reason in unreadable.items()}
             if unreadable and run.on_error == "stop":
-                raise InputError(
-                    f"{'; '.join(skipped.values())}: cannot be read",
-                    fixes=[
-                        "replace it",
-                        "set benchmark.source.on_error=skip to leave out what cannot be read",
-                    ],
-                )
+                skip = "set benchmark.source.on_error=skip to leave out what cannot be read"
+                told = f"{'; '.join(skipped.values())}: cannot be read"
+                raise InputError(told, fixes=["replace it", skip])
             if held:
                 logits = model(_moved(batch[0], device)).float().cpu()
-                finite = torch.isfinite(logits).all(dim=1)
-                if not finite.all():
-                    told = "the model gives a logit that is no finite number"
-                    fix = "its weights are damaged, or do not fit the model"
-                    raise InputError(
-                        f"{name_of(held[int(finite.int().argmin())])}: {told}", fixes=fix
-                    )
+                _check_finite(logits, [name_of(place) for place in held])
                 found.append((held, logits, torch.as_tensor(batch[1]).to(torch.int64)))
     if not found:
-        raise InputError(f"no item can be read: {'; '.join([*skipped.values()][:3])}")
+        told = f"no item can be read: {'; '.join([*skipped.values()][:3])}"
+        raise InputError(told, field="benchmark.source", fixes="name other data")
     run.progress(len(places), len(places), "forward pass")
     held_places, *parts = zip(*found)
     by_place = np.argsort(np.concatenate(held_places))
     logits, labels = (torch.cat(part).numpy()[by_place] for part in parts)
     return logits, labels, [skipped[at] for at in sorted(skipped)]
+
+
+def _check_finite(logits: Tensor, names: Sequence[str]) -> None:
+    finite = torch.isfinite(logits).all(dim=1)
+    if not finite.all():
+        told = "the model gives a logit that is no finite number"
+        fixes = ["use weights that fit the model", "download them again, as they may be damaged"]
+        raise InputError(told, file=names[int(finite.int().argmin())], fixes=fixes)
 
 
 def warnings_on(skipped: Sequence[str]) -> list[str]:
@@ -164,8 +163,8 @@ def _memory_errors_in_one_line(run: Run) -> Iterator[None]:
         if not is_out_of_memory(error):
             raise
         raise InputError(
-            f"batch_size={run.batch_size}: too large for the memory of {run.place} "
-            f"({reason_of(error)})",
+            f"{run.batch_size} is too large for the memory of {run.place} ({reason_of(error)})",
+            field="benchmark.source.batch_size",
             fixes=f"set benchmark.source.batch_size={max(1, run.batch_size // 2)}, or "
             "sources.device=cpu, and run again",
         ) from error
@@ -247,6 +246,8 @@ def check_sha256(path: Path, expected: str | None) -> str:
     """The SHA-256 of `path`; an `InputError` if the benchmark's file says another one."""
     found = sha256_of(path)
     if expected and found != expected.lower():
-        told = f"its SHA-256 is {found}, benchmark.source.sha256 says {expected}"
-        raise InputError(told, file=path, fixes="the file is damaged, or another one")
+        mean = f"set benchmark.source.sha256={found} if you mean this file"
+        fixes = ["download it again, as it may be damaged", mean]
+        told = f"{expected}, the file's SHA-256 is {found}"
+        raise InputError(told, field="benchmark.source.sha256", file=path, fixes=fixes)
     return found

@@ -23,7 +23,7 @@ from utility_calibration.metrics.archive import read_arrays
 from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
 
 from ..own.read import check_is_file
-from .class_names import class_names as resolve_names
+from ..scoring.class_names import class_names as resolve_names
 from .content import file_content, reads
 
 LONGEST_WORD, LONGEST_NUMBER = 1000, 40  # bytes in a file of word vectors

@@ -51,11 +51,9 @@ class SyntheticClassifier:
     bias_seed: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.classes - 1, self.group_size, self.temperature) <= 0:
-            raise InputError(
-                f"classes={self.classes} group_size={self.group_size} temperature="
-                f"{self.temperature}: give at least 2 classes, and positive numbers"
-            )
+        for name, above in {"classes": 1, "group_size": 0, "temperature": 0}.items():
+            if (value := getattr(self, name)) <= above:
+                raise InputError(f"{value}, expected a number above {above}", field=name)
 
     def sample(self, count: int, seed: int = 0) -> Sample:
         """Draw `count` points; of one seed, a smaller sample is the start of a larger one."""
@@ -64,7 +62,7 @@ class SyntheticClassifier:
     def blocks(self, count: int, seed: int = 0) -> Iterator[Sample]:
         """The points of `sample(count, seed)`, BLOCK at a time, to save memory."""
         if count < 1:
-            raise InputError(f"samples={count}: must be at least 1")
+            raise InputError(f"{count}, expected at least 1", field="samples")
         offsets = np.random.default_rng(self.bias_seed).standard_normal(self.classes)
         for number, start in enumerate(range(0, count, BLOCK)):
             # Whole blocks are drawn, so a smaller sample is the beginning of a larger one.
@@ -102,8 +100,8 @@ def synthetic_logits(
     """Logits and labels of n = `samples` points; `classifier`: fields of `SyntheticClassifier`."""
     known = SyntheticClassifier.__dataclass_fields__
     if unknown := sorted(classifier.keys() - known.keys()):
-        fields = ", ".join(known)
-        raise InputError(f"{unknown[0]}: not a field of the generator, which has {fields}")
+        fix = f"known: {', '.join(known)}"
+        raise InputError("not a field of the generator", field=unknown[0], fixes=fix)
     spec = SyntheticClassifier(**classifier)
     logits = np.empty((samples, spec.classes), dtype=np.float32)
     labels = np.empty(samples, dtype=np.int64)

@@ -15,7 +15,7 @@ from utility_calibration.metrics.errors import InputError, MissingResource, reas
 
 from ..harness.parallel import Progress, no_progress
 from ..own.told import naming
-from .class_names import YAHOO
+from ..scoring.class_names import YAHOO
 from .content import SourceResult, drawn_rows, files_content, is_hub_name, reads
 from .inference import Run, check_sha256, forward_logits, hub_files, warnings_on
 
@@ -70,7 +70,8 @@ def yahoo_logits(
     """Run a classifier over the test questions in their order; Args: conf/benchmark/yahoo.yaml."""
     run = Run(device, batch_size, 0, progress, on_error)  # padding a batch is quick
     if not isinstance(max_length, int) or max_length < 3:
-        raise InputError(f"benchmark.source.max_length={max_length}: expected a whole number >= 3")
+        told = f"{max_length}, expected a whole number of at least 3"
+        raise InputError(told, field="benchmark.source.max_length")
     setting = "sources.yahoo_model=<folder>"
     folder = hub_files(model, "model", MODEL_FILES, setting, model_revision, NEEDED)
     network, tokenizer = _loaded(folder)
@@ -128,8 +129,8 @@ def _outputs_by_class(config: Any, chosen: Sequence[int] | None) -> tuple[list[i
     if chosen is not None:
         numbers = list(chosen)
         if len(set(numbers)) != count or not all(n in range(outputs) for n in numbers):
-            expected = f"expected {count} different numbers from 0 to {outputs - 1}"
-            raise InputError(f"benchmark.source.columns={numbers}: {expected}")
+            told = f"{numbers}, expected {count} different numbers from 0 to {outputs - 1}"
+            raise InputError(told, field="benchmark.source.columns")
         return numbers, []
     if outputs != count:
         raise InputError(

@@ -45,7 +45,7 @@ def test_utilities_of_equal_values_are_equal_and_show_what_they_are_made_of(one,
 
 
 SLIPS = [
-    ("TopK", "(3,)", lambda: m.TopK(3)),
+    ("ks", "(3,)", lambda: m.TopK(3)),
     ("utility", "TopK(", lambda: m.noise_floor(m.TopK, P, Y)),
     ("utility", "ClassWise(", lambda: m.calibration_interval(m.ClassWise, P, Y)),
     ("utility", "Decision(", lambda: m.scorecard(P, Y, own={"mine": m.Decision})),

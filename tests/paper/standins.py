@@ -11,7 +11,7 @@ from PIL import Image
 
 from tests.pipeline.conftest import write_example
 from utility_calibration.calibrators.heavy_imports import require
-from utility_calibration.pipeline.sources.class_names import YAHOO
+from utility_calibration.pipeline.scoring.class_names import YAHOO
 
 CIFAR = {"cifar10_repvgg_a0": 10, "cifar10_resnet56": 10, "cifar100_repvgg_a2": 100}
 CIFAR |= {"cifar100_resnet56": 100}

@@ -70,7 +70,7 @@ MISTAKES = [  # a command, its exit code, and the names that its one line has
     ("logits benchmark=file benchmark.source.path=none.npz", 1, "none.npz"),
     ("logits benchmark=digits +benchmark.source.sed=1", 1, "source 'sed'"),
     ("logits benchmark=digits benchmark.source._target_=nonsense", 1, "nonsense"),
-    ("evaluate benchmark=digits benchmark.metrics=[u_cwo]", 1, "u_cwo u_cwe?"),
+    ("fit benchmark=digits benchmark.metrics=[u_cwo]", 1, "u_cwo u_cwe?"),
 ]
 
 

@@ -2,36 +2,33 @@
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.pipeline.reporting.conftest import UTILITIES, arrays_of, request_of, scored
 from tests.refusals import fails
-from utility_calibration.pipeline.evaluate import with_all_splits
 from utility_calibration.pipeline.harness.artifacts import read_npz, save_npz
 from utility_calibration.pipeline.harness.cache import publish
 from utility_calibration.pipeline.harness.command import UsageError
 from utility_calibration.pipeline.scoring import scores as module
 from utility_calibration.pipeline.scoring.files import Scores, score_files
 from utility_calibration.pipeline.scoring.points import CachedLogits
-from utility_calibration.pipeline.scoring.scores import write_scores
+from utility_calibration.pipeline.scoring.scores import with_all_splits, write_scores
 
 WORST = {"u_cwe": {"name": "class 1", "utility": 1, "low": 0.1, "high": 1 / 3, "gap": -0.1,
                    "gain": 0.05, "threshold": 0.5, "act_from": None,
                    "share": 0.5, "diagram": {"at": [0.0, 1.0]}}}  # fmt: skip
+DETAILS = {"n": 100, "classes": 10, "versions": {"numpy": "2"}, "file": "/a/b"}
+LOGITS = CachedLogits(Path("digits.npz"), "ab", DETAILS)
 
 
 @pytest.fixture
 def evaluated(tmp_path, monkeypatch):
     """`evaluated(*calibrators, extra=…)`: units of two splits whose npz are there."""
-    details = {"n": 100, "classes": 10, "versions": {"numpy": "2"}, "file": "/a/b"}
-    cached = CachedLogits(tmp_path / "digits.npz", "ab", details)
-    for name, replacement in {
-        "find_logits": lambda settings: cached,
-        "read_npz": lambda path: read_npz(path) if path.exists() else {},  # no fits are there
-    }.items():
-        monkeypatch.setattr(module, name, replacement)
+    # No fits are there.
+    monkeypatch.setattr(module, "read_npz", lambda path: read_npz(path) if path.exists() else {})
 
     def made(*calibrators, extra=(), scale=1.0):
         request = request_of(tmp_path, "digits", suite="digits", splits=2, extra=extra)
@@ -51,7 +48,7 @@ def written(units):
     """The files that are written, or none."""
     complete = with_all_splits(units)
     across = {name: {"worst": WORST, "groups": {}} for name in complete}
-    return write_scores(complete, across) if complete else []
+    return write_scores(complete, across, LOGITS) if complete else []
 
 
 def texts(units):

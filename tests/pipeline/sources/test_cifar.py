@@ -13,8 +13,8 @@ from hydra.utils import instantiate
 
 from tests.pipeline.sources.conftest import refused
 from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.pipeline.scoring.class_names import CIFAR100
 from utility_calibration.pipeline.sources.cifar import NETWORKS, cifar_logits, load_network
-from utility_calibration.pipeline.sources.class_names import CIFAR100
 
 RESNET56 = "cifar100_resnet56-f2eff4c8.pt"
 IMAGES = 12
@@ -111,7 +111,7 @@ def test_damaged_wrong_and_evil_checkpoints(checkpoint, tmp_path, monkeypatch):
     damaged.write_bytes(content)
     refused("SHA-256 f2eff4c8", load_network, "cifar100", "resnet56", damaged)
     refused("cifar100 resnet44", load_network, "cifar100", "resnet44", checkpoint)
-    refused("model=resnet18", load_network, "cifar10", "resnet18")
+    refused("source.model resnet18", load_network, "cifar10", "resnet18")
     monkeypatch.chdir(tmp_path)
     torch.save({"fc.weight": _Payload()}, tmp_path / "bad.pt")
     refused("cifar100 resnet56", load_network, "cifar100", "resnet56", tmp_path / "bad.pt")

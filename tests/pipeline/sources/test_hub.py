@@ -45,7 +45,7 @@ def test_a_flipped_byte_in_a_file_with_a_known_hash_is_one_line(tmp_path):
     known = hashlib.sha256(CONTENT).hexdigest()
     assert check_sha256(path, known.upper()) == check_sha256(path, None) == known
     flip_a_byte(path)
-    refused(f"SHA-256 source.sha256 {known}", check_sha256, path, known)
+    refused(f"SHA-256 source.sha256= {known}", check_sha256, path, known)
 
 
 def test_a_pinned_and_cached_commit_makes_no_request(hub_cache, monkeypatch):

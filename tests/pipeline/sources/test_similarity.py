@@ -7,7 +7,7 @@ import pytest
 
 from tests.pipeline.sources.conftest import refused
 from utility_calibration.calibrators.heavy_imports import require
-from utility_calibration.pipeline.sources.class_names import CIFAR100, class_names
+from utility_calibration.pipeline.scoring.class_names import CIFAR100, class_names
 from utility_calibration.pipeline.sources.similarity import class_similarity, file_similarity
 
 VECTORS = {

@@ -36,6 +36,6 @@ def test_the_imagenet_preset_has_imagenets_shape_and_difficulty(benchmark_config
 
 
 def test_bad_settings_name_themselves():
-    refused("temperature=0.0", SyntheticClassifier, classes=6, temperature=0.0)
-    refused("samples=0", synthetic_logits, samples=0)
+    refused("temperature 0.0", SyntheticClassifier, classes=6, temperature=0.0)
+    refused("samples 0", synthetic_logits, samples=0)
     refused("sharpness", synthetic_logits, samples=10, sharpness=2)

@@ -10,7 +10,7 @@ from tests.paper.standins import yahoo_data, yahoo_model
 from tests.pipeline.sources.conftest import refused
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.pipeline.harness.units import composed
-from utility_calibration.pipeline.sources.class_names import YAHOO
+from utility_calibration.pipeline.scoring.class_names import YAHOO
 from utility_calibration.pipeline.sources.yahoo import yahoo_logits
 from utility_calibration.scripts.maintain.yahoo_pilot import pilot
 
@@ -126,7 +126,7 @@ def test_what_is_missing_damaged_or_does_not_fit_is_one_line(model, data, tmp_pa
     ):
         refused(told, logits_of, *arguments)
     refused("11 60000", logits_of, model, data, expected_rows=60_000)
-    refused("max_length=2", logits_of, model, data, max_length=2)
+    refused("source.max_length 2", logits_of, model, data, max_length=2)
     reference = logits_of(model, data)
     by_name = logits_of(model, changed(topic=[YAHOO[number] for number in topics]))
     assert by_name.labels.tolist() == reference.labels.tolist()

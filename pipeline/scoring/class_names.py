@@ -40,6 +40,6 @@ def class_names(names: str | Sequence[str]) -> list[str]:
         return [text.split(",")[0] if names == "imagenet" else text for text in described]
     fixed = {"cifar10": CIFAR10, "cifar100": CIFAR100, "yahoo": YAHOO}
     if names not in fixed:
-        known = ", ".join([*fixed, *IMAGENET])
-        raise InputError(f"class_names={names}: choose {known}, or give a list of names")
+        fixes = [f"choose one of {', '.join([*fixed, *IMAGENET])}", "give a list of names"]
+        raise InputError(f"{names} is no known list", field="class_names", fixes=fixes)
     return list(fixed[names])
