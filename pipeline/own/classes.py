@@ -17,6 +17,7 @@ from utility_calibration.metrics.validation import ROW_SUM_TOLERANCE, InputError
 
 from .cells import Held, Labels, as_numbers
 from .choices import MOST, matching
+from .lists import has_lists
 from .patterns import TRUTH, Bearers, as_number, bearers_of, borne_alone, whole_sets
 from .told import IGNORE, NAME_CLASSES, all_of_one_class, some_of
 from .usual import NO_LABELS, SINGLE, spelt, with_names
@@ -264,6 +265,8 @@ def _no_bearers(held: Held, columns: list[str], labels: Labels) -> InputError:
             return InputError(told, field="labels", row=labels.row(text), fixes=fixes)
     shown = some_of(columns, MOST) or "nothing beside the labels"
     told = f"{shown}: these do not bear the labels {some_of(texts)}"
+    lists = [f"--logits {k} or --probabilities {k}" for k in columns if has_lists(held[k])]
+    ways = [f"say which one has the answers: {way}" for way in lists] + ways
     fixes = ["name each column as its label", *ways, IGNORE]
     return InputError(told, field="columns", fixes=fixes)
 

@@ -13,12 +13,12 @@ from utility_calibration.metrics.errors import InputError, reason_of
 from .cells import Held, are_arrays
 from .choices import Choices
 from .told import IMPOSSIBLE
-from .usual import LABELS, spelt
+from .usual import ENTRIES, LABELS, spelt
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LISTS = (list, tuple, dict, np.ndarray)  # what a cell of a column of lists may be
+LISTS = (list, tuple, np.ndarray, dict)  # what a cell of a column of lists may be
 
 
 def has_lists(column: Any) -> bool:
@@ -59,7 +59,7 @@ def _matrix(
     """A column of lists or objects as an array [n, C], and the names of the objects' entries.
 
     A list is of numbers, of pairs [number, whatever] as evaluation harnesses write them, or of
-    objects {label, score}. A row that has fewer entries is padded with what is impossible.
+    objects such as {label, score}. A row that has fewer entries is padded with what is impossible.
     """
     with suppress(TypeError, ValueError):  # lists of one length, which this reads fast
         matrix = np.array(column.tolist(), float)
@@ -80,7 +80,8 @@ def _matrix(
     try:
         matrix = np.array([[cell.get(key, np.nan) for key in keys] for cell in cells], float)
     except (TypeError, ValueError) as error:
-        told, fix = f"something else than numbers ({reason_of(error)})", "give one per class"
+        told = f"something else than numbers ({reason_of(error)})"
+        fix = "give one per class, or objects {label, score}"
         raise InputError(told, column=name, fixes=fix) from error
     if absent.any():
         held, rows = matrix[~absent], int(absent.any(axis=1).sum())
@@ -98,9 +99,10 @@ def _entries(cell: Any) -> list[tuple[Any, Any]]:
     if not isinstance(cell, LISTS):
         return []
     parts = list(cell)
-    if all(isinstance(part, dict) and {"label", "score"} <= part.keys() for part in parts):
-        return [(str(part["label"]), part["score"]) for part in parts]
-    pairs = all(isinstance(part, LISTS) and len(part) == 2 for part in parts)
+    for name, number in ENTRIES:
+        if all(isinstance(part, dict) and {name, number} <= part.keys() for part in parts):
+            return [(str(part[name]), part[number]) for part in parts]
+    pairs = all(isinstance(part, LISTS[:-1]) and len(part) == 2 for part in parts)
     return list(enumerate(part[0] if pairs else part for part in parts))
 
 

@@ -12,12 +12,14 @@ LIKE_LABELS = (
 )
 """Other usual names of the labels; one of them is taken, with a note, if nothing else is one."""
 MATRICES = {
-    "logits": ("logits", "logit", "log_probabilities", "log_probs", "logprobs"),
+    "logits": ("logits", "logit", "log_probabilities", "log_probs", "logprobs", "top_logprobs"),
     "probabilities": ("probabilities", "probability", "probs", "prob", "proba", "y_prob"),
 }
 """Arrays, or columns of lists, with the answers of one kind. They may be larger than the memory."""
 LIKE_MATRICES = {"filtered_resps": "logits", "predictions": "logits", "scores": ""}
 """Names in the logs of language models, taken if nothing else holds answers; "": of either kind."""
+ENTRIES = (("label", "score"), ("token", "logprob"))
+"""What an object in a list of answers calls its class and its number."""
 USUAL = {
     "groups": ("groups",),
     "clusters": ("cluster", "clusters"),

@@ -24,6 +24,7 @@ SOME = np.where(np.arange(N) == 4, np.nan, np.arange(N) // 3)
 BOTH = {"logits": LOGITS, "probabilities": P, "labels": Y}
 LISTS = pd.DataFrame({"logits": list(LOGITS), "label": Y})
 OBJECTS = [[{"label": "a", "score": 0.5}, {"label": name, "score": 0.5}] for name in "ab"]
+UNKNOWN = [[{"name": name, "value": 0.5} for name in "ab"]] * 2
 EMPTY = table().convert_dtypes()
 EMPTY.loc[1, "p_1"] = pd.NA
 RUNS = table(4 * np.c_[Y, Y] + LOGITS[:, [0, 0]] + P[:, :2], 1 * (Y > 0), ["run0", "run1"])
@@ -145,6 +146,8 @@ def test_each_option_that_is_advised_for_many_classes_settles_it(tmp_path, form,
         (LISTS.assign(logits=[None, *LOGITS[1:]]), 0, "logits", "-inf"),
         (LISTS.assign(logits=[[None, 0.0, 1.0], *LOGITS[1:]]), 0, "logits", "-inf"),
         (pd.DataFrame({"scores": OBJECTS, "label": ["a", "b"]}), 0, "scores", "one entry"),
+        (pd.DataFrame({"logits": UNKNOWN, "label": ["a", "b"]}), None, "logits", "{label, score}"),
+        (pd.DataFrame({"x": UNKNOWN, "label": ["a", "b"]}), None, "", "--logits x"),
     ],
 )
 def test_cells_that_are_empty_or_lists_are_told(tmp_path, content, row, column, fix):

@@ -25,6 +25,10 @@ LISTS = pd.DataFrame({"logits": list(LOGITS), "label": pd.Categorical.from_codes
 WRITTEN = LISTS.assign(logits=[[str(z) for z in row] for row in LOGITS])
 ORDERED = pd.DataFrame({"logits": list(LOGITS[:, ORDER]), "label": NAMES[Y]})
 ORDERED["class_names"] = [list(NAMES[ORDER])] * N
+TOKENS = [
+    [{"token": NAMES[k], "logprob": row[k], "bytes": [97]} for k in np.argsort(-row)]
+    for row in LOGITS
+]
 IMPOSSIBLE = {"logits": LOGITS.copy(), "labels": Y, "split": np.repeat(["cal", "test"], [40, 20])}
 IMPOSSIBLE["logits"][50, Y[50]] = -np.inf
 TYPED = table(names=NAMES, y=NAMES[Y], site=pd.Categorical(NAMES[Y])).convert_dtypes()
@@ -73,6 +77,7 @@ TYPED = table(names=NAMES, y=NAMES[Y], site=pd.Categorical(NAMES[Y])).convert_dt
         ("parquet", ORDERED, {}),
         ("jsonl", ORDERED, {}),
         ("parquet", WRITTEN, {"classes": "ant,bee,cat"}),
+        ("jsonl", pd.DataFrame({"top_logprobs": TOKENS, "answer": NAMES[Y]}), {}),
     ],
 )
 def test_the_own_class_has_its_probability(tmp_path, name, content, options):
