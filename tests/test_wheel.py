@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.refusals import check_line
 from tests.test_environment import PROJECT, copied
 
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_{}(sys.argv[1])"
@@ -94,12 +95,12 @@ def test_every_module_is_imported_beside_a_persons_own(place: Path) -> None:
 
 def test_mistakes_are_one_line(place: Path) -> None:
     for arguments, told in (
-        (["fitt"], "error: fitt: no such program; choose one of: score, apply"),
-        (["status", "suite=nothing"], "error: suite=nothing: no such name; known: "),
+        (["fitt"], "fitt"),
+        (["status", "suite=nothing"], "suite=nothing"),
     ):
         done = command(place, *arguments)
-        assert done.returncode in (1, 2) and told in done.stderr, done.stdout + done.stderr
-        assert len(done.stderr.splitlines()) == 1
+        assert done.returncode in (1, 2), done.stdout + done.stderr
+        check_line(done.stderr.removesuffix("\n"), told)
 
 
 @pytest.mark.slow

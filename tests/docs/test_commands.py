@@ -6,7 +6,6 @@ import io
 import re
 import runpy
 import shlex
-import subprocess
 import sys
 import unittest.mock
 from collections.abc import Iterator
@@ -71,16 +70,6 @@ def composed(overrides: list[str]) -> None:
     GlobalHydra.instance().clear()
     with initialize_config_dir(version_base=None, config_dir=str(ROOT / "conf")):
         compose("config", overrides=first, return_hydra_config=True)
-
-
-@pytest.mark.parametrize("page", [README, *PAGES], ids=name_of)
-def test_shell_blocks_are_shell(page) -> None:
-    for block in blocks(page):
-        if block.language == "bash":
-            checked = subprocess.run(
-                ["bash", "-n"], input=block.text, text=True, capture_output=True
-            )
-            assert checked.returncode == 0, checked.stderr
 
 
 @pytest.mark.parametrize("words", of("utility-calibration"))

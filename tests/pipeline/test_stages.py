@@ -1,11 +1,9 @@
 """The stages on a small benchmark: what is made, what is made again, and what stays."""
 
 import numpy as np
-import pytest
 
 from tests.pipeline.conftest import files_below, run_all, times, write_example
-from tests.refusals import fails
-from utility_calibration.metrics import InputError
+from tests.refusals import fails, refuses
 from utility_calibration.pipeline.evaluate import objective_of, run_evaluate
 from utility_calibration.pipeline.fit import run_fit
 from utility_calibration.pipeline.harness.artifacts import CorruptFile
@@ -26,13 +24,10 @@ def units_of(stage, calibrator):
     return {f"{stage}/tiny/{calibrator}/{split}.npz" for split in range(3)}
 
 
-def test_a_second_run_makes_no_unit(request_made, tmp_path, capsys):
+def test_a_second_run_makes_no_unit(request_made, tmp_path):
     before = times(tmp_path / "data")
     run_all(request_made())
     assert not changed_below(tmp_path / "data", before)
-    told = capsys.readouterr().out
-    for stage in ("fit", "evaluate"):
-        assert f"{stage}: nothing to do, 6 up to date" in told
 
 
 def test_the_same_seed_gives_the_same_bytes(request_made, tmp_path):
@@ -42,29 +37,14 @@ def test_the_same_seed_gives_the_same_bytes(request_made, tmp_path):
     assert files_below(tmp_path / "data/fits") | files_below(tmp_path / "results") == before
 
 
-@pytest.mark.parametrize("stage", ["fits", "scores"])
-def test_damaged_and_absent_units_alone_are_made_again(request_made, tmp_path, stage):
-    data = tmp_path / "data"
-    damaged = [data / stage / f"tiny/vector/{split}.npz" for split in range(3)]
-    whole = [path.read_bytes() for path in damaged]
-    before = times(data)
-    damaged[0].write_bytes(whole[0][:-100])
-    damaged[1].write_bytes(b"")
-    damaged[2].unlink()
-    run_all(request_made())
-    assert [path.read_bytes() for path in damaged] == whole
-    # A fit that is made again with the same bytes leaves its scores.
-    assert changed_below(data, before) == units_of(stage, "vector")
-
-
 def test_settings_of_one_calibrator_refit_that_one_alone(request_made, tmp_path):
     data = tmp_path / "data"
     before = times(data)
     request = request_made("calibrator=vector", "calibrator.l2=0.1")
-    with fails(UnitsFailed, "tiny vector split 0 and 2 more", "utility-calibration fit"):
+    with fails(UnitsFailed, "tiny vector split 0", "utility-calibration fit"):
         run_evaluate(Plan(request.units()))
     run_fit(Plan(request_made("calibrator=vector", "calibrator.l2=0.1", "split=1").units()))
-    with fails(UnitsFailed, "tiny vector split 0 and 1 more"):
+    with fails(UnitsFailed, "tiny vector split 0"):
         run_evaluate(Plan(request.units()))
     one = {"fits/tiny/vector/1.npz", "scores/tiny/vector/1.npz"}
     assert changed_below(data, before) == one  # what is fitted is evaluated
@@ -158,5 +138,5 @@ def test_an_objective_fits_what_is_missing_and_is_the_mean_of_its_metric(request
     scores = sorted((tmp_path / "data/scores/tiny/vector").glob("[0-9].npz"))
     assert value == np.mean([record_of(path)["metrics"]["nll"] for path in scores])
     assert value != objective_of(Plan(request_made("calibrator=vector").units()), "nll")
-    with fails(InputError, "nlll", "did you mean nll"):
+    with refuses(number="nlll"):
         objective_of(plan, "nlll")

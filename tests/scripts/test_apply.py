@@ -155,7 +155,7 @@ def test_shares_of_the_classes_are_stated_by_place_or_name_or_estimated(saved, t
         run(saved, tmp_path / "new.npz", tmp_path / "out.npz", "--prior", text)
         expected = fitted.with_prior(shares).predict_proba(logits.astype(float))
         np.testing.assert_array_equal(np.load(tmp_path / "out.npz")["probabilities"], expected)
-    assert "95 % confidence" in capsys.readouterr().out
+    assert "95 %" in capsys.readouterr().out
     for text in (".2,.8", "c0=.5,c1=.5", "c0=.5,.5,c2=0", "some", ""):
         with pytest.raises(InputError, match="prior") as caught:
             run(saved, tmp_path / "new.npz", tmp_path / "out.npz", "--prior", text)

@@ -4,7 +4,6 @@ import json
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from tests.refusals import refuses
@@ -14,12 +13,6 @@ from utility_calibration.scripts.maintain import (
     prepare_imagenet,
     suite_times,
     what_is_left,
-)
-from utility_calibration.scripts.maintain.paper_seeds import (
-    CHOICES,
-    replaced,
-    seeds_text,
-    units_of,
 )
 from utility_calibration.scripts.maintain.paper_statements import SHARE, deviations, gaps_of
 
@@ -63,33 +56,6 @@ def test_the_last_line_of_each_unit_counts_and_failures_do_not(tmp_path):
     assert suite_times.main([str(tmp_path / "log"), "--output", str(tmp_path)]) == 0
     assert "fits,x,vector,2,6" in (tmp_path / "suite_times.csv").read_text()
     assert "MemoryError" not in (tmp_path / "suite_times.md").read_text()
-
-
-def cells(*z):
-    """A printed table of one method, for each seed a row of z."""
-    rows = [
-        ("one", "temperature", str(metric), 0.1, 0.01, seed, value)
-        for seed, of_seed in enumerate(z)
-        for metric, value in enumerate(of_seed)
-    ]
-    names = ["table", "method", "metric", "ours", "ours_two_se", "seed", "z"]
-    return pd.DataFrame(rows, columns=names)
-
-
-def test_cells_are_counted_for_each_seed_and_a_choice_changes_its_own_alone():
-    text = seeds_text(cells((0.0, 4.0), (-3.0, 2.0)))
-    assert "| 0 | 1 | 1 | 2.83 |" in text and "| Mean | 1.5 | 1.5 | 2.69 |" in text
-    base = cells((0.0, 1.0), (2.0, 3.0))
-    other = replaced(base, CHOICES[0], base[base["metric"] == "1"].assign(z=9.0))
-    assert sorted(other["z"]) == [0.0, 2.0, 9.0, 9.0]
-
-
-def test_every_seed_and_setting_has_a_file_of_its_own():
-    few = ("suite.benchmarks=[cifar10_repvgg]", "suite.calibrators=[isotonic]", "splits.count=1")
-    runs = [units_of(choice, 2, few) for choice in (None, *CHOICES)]
-    paths = {(unit.fit_path, str(unit.settings.calibrator)) for units in runs for unit in units}
-    assert len({path for path, _ in paths}) == len(paths)
-    assert {unit.settings.splits.seed for units in runs for unit in units} == {0, 1}
 
 
 # ---- What the paper proves, and what acting on a forecast loses ----------------------------------

@@ -8,7 +8,6 @@ from dataclasses import fields
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from tests.pipeline.conftest import write_example
 from tests.refusals import check_line, fails
@@ -16,7 +15,7 @@ from tests.scripts.conftest import quick, run
 from utility_calibration import metrics
 from utility_calibration.calibrators import TemperatureScaling
 from utility_calibration.calibrators.base import Calibrator
-from utility_calibration.metrics import registry, scorecard
+from utility_calibration.metrics import scorecard
 from utility_calibration.pipeline.harness.artifacts import read_json, read_npz
 from utility_calibration.pipeline.harness.cache import record_of
 from utility_calibration.pipeline.harness.command import UsageError
@@ -81,22 +80,6 @@ def test_every_choice_of_the_command_line_reaches_the_reader(tmp_path):
     given = ["--labels=t", "--logits=z", "--ignore-label=-100", f"--output={tmp_path / 'out'}"]
     options = score.parse([str(tmp_path / "own.npz"), "--methods", "uncalibrated", *given])
     assert score.read(options, score.checked(options)).logits.n == 195
-
-
-def test_a_registered_utility_has_a_column_everywhere(tmp_path, monkeypatch):
-    monkeypatch.setitem(registry.METRICS, "u_first", None)  # removed at the end
-    del registry.METRICS["u_first"]
-    first_class = metrics.FunctionUtility(lambda p: torch.eye(p.shape[1])[0].expand_as(p) * 1.0)
-    metrics.register(metrics.utility_metric("u_first", "first", lambda _: first_class))
-    path = write_example(tmp_path / "x.npz")
-    result = quick(path, tmp_path / "out", "--methods", "temperature", "--splits", "2")
-    assert 0 < result["temperature"]["u_first"]["mean"] <= result["temperature"]["u_cwe"]["mean"]
-    texts = {
-        kind: (tmp_path / "out" / f"table.{kind}").read_text() for kind in ("md", "tex", "csv")
-    }
-    assert "U<sub>first</sub> |" in texts["md"]
-    assert r"$\mathcal{U}_{\mathrm{first}}$" in texts["tex"]
-    assert "temperature,u_first," in texts["csv"]
 
 
 def test_names_groups_and_a_similarity_reach_the_scores_and_the_cached_logits(tmp_path):
@@ -175,8 +158,7 @@ def test_a_second_file_tests_and_the_first_one_is_what_is_saved(tmp_path, arrays
     assert result["u_cwe"]["splits"] == 1
     assert result["u_cwe"]["interval"] == "bootstrap" and result["u_cwe"]["half_width"] > 0
     assert Calibrator.load(tmp_path / "kept.npz").temperature_ == by_hand.temperature_
-    told = " ".join(capsys.readouterr().out.split())
-    assert "200 and 100" in told and "fitted on the calibration points" in told
+    assert "200 and 100" in " ".join(capsys.readouterr().out.split())
 
 
 def test_split_arrays_are_splits_and_all_points_can_be_saved(tmp_path, arrays):
@@ -209,7 +191,6 @@ def test_weights_weigh_fits_and_scores_and_the_patchings_are_left_out(tmp_path, 
     result = quick(tmp_path / "mine.npz", tmp_path / "out", *chosen)
     assert list(result) == ["temperature"]
     assert "patching" in capsys.readouterr().out
-    assert "weights, from 0 to 3" in (tmp_path / "out/report.md").read_text()
     z, y, w = arrays["logits"], arrays["labels"], weights
     p = TemperatureScaling().fit(z[:200], y[:200], w[:200]).predict_proba(z[200:])
     card = scorecard(p, y[200:], utilities=0, sample_weight=w[200:], floor_repetitions=0)

@@ -6,6 +6,8 @@ import sys
 from importlib import import_module
 
 import pytest
+from hydra.errors import InstantiationException
+from hydra.utils import instantiate
 
 from tests.pipeline.conftest import files_below, request_of, tiny_overrides
 from tests.refusals import check_line, fails
@@ -46,6 +48,13 @@ def test_a_value_that_no_stage_knows_is_one_line(override):
     name = override.partition("=")[0]
     with fails(UsageError, f"{name}="):
         resolved(composed(["benchmark=digits", override]))
+
+
+def test_a_wrong_argument_is_the_users_error():
+    with pytest.raises(InstantiationException) as caught:
+        instantiate({"_target_": "utility_calibration.calibrators.TemperatureScaling", "step": 1})
+    assert is_user_error(caught.value)
+    check_line(one_line(caught.value), "'step'")
 
 
 def test_a_device_without_memory_is_one_line_that_says_what_to_set():

@@ -5,28 +5,13 @@ from dataclasses import replace
 import pandas as pd
 
 from tests.pipeline.reporting.conftest import decided
-from utility_calibration.pipeline.reporting.figures import ecdf_figure, leaderboard_figure
+from utility_calibration.pipeline.reporting.figures import leaderboard_figure
 from utility_calibration.pipeline.reporting.leaderboard import leaderboard_of
-from utility_calibration.pipeline.reporting.looks import look
-from utility_calibration.pipeline.reporting.names import METHODS
-from utility_calibration.pipeline.reporting.sections import all_curves
 from utility_calibration.pipeline.reporting.study_figures import (
     Study,
     history_figure,
     snapshot_figure,
 )
-
-
-def test_figure_has_both_panels_and_every_method(write_scores) -> None:
-    figure = ecdf_figure(all_curves(write_scores(), list(METHODS)), "CIFAR-10 RepVGG")
-    titles = [axis.get_title().split("  ")[0] for axis in figure.axes]
-    assert titles == ["Linear utilities", "Rank-based utilities"]
-    legend = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert legend[: len(METHODS)] == list(METHODS.values())
-    assert "Temp. Scaling" in legend[len(METHODS)]
-    for axis in figure.axes:
-        colors = [line.get_color() for line in axis.lines]
-        assert [look(m).color for m in METHODS] == [c for c in colors if c != "#8C8C8C"]
 
 
 def study(family, errors):

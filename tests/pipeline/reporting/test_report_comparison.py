@@ -48,32 +48,3 @@ def test_differences_by_hand_and_what_the_default_counts(cells) -> None:
     assert default.endswith("rms z 4.1")  # of 0, 7.07 and 0
     (line,) = comparison.cell_lines(cells[cells["default"] & (cells["metric"] == "brier")])
     assert line == ("IR", "Brier ×10²", "8.20 ± 0.20", "9.20 ± 0.20", "+1.00", "+7.1", "▲")
-
-
-def test_one_rule_is_counted_beside_and_what_it_leaves_is_listed_with_its_reason() -> None:
-    printed = printed_values().set_index(["table", "method", "metric"])["printed"].sort_index()
-
-    def moved(place: int, table: str, method: str, variant: str, **values: float) -> pd.DataFrame:
-        keys = printed.loc[(table, method)].to_dict() | values
-        changed = {(variant, key): value for key, value in keys.items()}
-        return ours(place, table, changed, "evaluation=paper_batches")
-
-    variants = ["uncalibrated", "vector_brier"]
-    rule = {"variant": variants, "configuration": ["evaluation=paper_batches"]}
-    results = [
-        moved(0, "cifar10_resnet", "uncalibrated", "uncalibrated", cwe_bin=0.0),
-        moved(1, "cifar10_repvgg", "vector", "vector_brier", brier=0.5),
-        moved(2, "cifar10_repvgg", "vector", "vector"),
-    ]
-    cells = compare(pd.concat(results), printed_values(), rule)
-    assert set(cells[cells["preset"]]["variant"]) == set(variants)
-    counts = [line[2] for line in comparison.summary_of(cells).rows]
-    assert [text[: text.index(" within")] for text in counts] == ["6 of 7", "6 of 7", "12 of 14"]
-    assert counts[0].endswith(" (b)")  # the benchmark, which is not the default's
-    left = comparison.left_lines(cells)
-    assert [line[1:3] for line in left] == [
-        ("Vector Scaling (by Brier score)", "Brier ×10²"),
-        ("Uncalibrated", "CWE_bin ×10⁴"),
-    ]
-    assert left[0][-1] == "unexplained"
-    assert "36.4" in left[1][-1]

@@ -1,5 +1,4 @@
 import math
-import statistics
 
 import numpy as np
 import pytest
@@ -7,26 +6,13 @@ import pytest
 from tests.pipeline.reporting.conftest import facts_of, scored, write
 from tests.refusals import check_line, refuses
 from utility_calibration.pipeline.harness.artifacts import CorruptFile
-from utility_calibration.pipeline.scoring.decisions import COLUMNS, Rarest, decide, refusal
+from utility_calibration.pipeline.scoring.decisions import Rarest, decide, refusal
 from utility_calibration.pipeline.scoring.files import ScoreFiles, Scores
 from utility_calibration.pipeline.scoring.tidy import draws_of
 
 
 def scores_of(tmp_path, *splits) -> Scores:
     return write(ScoreFiles.below(tmp_path, "b"), {"isotonic": list(splits)}, facts_of("b", 3))
-
-
-def test_a_row_is_mean_and_spread_over_splits(tmp_path) -> None:
-    values = [0.1, 0.2, 0.6]
-    splits = [scored(k, {"brier": v}) for k, v in enumerate(values)]
-    decisions = decide(scores_of(tmp_path, *splits), ["isotonic"])
-    row = decisions.rows["isotonic", "brier"]
-    assert row.mean == pytest.approx(0.3)
-    assert row.two_se == pytest.approx(2 * statistics.stdev(values) / math.sqrt(3))
-    assert row.interval == "corrected"
-    assert row.half_width == row.half_width_corrected > row.two_se
-    assert (decisions.splits, decisions.test_points, decisions.test) == (3, 3000, "")
-    assert list(decisions.frame().columns) == list(COLUMNS)
 
 
 def test_floors_bootstrap_and_certificates_are_read(tmp_path) -> None:

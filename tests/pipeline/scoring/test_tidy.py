@@ -8,6 +8,8 @@ from tests.pipeline.reporting.conftest import scored
 from utility_calibration.metrics.uc import thin
 from utility_calibration.pipeline.scoring.tidy import curves_of, rows_of
 
+WORST = {"low": 0.2, "high": 0.4, "gain": 0.02, "threshold": 0.3}
+
 
 def all_row(splits, key):
     rows = {(row["split"], row["metric"]): row for row in rows_of("m", splits, {})}
@@ -38,37 +40,20 @@ def test_the_bootstrap_is_of_the_mean_over_splits():
 
 def test_rows_of_a_split_say_what_was_measured_there():
     bounds = dict(zip(("estimate", "lower", "upper", "upper_finite"), (0.1, 0.0, 0.2, 0.9)))
+    told = {
+        "noise_floor": {"u_cwe": {"mean": 0.01, "q95": 0.02, "p_value": 0.5}},
+        "worst": {"u_cwe": {"utility": 3, "sign": -1, "act_from": 0.4, **WORST}},
+    }
     splits = [
         scored(
             k,
             {"u_cwe": 0.1 + k, "accuracy": 0.9},
-            noise_floor={"u_cwe": {"mean": 0.01, "q95": 0.02, "p_value": 0.5}},
-            worst={
-                "u_cwe": {
-                    "utility": 3,
-                    "low": 0.2,
-                    "high": 0.4,
-                    "sign": -1,
-                    "gain": 0.02,
-                    "threshold": 0.3,
-                    "act_from": 0.4,
-                }
-            },
             certificates={"u_cwe": bounds, "all": {**bounds, "upper": 0.3 + 0.2 * k}},
+            **told,
         )
         for k in range(2)
     ]
-    pooled = {
-        "u_cwe": {
-            "utility": 5,
-            "low": 0.0,
-            "high": 1.0,
-            "gap": 0.1,
-            "gain": 0.05,
-            "threshold": 0.5,
-            "act_from": None,
-        }
-    }
+    pooled = {"u_cwe": {"utility": 5, "gap": 0.1, "act_from": None, **WORST}}
     rows = rows_of("m", splits, pooled, "north")
     assert [(r["split"], r["metric"]) for r in rows] == [
         (split, metric) for split in (0, 1, "all") for metric in ("u_cwe", "accuracy", "all")

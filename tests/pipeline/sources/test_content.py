@@ -9,6 +9,7 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
 from tests.pipeline.conftest import request_of
+from tests.refusals import fails
 from utility_calibration.pipeline.harness.command import CONF
 from utility_calibration.pipeline.harness.parameters import UsageError
 from utility_calibration.pipeline.harness.units import composed
@@ -78,11 +79,11 @@ def test_every_value_of_params_reaches_a_stage_as_it_is(tmp_path):
     [
         ({"splits__cuont": 2}, (), "splits.cuont"),
         ({"calibrator": {"l2": 1}}, (), "suite.calibrators"),
-        ({}, ("seed=3",), "seed: .*dvc exp run -S seed"),
+        ({}, ("seed=3",), "dvc exp run -S seed"),
     ],
 )
 def test_a_value_of_params_without_effect_is_refused(changes, beside, told, tmp_path):
-    with pytest.raises(UsageError, match=told):
+    with fails(UsageError, told):
         composed([params(tmp_path, **changes), "benchmark=digits", *beside])
 
 

@@ -1,7 +1,5 @@
 """ImageNet: tiny images in synset folders, timm models with random weights, no network."""
 
-import hashlib
-
 import numpy as np
 import pytest
 import torch
@@ -71,12 +69,7 @@ def test_weights_from_a_file_and_from_the_hubs_cache(images, tmp_path, hub_cache
     from_cache = logits_of(images, pretrained=True)
     assert from_cache.details["origin"]["commits"] == {MODEL: COMMIT}
     np.testing.assert_array_equal(from_cache.logits, from_file.logits)
-    flipped = bytearray(weights)
-    flipped[-9] ^= 1  # it loads, as another weight
-    file.write_bytes(flipped)
-    assert logits_of(images, **options).logits.shape == (6, 1000)
-    known = hashlib.sha256(weights).hexdigest()
-    refused("model.safetensors SHA-256", logits_of, images, sha256=known, **options)
+    refused("model.safetensors SHA-256", logits_of, images, sha256="0" * 64, **options)
     file.write_bytes(weights[: len(weights) // 2])
     refused("model.safetensors test_vit", logits_of, images, **options)
 

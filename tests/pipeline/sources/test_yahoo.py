@@ -9,10 +9,8 @@ from hydra.utils import instantiate
 from tests.paper.standins import yahoo_data, yahoo_model
 from tests.pipeline.sources.conftest import refused
 from utility_calibration.calibrators.heavy_imports import require
-from utility_calibration.pipeline.harness.units import composed
 from utility_calibration.pipeline.scoring.class_names import YAHOO
 from utility_calibration.pipeline.sources.yahoo import yahoo_logits
-from utility_calibration.scripts.maintain.yahoo_pilot import pilot
 
 ROWS = 11
 HUB_MODEL = "Koushim/distilbert-yahoo-answers-topic-classifier"
@@ -56,17 +54,6 @@ def test_logits_through_the_configuration_equal_the_model_text_by_text(
     assert result.labels.tolist() == columns["topic"]
     assert result.details["class_names"] == list(YAHOO)
     assert result.details["warnings"] == []
-
-
-def test_the_pilot_command_compares_nine_choices_with_the_published_accuracy(model, data):
-    places = [f"sources.yahoo_model={model}", f"sources.yahoo_data={data}"]
-    part = ["benchmark.rows=6", "benchmark.source.expected_rows=null", "sources.device=cpu"]
-    table, _, nearest = pilot([*places, *part]).partition("Nearest: ")
-    cells = [line.split(" | ") for line in table.splitlines()[2:-1]]
-    assert len(cells) == 9 and {row[1] for row in cells} == {"128", "256", "512"}
-    for _, _, accuracy, _, difference in cells:
-        assert float(difference.strip(" |")) == pytest.approx(float(accuracy) - 72.3, abs=0.006)
-    assert composed(["benchmark=yahoo", *nearest.split()]).benchmark.source.max_length == 128
 
 
 def test_a_permuted_id2label_is_put_in_the_data_sets_order(model, data, tmp_path):
