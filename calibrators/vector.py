@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.kernels.threads import row_blocks
-from utility_calibration.metrics.validation import InputError, check_whole
+from utility_calibration.metrics.option_checks import check_whole
+from utility_calibration.metrics.validation import InputError
 
 from .base import Calibrator
 from .losses import Loss, logit_hessian, mean_logit, residuals, row_weights

@@ -13,7 +13,7 @@ This is a map in the order of the paper; `metrics/reference.py` has its definiti
 * decisions by a forecast (Example 3.7): `decisions`, `constant_losses`, `net_benefit`
 * errors made by chance alone, and bounds on the true error: `noise_floor`, `calibration_interval`
 * any number of points in one pass: `StreamingCalibration`
-* all of these at once: `scorecard`, with `Options` and `Noise`
+* all of these at once: `scorecard`, with `Options`
 * what another threshold would gain, and an error that the truth minimises: `acting_gain`,
   `two_bin_error`
 * for scikit-learn's model selection: `calibration_scorer`

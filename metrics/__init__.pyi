@@ -10,7 +10,6 @@ from .decision_losses import constant_losses as constant_losses
 from .decision_losses import decisions as decisions
 from .decision_losses import net_benefit as net_benefit
 from .errors import InputError as InputError
-from .measurement import Noise as Noise
 from .measurement import Options as Options
 from .registry import METRICS as METRICS
 from .registry import Metric as Metric
@@ -30,9 +29,9 @@ from .uc import dkw_band as dkw_band
 from .uc import ecdf as ecdf
 from .uc import utility_calibration as utility_calibration
 from .uc import worst_interval as worst_interval
-from .utilities.base import FunctionUtility as FunctionUtility
 from .utilities.base import UtilityClass as UtilityClass
 from .utilities.decision import Decision as Decision
+from .utilities.function import FunctionUtility as FunctionUtility
 from .utilities.gain_matrix import GainMatrix as GainMatrix
 from .utilities.payoffs import ClassWise as ClassWise
 from .utilities.payoffs import DiscountedCumulativeGain as DiscountedCumulativeGain

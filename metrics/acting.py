@@ -16,10 +16,10 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from .kernels.compiled import compiled
+from .option_checks import check_whole
 from .resampling import redrawn_outcomes
 from .scores import checked
 from .utilities.base import UtilityClass
-from .validation import check_whole
 
 
 class ActingGain(NamedTuple):

@@ -18,10 +18,11 @@ from torch import Tensor
 
 from .forecast import Forecast, Outcomes
 from .kernels.prefix_range import prefix_range
+from .option_checks import check_whole
 from .scores import checked
 from .utilities.base import UtilityClass
 from .utilities.payoffs import ClassWise, TopClass
-from .validation import InputError, check_whole
+from .validation import InputError
 
 Scheme = Literal["equal_weight", "equal_width"]
 Weights = Literal["uniform", "prior"]

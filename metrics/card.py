@@ -22,13 +22,13 @@ from torch import Tensor
 from .acting import largest_gain
 from .certificate import CalibrationInterval, Evidence, evidence_of, joined
 from .forecast import Forecast, Outcomes
-from .measurement import Measurement, Noise, Options, sampled_users
+from .measurement import Measurement, Options, sampled_users
+from .option_checks import check_known
 from .registry import METRICS, PURPOSES, metrics_of
 from .resampling import Floats, NoiseFloor, bootstrap_draws, floor_draws, means
 from .samples import Sample, in_batches, sample_of
 from .scores import zero_likelihoods
 from .utilities.base import UtilityClass
-from .validation import check_known
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,7 +150,6 @@ def scorecard(
     probabilities: ArrayLike,
     labels: ArrayLike,
     options: Options | None = None,
-    noise: Noise | None = None,
     *,
     rows_sum_to_one: bool = True,
     sample_weight: ArrayLike | None = None,
@@ -165,8 +164,7 @@ def scorecard(
 
     Args:
         probabilities, labels: [n, C] and [n].
-        options: what is measured; `Options()` if not given.
-        noise: how the noise is estimated; `Noise()` if not given.
+        options: what is measured and how; `Options()` if not given.
         rows_sum_to_one: False admits rows with other sums, as isotonic regression may give them.
             Labels cannot be drawn from such rows, so there are no noise floor and no certificates.
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times, but not as more
@@ -178,14 +176,11 @@ def scorecard(
         population: the number of points in the whole data set, or of clusters if there are any,
             which the bootstrap resamples; those given here, if it is None.
         classes, ignore_index: as in `accuracy`.
-        **changes: fields of `options` and of `noise` by name:
+        **changes: fields of `options` by name:
             `scorecard(p, y, utilities=0, bootstrap_repetitions=200)`.
     """
-    names = [[entry.name for entry in fields(kind)] for kind in (Options, Noise)]
-    check_known(changes, [*names[0], *names[1]], "scorecard", "option")
-    of_options, of_noise = ({k: changes[k] for k in known if k in changes} for known in names)
-    options = replace(options or Options(), **of_options)
-    noise = replace(noise or Noise(), **of_noise)
+    check_known(changes, [entry.name for entry in fields(Options)], "scorecard", "option")
+    options = replace(options or Options(), **changes)
     given = sample_weight, classes, clusters, points, population, rows_sum_to_one, ignore_index
     whole = sample_of(probabilities, labels, *given)
     users, few = (
@@ -193,17 +188,17 @@ def scorecard(
         for count in (options.utilities, options.floor_utilities)
     )
     whole = whole._replace(metrics=metrics_of(options), families=tuple(users))
-    samples = in_batches(whole, options.utility_batch, noise.noise_seed)
+    samples = in_batches(whole, options.utility_batch, options.noise_seed)
     observed = [Measurement(s.forecast, s.outcomes, options, users) for s in samples]
 
     def measure(sample: Sample, forecast: Forecast, outcomes: Outcomes) -> dict[str, Tensor]:
         return _measured(sample, Measurement(forecast, outcomes, options, few))
 
     of_errors = [s._replace(metrics=[m for m in s.metrics if m.has_floor]) for s in samples]
-    repetitions, seed = noise.floor_repetitions * rows_sum_to_one, noise.noise_seed
+    repetitions, seed = options.floor_repetitions * rows_sum_to_one, options.noise_seed
     drawn = floor_draws(of_errors, measure, repetitions, seed)
-    moved = bootstrap_draws(samples, measure, noise.bootstrap_repetitions, seed, population)
-    return _card(whole, samples, observed, drawn, moved, noise)
+    moved = bootstrap_draws(samples, measure, options.bootstrap_repetitions, seed, population)
+    return _card(whole, samples, observed, drawn, moved)
 
 
 def _measured(sample: Sample, measurement: Measurement) -> dict[str, Tensor]:
@@ -218,7 +213,6 @@ def _card(
     observed: Sequence[Measurement],
     drawn: Mapping[str, Floats],
     moved: Mapping[str, Floats],
-    noise: Noise,
 ) -> Scorecard:
     """Return the scorecard of what was measured under observed, drawn and resampled outcomes."""
     metrics, measured = whole.metrics, means(map(_measured, samples, observed))
@@ -253,7 +247,7 @@ def _card(
         ecdf=ecdf,
         draws={f"floor_{key}": draws for key, draws in floors.items()}
         | {f"bootstrap_{key}": moved[key] for key in values if key in moved},
-        certificates=_certificates(whole, observed[0], floors, noise) if len(samples) == 1 else {},
+        certificates=_certificates(whole, observed[0], floors) if len(samples) == 1 else {},
         zero_likelihood=int(zero_likelihoods(whole.forecast, whole.outcomes)[0]),
     )
 
@@ -266,20 +260,21 @@ def _gain(utilities: UtilityClass, batch: Measurement, index: int) -> dict[str, 
 
 
 def _certificates(
-    sample: Sample, observed: Measurement, floors: Mapping[str, Floats], noise: Noise
+    sample: Sample, observed: Measurement, floors: Mapping[str, Floats]
 ) -> dict[str, CalibrationInterval]:
     """Return bounds on the true UC of each class, and of all except the user's together."""
     if not floors:
         return {}
     evidence: dict[str, Evidence] = {}
-    units, confidence = sample.units(), noise.confidence
-    multipliers = units.multipliers(sample.labels.device, noise.noise_seed)
+    options, units = observed.options, sample.units()
+    multipliers = units.multipliers(sample.labels.device, options.noise_seed)
     for metric in sample.metrics:
-        utilities = metric.utilities(observed.options)
+        utilities = metric.utilities(options)
         if utilities is not None:
             redrawn = torch.from_numpy(floors[metric.key])
-            given = observed.forecast, observed.outcomes, redrawn, confidence, multipliers, units
-            evidence[metric.key] = evidence_of(utilities, *given)
-    own = observed.options.own
-    evidence[ALL_CLASSES] = joined([part for key, part in evidence.items() if key not in own])
-    return {key: part.interval(confidence) for key, part in evidence.items()}
+            points = observed.forecast, observed.outcomes, redrawn
+            given = options.confidence, multipliers, units
+            evidence[metric.key] = evidence_of(utilities, *points, *given)
+    of_all = [part for key, part in evidence.items() if key not in options.own]
+    evidence[ALL_CLASSES] = joined(of_all)
+    return {key: part.interval(options.confidence) for key, part in evidence.items()}

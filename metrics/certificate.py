@@ -75,10 +75,11 @@ from torch import Tensor
 
 from .forecast import Forecast, Outcomes
 from .kernels.prefix_range import prefix_range
+from .option_checks import check_confidence
 from .resampling import largest_by_chance
 from .samples import Units, sample_of
-from .utilities.base import UtilityClass, utility_of
-from .validation import check_confidence
+from .utilities.base import UtilityClass
+from .utilities.function import utility_of
 
 REDRAWS = 200
 SHARE = 0.8

@@ -20,14 +20,15 @@ from .binned import Weights, interval_and_binned_errors
 from .errors import InputError
 from .forecast import Forecast, Outcomes
 from .kernels.ranks import sorted_rows
-from .utilities.base import UtilityClass, utility_of
+from .option_checks import check_confidence, check_whole
+from .utilities.base import UtilityClass
+from .utilities.function import utility_of
 from .utilities.payoffs import ClassWise, Linear, Rank, TopClass
-from .validation import check_confidence, check_whole
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the metrics depend on besides forecast and labels.
+    """What is measured of forecast and labels, and how much of it is noise.
 
     Args:
         utilities: M, the number of sampled users per family (paid by class, by rank); 0 for none.
@@ -41,6 +42,11 @@ class Options:
         utility_batch: utility metrics and eCDFs are means over disjoint seeded batches of at least
             this many points, which together are all points. They use all points at once if this
             is None or there are fewer than two batches.
+        floor_repetitions: number R of label draws for the noise floors.
+        bootstrap_repetitions: number B of resamplings of the points; beyond 50,000 points not for
+            the quantiles over sampled users.
+        noise_seed: seed of the draws, the same for every method (paired), and of the batches.
+        confidence: confidence of the certificates.
     """
 
     utilities: int = 1500
@@ -52,11 +58,18 @@ class Options:
     similarity: ArrayLike | None = None
     own: Mapping[str, UtilityClass] = field(default_factory=dict)
     utility_batch: int | None = None
+    floor_repetitions: int = 400
+    bootstrap_repetitions: int = 0
+    noise_seed: int = 0
+    confidence: float = 0.95
 
     def __post_init__(self) -> None:
         numbers = "it is the number of sampled users; give your own as own={'mine': TopK()}"
-        for name, least in {"utilities": 0, "floor_utilities": 1, "bins": 1}.items():
-            check_whole(getattr(self, name), name, least, numbers * (name == "utilities"))
+        least = {"utilities": 0, "floor_utilities": 1, "bins": 1}
+        least |= {"floor_repetitions": 0, "bootstrap_repetitions": 0}
+        for name, low in least.items():
+            check_whole(getattr(self, name), name, low, numbers * (name == "utilities"))
+        check_confidence(self.confidence)
         if not isinstance(self.own, Mapping):
             told = f"{type(self.own).__name__}, expected a dictionary"
             raise InputError(told, field="own", fixes="name each utility: own={'mine': TopK()}")
@@ -64,29 +77,6 @@ class Options:
         object.__setattr__(self, "own", own)
         if self.utility_batch is not None:
             check_whole(self.utility_batch, "utility_batch", 1)
-
-
-@dataclass(frozen=True)
-class Noise:
-    """How the noise of the metrics is estimated.
-
-    Args:
-        floor_repetitions: number R of label draws for the noise floors.
-        bootstrap_repetitions: number B of resamplings of the points; beyond 50,000 points not for
-            the quantiles over sampled users.
-        noise_seed: seed of the draws, the same for every method (paired), and of the batches.
-        confidence: confidence of the certificates.
-    """
-
-    floor_repetitions: int = 400
-    bootstrap_repetitions: int = 0
-    noise_seed: int = 0
-    confidence: float = 0.95
-
-    def __post_init__(self) -> None:
-        for name in ("floor_repetitions", "bootstrap_repetitions"):
-            check_whole(getattr(self, name), name, 0)
-        check_confidence(self.confidence)
 
 
 @dataclass(frozen=True)

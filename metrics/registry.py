@@ -16,12 +16,13 @@ from torch import Tensor
 
 from .binned import class_weights
 from .measurement import Measurement, Options
+from .option_checks import check_known
 from .scores import accuracies, brier_scores, log_losses
 from .two_bin import two_bin_errors
 from .utilities import payoffs
 from .utilities.base import UtilityClass
 from .utilities.similarity import Similarity
-from .validation import InputError, check_known
+from .validation import InputError
 
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 

@@ -45,9 +45,10 @@ from torch import Tensor
 
 from .forecast import Forecast, Outcomes
 from .kernels.uniforms import hashed_uniforms, stream_keys
+from .option_checks import check_whole
 from .samples import DRAWN_TOGETHER, Sample, sample_of
-from .utilities.base import UtilityClass, utility_of
-from .validation import check_whole
+from .utilities.base import UtilityClass
+from .utilities.function import utility_of
 
 Floats = NDArray[np.float64]
 Draws = Iterator[tuple[Forecast, Outcomes]]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .utilities.base import Utility, UtilityClass, utility_of
+from .utilities.base import UtilityClass
+from .utilities.function import Utility, utility_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

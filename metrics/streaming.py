@@ -29,18 +29,13 @@ from .kernels.bucket_sums import Borders, Buckets
 from .kernels.softmax import softmax
 from .kernels.threads import row_blocks
 from .layout import is_kept, points_of
+from .option_checks import check_whole
 from .scores import accuracies, brier_scores, log_losses
 from .streaming_result import Seen, StreamingResult, result_of
-from .utilities.base import Block, Utility, utilities_of
+from .utilities.base import Block
+from .utilities.function import Utility, utilities_of
 from .utilities.payoffs import ClassWise, TopK
-from .validation import (
-    both_classes,
-    check_labels,
-    check_logits,
-    check_probabilities,
-    check_weights,
-    check_whole,
-)
+from .validation import both_classes, check_labels, check_logits, check_probabilities, check_weights
 
 BUCKETS = 1000
 """Buckets of a utility at most: 39 KB."""

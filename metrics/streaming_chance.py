@@ -22,8 +22,8 @@ import torch
 from torch import Tensor
 
 from .certificate import CalibrationInterval, asymptotic_deviation, finite_deviation
+from .option_checks import check_confidence
 from .resampling import NoiseFloor
-from .validation import check_confidence
 
 TERMS = 12
 """Terms of the series."""

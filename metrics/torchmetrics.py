@@ -23,7 +23,7 @@ from .kernels.bucket_sums import bounds_of
 from .layout import points_of
 from .streaming import StreamingCalibration
 from .streaming_result import COMBINED, Seen
-from .utilities.base import Utility, utilities_of
+from .utilities.function import Utility, utilities_of
 from .utilities.payoffs import ClassWise, TopK
 from .validation import as_tensor, both_classes, check_labels, check_logits, check_probabilities
 

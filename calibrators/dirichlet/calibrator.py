@@ -17,7 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from utility_calibration.metrics.validation import InputError, check_whole
+from utility_calibration.metrics.option_checks import check_whole
+from utility_calibration.metrics.validation import InputError
 
 from ..losses import Loss, mean_logit
 from ..solvers.lbfgs import warn_unless_converged

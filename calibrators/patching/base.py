@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from utility_calibration.metrics.option_checks import check_whole
 from utility_calibration.metrics.utilities.base import UtilityClass
-from utility_calibration.metrics.validation import InputError, check_whole
+from utility_calibration.metrics.validation import InputError
 
 from ..base import Calibrator
 from ..modules import order_of

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from utility_calibration.metrics.forecast import Outcomes
-from utility_calibration.metrics.utilities.base import UtilityClass, utility_of
+from utility_calibration.metrics.utilities.base import UtilityClass
 from utility_calibration.metrics.utilities.decision import Decision
+from utility_calibration.metrics.utilities.function import utility_of
 from utility_calibration.metrics.utilities.gain_matrix import GainMatrix
 from utility_calibration.metrics.utilities.payoffs import (
     ClassWise,

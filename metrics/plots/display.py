@@ -22,7 +22,8 @@ from ..diagram import diagram_of
 from ..layout import check_same_order
 from ..scorer import Classifier
 from ..uc import WorstInterval, dkw_band
-from ..utilities.base import Utility, UtilityClass, utility_of
+from ..utilities.base import UtilityClass
+from ..utilities.function import Utility, utility_of
 from ..utilities.payoffs import TopClass
 from ..validation import InputError, check_probabilities
 from . import drawing

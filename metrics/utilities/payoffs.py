@@ -18,7 +18,8 @@ from torch import Tensor
 
 from ..forecast import Forecast, Outcomes
 from ..kernels.ranks import sorted_rows
-from ..validation import InputError, is_whole
+from ..option_checks import is_whole
+from ..validation import InputError
 from . import base
 from .base import Block, UtilityClass
 

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.utilities.base import FunctionUtility, UtilityClass
+from utility_calibration.metrics.utilities.base import UtilityClass
 from utility_calibration.metrics.utilities.decision import Decision
+from utility_calibration.metrics.utilities.function import FunctionUtility
 from utility_calibration.metrics.utilities.gain_matrix import GainMatrix
 from utility_calibration.metrics.utilities.payoffs import Linear, Rank
 from utility_calibration.metrics.validation import InputError

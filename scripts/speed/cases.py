@@ -28,7 +28,7 @@ from utility_calibration.metrics import (
 )
 from utility_calibration.metrics import reference as plain
 from utility_calibration.metrics.card import scorecard
-from utility_calibration.metrics.measurement import Noise, Options
+from utility_calibration.metrics.measurement import Options
 from utility_calibration.pipeline.sources.synthetic import SyntheticClassifier
 
 SEED, BINS = 0, 15
@@ -186,7 +186,8 @@ def _compared(data: Data, result: Any) -> NDArray[Any]:
 
 
 def _scorecard(data: Data, floor: int, bootstrap: int) -> Any:
-    return scorecard(data.p, data.labels, Options(data.size.utilities), Noise(floor, bootstrap))
+    options = Options(data.size.utilities, floor_repetitions=floor, bootstrap_repetitions=bootstrap)
+    return scorecard(data.p, data.labels, options)
 
 
 KERNELS = Size(3000, 100), Size(15_000, 1000)

@@ -84,7 +84,7 @@ UTILITIES = {
 def test_bounds_contain_the_exact_errors_of_every_class_of_utilities(
     name: str, forecast_of: Callable[..., Any]
 ) -> None:
-    from utility_calibration.metrics.utilities.base import utility_of
+    from utility_calibration.metrics.utilities.function import utility_of
 
     for kind in ("smooth", "dyadic", "saturated", "flat"):
         p, y = forecast_of(kind, 400, 5, 0)

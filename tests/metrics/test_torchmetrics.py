@@ -10,7 +10,7 @@ from tests.refusals import refuses
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics import ClassWise, Decision, InputError, TopK
 from utility_calibration.metrics.errors import MissingResource
-from utility_calibration.metrics.utilities.base import utility_of
+from utility_calibration.metrics.utilities.function import utility_of
 
 try:
     require("torchvision")  # torchmetrics imports it; its own way of importing it may fail

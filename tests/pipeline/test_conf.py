@@ -78,7 +78,7 @@ def test_a_benchmark_needs_no_more_than_name_title_and_source(tmp_path):
 
 
 def test_evaluations_are_options_of_scorecard():
-    known = {field.name for kind in (metrics.Options, metrics.Noise) for field in fields(kind)}
+    known = {field.name for field in fields(metrics.Options)}
     for option in options("evaluation"):
         assert set(composed([f"evaluation={option}"]).evaluation) - {"name", "suffix"} <= known
 
