@@ -147,7 +147,7 @@ def test_a_map_that_is_worse_than_temperature_scaling_on_the_hold_out_is_reporte
 
 def test_a_map_that_is_hardly_worse_than_temperature_scaling_is_kept(made_up):
     method = DirichletCalibration(tuning_runs=10)
-    with pytest.warns(UserWarning, match="map is taken"):
+    with pytest.warns(UserWarning, match="hold-out"):
         method.fit(*made_up(n=600))
     assert method.worse_than_temperature_ and not method.fell_back_
     assert np.ptp(method.matrix_.diagonal()) > 0  # temperature scaling has equal slopes

@@ -30,5 +30,5 @@ def made_forecast(kind: str, n: int, classes: int, seed: int) -> tuple[Floats, N
 
 @pytest.fixture(scope="session")
 def forecast_of() -> Callable[..., tuple[Floats, NDArray[np.int64]]]:
-    """`made_forecast`, for tests that have no other use for this module."""
+    """The function `made_forecast`."""
     return made_forecast

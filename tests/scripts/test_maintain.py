@@ -1,4 +1,4 @@
-"""The scripts of those who work on this: tables of seeds and times, and the paper's statements."""
+"""The scripts of those who work on this: a table of times, and the paper's statements."""
 
 import json
 from types import SimpleNamespace
@@ -38,7 +38,7 @@ def test_a_folder_is_checked_for_all_images(tmp_path, monkeypatch):
         prepare_imagenet.main([str(tmp_path)])
 
 
-# ---- Tables of times and of seeds ----------------------------------------------------------------
+# ---- A table of times ----------------------------------------------------------------------------
 
 
 def test_the_last_line_of_each_unit_counts_and_failures_do_not(tmp_path):

@@ -16,26 +16,25 @@ from utility_calibration import metrics
 from utility_calibration.calibrators import TemperatureScaling
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.metrics import scorecard
-from utility_calibration.pipeline.harness.artifacts import read_json, read_npz
-from utility_calibration.pipeline.harness.cache import record_of
+from utility_calibration.pipeline.harness.artifacts import read_json
 from utility_calibration.pipeline.harness.command import UsageError
 from utility_calibration.pipeline.own.choices import Choices
 from utility_calibration.pipeline.own.folder import LIST, give_back
 from utility_calibration.pipeline.own.job import settings_of
 from utility_calibration.scripts import score
 
-METRICS = [key for key in metrics.METRICS if key != "u_w2v"]
 TWO = ("--methods", "uncalibrated", "temperature", "--splits", "2")
 
 
 def test_everything_is_written_for_two_methods(tmp_path, capsys):
     path = write_example(tmp_path / "my model.npz", n=200, classes=2)
     (tmp_path / "l.csv").write_text("class,wait,treat\n0,0,1\n1,4,0\n")
-    losses = ("--losses", str(tmp_path / "l.csv"))
-    result = run(path, tmp_path / "out", *TWO, *losses)
+    np.savetxt(tmp_path / "s.csv", np.eye(2), delimiter=",")
+    files = ("--losses", str(tmp_path / "l.csv"), "--similarity", str(tmp_path / "s.csv"))
+    result = run(path, tmp_path / "out", *TWO, *files, "--title", "Mine")
     assert list(result) == ["uncalibrated", "temperature"]
     for scores in result.values():
-        assert list(scores) == [*METRICS, "u_losses"]
+        assert list(scores) == [*metrics.METRICS, "u_losses"]
         for value in scores.values():
             assert np.isfinite(value["mean"])
             assert value["two_se"] >= 0
@@ -51,7 +50,7 @@ def test_everything_is_written_for_two_methods(tmp_path, capsys):
     }  # fmt: skip
     printed = capsys.readouterr().out
     assert "Temp. Scaling" in printed
-    assert "my model" in printed
+    assert "Mine" in printed and "Mine" in (tmp_path / "out/table.tex").read_text()
     give_back(tmp_path / "out")
     assert not (tmp_path / "out").exists(), "something is written that is not on the list"
 
@@ -80,27 +79,6 @@ def test_every_choice_of_the_command_line_reaches_the_reader(tmp_path):
     given = ["--labels=t", "--logits=z", "--ignore-label=-100", f"--output={tmp_path / 'out'}"]
     options = score.parse([str(tmp_path / "own.npz"), "--methods", "uncalibrated", *given])
     assert score.read(options, score.checked(options)).logits.n == 195
-
-
-def test_names_groups_and_a_similarity_reach_the_scores_and_the_cached_logits(tmp_path):
-    arrays = np.load(write_example(tmp_path / "x.npz"))
-    table = pd.DataFrame(arrays["logits"], columns=["ant", "cat", "dog"])
-    table["label"] = np.array(["ant", "cat", "dog"])[arrays["labels"]]
-    table["site"] = np.where(np.arange(len(table)) % 3, "A", "B")
-    table.to_csv(tmp_path / "named.csv", index=False)
-    np.savetxt(tmp_path / "s.csv", np.eye(3), delimiter=",")
-    chosen = ("--methods", "temperature", "--similarity", str(tmp_path / "s.csv"))
-    chosen = (*chosen, "--splits", "1", "--title", "Mine")
-    named = quick(tmp_path / "named.csv", tmp_path / "out", *chosen, "--groups", "site")
-    assert named == quick(tmp_path / "x.npz", tmp_path / "plain", *chosen)
-    assert list(named["temperature"]) == list(metrics.METRICS)
-    assert named["temperature"]["accuracy"]["two_se"] is None
-    assert "Mine" in (tmp_path / "out/table.tex").read_text()
-    record = record_of(tmp_path / "out/data/logits/named.npz")
-    assert record is not None and record["details"]["class_names"] == ["ant", "cat", "dog"]
-    cached = read_npz(tmp_path / "out/data/logits/named.npz")
-    np.testing.assert_array_equal(cached["groups"], table["site"])
-    assert not list((tmp_path / "out").glob("*.png")), "quick draws no images"
 
 
 @pytest.mark.parametrize(
