@@ -15,7 +15,10 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from .forecast import Forecast, Outcomes
+from .kernels.threads import row_blocks
 from .scores import checked
+
+TOGETHER = 1 << 24  # probabilities that are worked on at a time, which takes ten times their memory
 
 
 def two_bin_error(
@@ -35,19 +38,31 @@ def two_bin_error(
 
 
 def two_bin_errors(forecast: Forecast, outcomes: Outcomes) -> Tensor:
-    """Return `two_bin_error` under each outcome, weighted where the outcomes are: float64 [R]."""
-    p = forecast.probabilities.T.contiguous()
+    """Return `two_bin_error` under each outcome, weighted where the outcomes are: float64 [R].
+
+    Each class has its own part of the sum, so that some classes at a time need little memory.
+    """
+    blocks = row_blocks(forecast.classes, forecast.n, TOGETHER)
+    parts = [_of_classes(forecast, outcomes, *block) for block in blocks]
+    return torch.stack(parts).sum(dim=0) / torch.as_tensor(outcomes.size).flatten() ** 2
+
+
+def _of_classes(forecast: Forecast, outcomes: Outcomes, start: int, stop: int) -> Tensor:
+    """The parts of the classes from `start` to `stop` in the sums, [R]."""
+    p = forecast.probabilities[:, start:stop].T.contiguous()
     ordered, order = p.sort(dim=1)
     # Between two neighbours t has the same two bins; tied ones have no t between them.
     lengths = torch.diff(ordered, dim=1, append=torch.ones_like(p[:, :1]))
     errors = []
     for draw in range(outcomes.draws):
         labels = outcomes.labels[draw % len(outcomes.labels)]  # one draw may have many weights
-        residuals = torch.zeros_like(p).scatter_(0, labels[None], 1.0) - p
+        points = ((labels >= start) & (labels < stop)).nonzero()[:, 0]
+        residuals = -p
+        residuals[labels[points].long() - start, points] += 1
         if outcomes.weights is not None:
             residuals *= outcomes.weights[draw % len(outcomes.weights)]
         sums = residuals.gather(1, order).cumsum(dim=1)
         whole = sums[:, -1:]
         below = ordered[:, 0] * whole[:, 0] ** 2
         errors.append((lengths * (sums**2 + (whole - sums) ** 2)).sum() + below.sum())
-    return torch.stack(errors) / torch.as_tensor(outcomes.size).flatten() ** 2
+    return torch.stack(errors)
