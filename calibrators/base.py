@@ -107,7 +107,7 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
                 weights that the method does not take.
         """
         check_choices(self)
-        X, y, sample_weight = points_of(X, y, ignore_index, sample_weight=sample_weight)
+        X, y, sample_weight = points_of(X, y, ignore_index, "X", sample_weight=sample_weight)
         z = logits_of(X, self.inputs)
         if self.inputs == "logits":
             warn_of_lookalike(z)

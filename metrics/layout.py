@@ -16,7 +16,11 @@ from .errors import InputError
 
 
 def points_of(
-    scores: Any, labels: Any, ignore_index: int | str | None = None, **of_points: Any
+    scores: Any,
+    labels: Any,
+    ignore_index: int | str | None = None,
+    name: str = "probabilities",
+    **of_points: Any,
 ) -> tuple[Any, ...]:
     """Return scores [n, C], labels [n] and what else each point has, without ignored points.
 
@@ -25,9 +29,10 @@ def points_of(
             takes them, [B, C, …]. If both fit, this is refused.
         labels: [n] or [B, …].
         ignore_index: points of this label are left out, such as -100 for padded tokens.
+        name: what the caller calls the scores, for messages.
         **of_points: by the name of the argument, what each point has: of the shape of `labels`.
     """
-    check_same_order({"scores": scores, "labels": labels, **of_points})
+    check_same_order({name: scores, "labels": labels, **of_points})
     values = [scores, labels, *of_points.values()]
     shape, target = (), ()  # type: tuple[int, ...], tuple[int, ...]
     with suppress(ValueError):  # rows of different lengths, which the checks report
@@ -35,9 +40,8 @@ def points_of(
     second, last = (fits == target for fits in (shape[:1] + shape[2:], shape[:-1]))
     if len(shape) > 2 and (second or last):
         if second and last:
-            told = f"two readings fit, scores of shape {list(shape)} and as many labels"
-            fix = "give scores [n, C] and labels [n]"
-            raise InputError(told, field="scores", fixes=fix)
+            told = f"two readings fit, shape {list(shape)} and as many labels"
+            raise InputError(told, field=name, fixes="give [n, C] and labels [n]")
         values = [_matrix(scores, 1 if second else -1), *map(_vector, values[1:])]
     elif len(shape) > 2:
         return tuple(values)  # the checks say which shape is expected
@@ -46,11 +50,10 @@ def points_of(
     rows = is_kept(values[1], ignore_index)
     if not rows.any():
         raise InputError(f"every label is {ignore_index}", field="ignore_index")
-    for name, held in zip(("scores", "labels", *of_points), values, strict=True):
+    for field, held in zip((name, "labels", *of_points), values, strict=True):
         if held is not None and len(held) != len(rows):
-            raise InputError(
-                f"{len(held)} for {len(rows)} labels", field=name, fixes="give one each"
-            )
+            told = f"{len(held)} for {len(rows)} labels"
+            raise InputError(told, field=field, fixes="give one each")
     return tuple(_at(held, rows) for held in values)
 
 

@@ -10,7 +10,9 @@ in a table.
 *Weights* that are a function of the label, such as priors of the classes over their shares in the
 sample, are drawn with the label. A forecast that is calibrated in the weighted population gives a
 point of the sample label c with a probability proportional to p_c / w_c, and then the weight is
-w_c. Other weights stay at their points, as if they did not depend on the label given the forecast.
+w_c. A class without a point gets the mean weight, or one so large that a single point of it is
+expected. Other weights stay at their points, as if they did not depend on the label given the
+forecast.
 
 *Clusters* are points that are not independent, such as the rows of one patient. Nothing is known of
 the dependence, so the residuals u - v of the observed labels are multiplied by a normal number per

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ ABSENT = ("", "nan", "None", "<NA>", "NaT")
 DRAWN_TOGETHER = 1 << 23
 """Number of labels drawn at a time: 64 MB for each of labels, ranks and uniforms."""
 MULTIPLIERS = 200
+MOST_STEPS = 10  # towards the weights of classes without a point
 DEPENDENT = 1e-3
 """The p-value from which on weights are taken to depend on the label."""
 
@@ -147,8 +148,8 @@ def sample_of(
     ignore_index: int | str | None = None,
 ) -> Sample:
     """Return the checked sample of the arguments of `scorecard`, without metrics to compute."""
-    of_points = {"sample_weight": sample_weight, "clusters": clusters, "points": points}
-    given = points_of(probabilities, labels, ignore_index, **of_points)
+    of_points: dict[str, Any] = {"sample_weight": sample_weight, "clusters": clusters}
+    given = points_of(probabilities, labels, ignore_index, **of_points, points=points)
     probabilities, labels, sample_weight, clusters, points = given
     forecast, outcomes = checked(probabilities, labels, sample_weight, classes, rows_sum_to_one)
     n, device = forecast.n, forecast.probabilities.device
@@ -158,7 +159,7 @@ def sample_of(
         clusters = check_labels(clusters, n, population, "clusters").to(device)
     elif clusters is not None:
         clusters = cluster_numbers(clusters, n).to(device)
-    by_label = weights_by_label(outcomes, forecast.classes)
+    by_label = weights_by_label(forecast, outcomes)
     goes = by_label is None and weights_go_with_labels(forecast, outcomes)
     told = ""
     if goes:
@@ -168,20 +169,22 @@ def sample_of(
         told += "label; noise floors and p-values are approximate (alarms of 5 % may be 8 %)"
     elif by_label is not None and len(seen := outcomes.labels[0].unique()) < forecast.classes:
         told = f"{forecast.classes - len(seen)} classes have no point here, so their weights are "
-        told += "not known; noise floors take the mean weight, and are too small if they are heavy"
+        told += "not known; noise floors take weights with which one point of each is expected"
     if told:
         warnings.warn(f"sample_weight: {told}", stacklevel=3)
     return Sample(forecast, outcomes, numbers, by_label, clusters, goes)
 
 
-def weights_by_label(outcomes: Outcomes, classes: int) -> Tensor | None:
+def weights_by_label(forecast: Forecast, outcomes: Outcomes) -> Tensor | None:
     """Return the weight of each class [C], or None if weights are no function of the label.
 
-    Classes without points get the mean weight. Equal weights, or one point per class, tell nothing.
+    A class without points gets the mean weight, or one so large that the forecast expects a single
+    point of it: the sample does not say that it is not heavy. Equal weights, or one point per
+    class, tell nothing.
     """
     if outcomes.weights is None:
         return None
-    labels, weights = outcomes.labels[0], outcomes.weights[0]
+    labels, weights, classes = outcomes.labels[0], outcomes.weights[0], forecast.classes
     low = weights.new_full((classes,), torch.inf).scatter_reduce_(0, labels, weights, "amin")
     high = weights.new_full((classes,), -torch.inf).scatter_reduce_(0, labels, weights, "amax")
     known, equal = low <= high, 1 + 1e-6
@@ -189,7 +192,12 @@ def weights_by_label(outcomes: Outcomes, classes: int) -> Tensor | None:
     varies = high_.max() > equal * low_.min() > 0
     if not varies or bool((high_ > equal * low_).any()) or len(low_) == len(labels):
         return None
-    return torch.where(known, low, weights.mean())
+    by_label = torch.where(known, low, weights.mean())
+    for _ in range(0 if bool(known.all()) else MOST_STEPS):
+        shares = forecast.probabilities / by_label
+        expected = (shares / shares.sum(dim=1, keepdim=True)).sum(dim=0)
+        by_label = torch.where(known, low, by_label * expected.clamp(min=1))
+    return by_label
 
 
 def weights_go_with_labels(forecast: Forecast, outcomes: Outcomes) -> bool:

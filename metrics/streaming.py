@@ -112,7 +112,7 @@ class StreamingCalibration:
         scores = both_classes(probabilities, name, log_odds=self.logits)
         if ignore_index is not None and not is_kept(labels, ignore_index).any():
             return
-        given = points_of(scores, labels, ignore_index, sample_weight=sample_weight)
+        given = points_of(scores, labels, ignore_index, name, sample_weight=sample_weight)
         matrix, labels, sample_weight = given
         matrix = (check_logits if self.logits else check_probabilities)(matrix, name)
         if matrix.shape[1] != self.classes:

@@ -101,7 +101,7 @@ class UtilityCalibrationError(Metric):
         labels = as_tensor(target)
         if self.ignore_index is not None and bool((labels == self.ignore_index).all()):
             return
-        preds, target = points_of(scores, labels, self.ignore_index)
+        preds, target = points_of(scores, labels, self.ignore_index, "preds")
         points = (check_logits if self.logits else check_probabilities)(preds, "preds")
         labels = check_labels(target, len(points), points.shape[1], "target").to(points.device)
         if self.streaming is None:

@@ -109,7 +109,7 @@ class LogitShiftPatching(Patching):
                 "patches are for standard=True", field="groups", fixes="leave out standard=False"
             )
         given = {"sample_weight": sample_weight, "groups": groups}
-        X, y, sample_weight, groups = points_of(X, y, ignore_index, **given)
+        X, y, sample_weight, groups = points_of(X, y, ignore_index, "X", **given)
         self._names = None if groups is None else checked_groups(groups, np.shape(y)[0])
         try:
             fitted = super().fit(X, y, sample_weight, classes=classes)

@@ -93,7 +93,7 @@ def test_groups_and_clusters_follow_their_points():
 
 
 def test_what_has_two_readings_or_other_lengths_is_refused():
-    with refuses("scores"):
+    with refuses("probabilities"):
         m.accuracy(np.full((3, 3, 3), 1 / 3), np.zeros((3, 3), int))
     with refuses("probabilities"):
         m.accuracy(np.full((3, 4, 5), 1 / 5), np.zeros((3, 3), int))

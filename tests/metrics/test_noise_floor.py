@@ -75,6 +75,17 @@ def test_weights_by_class_go_with_the_drawn_label():
     assert card.noise_floor["u_topk"] == pytest.approx(floors[0]._asdict(), abs=1e-12)
 
 
+def test_a_class_without_a_point_may_be_heavy():
+    """With the mean weight its absence would look like an error of the forecast."""
+    weights, random = np.array([0.1, 1]), np.random.default_rng(0)
+    p = random.dirichlet(np.ones(3), size=60)
+    odds = p[:, :2] / weights
+    y = (random.random(60) < odds[:, 1] / odds.sum(axis=1)).astype(int)
+    with pytest.warns(UserWarning, match="1 classes"):
+        floor = m.noise_floor(m.ClassWise(), p, y, 200, sample_weight=weights[y])
+    assert floor.p_value > 0.05
+
+
 def test_the_rule_of_a_rare_class_of_two():
     """Its floor is 2.24 √k positives, the 95 % quantile of a Brownian motion's range."""
     assert fewest_positives(20_000, 2.24 * math.sqrt(16) / 20_000) > 16
