@@ -114,6 +114,6 @@ def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dic
         options = {"armijo": parameters.pop("armijo")}
         is_searched = parameters.get("line_search") == "armijo"
         parameters["line_search"] = options if is_searched else parameters["line_search"]
-    if content["n_features_in_"].ravel().tolist() != [content["classes_"].size]:
+    if content["n_features_in_"].tolist() != content["classes_"].size:
         raise InputError("classes_ and n_features_in_ differ", file=path, fixes=fix)
     return kind, parameters, fitted

@@ -11,7 +11,8 @@ import numpy as np
 from utility_calibration import calibrators
 from utility_calibration.metrics.errors import InputError
 
-LARGEST = 1e300
+LARGEST = 1e100
+"""Far beyond what a fit gives; the product of two such numbers is still finite."""
 
 
 class Stored(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -128,12 +129,11 @@ def _members(
     archive: zipfile.ZipFile, only: Collection[str] | None = None
 ) -> dict[str, zipfile.ZipInfo]:
     """Return the .npy files of the archive by the names of their arrays; only those in `only`."""
-    members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
-    named = {member.filename.removesuffix(".npy"): member for member in members}
-    if len(named) < len(members):  # programs differ in which of the two they read
-        names = [member.filename.removesuffix(".npy") for member in members]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _Refused(f"two arrays are called `{twice}`; keep one of them")
+    members = [(m.filename.removesuffix(".npy"), m) for m in archive.infolist()]
+    named = {name: m for name, m in members if m.filename.endswith(".npy")}
+    counts = Counter(name for name, _ in members)  # NumPy reads `logits`, too, if it is there
+    if twice := [name for name in named if counts[name] > 1]:  # programs differ in which they read
+        raise _Refused(f"two arrays are called `{twice[0]}`; keep one of them")
     return {name: m for name, m in named.items() if only is None or name in only}
 
 

@@ -139,6 +139,8 @@ OTHERS = [  # numbers of the right type and shape, which no fit gives
     (StructuredVectorScaling, "uniform_share_", lambda value: value + 2),
     (partial(UtilityPatching, 0.1, 3, False), "kinds_", lambda value: value + 99),
     (partial(UtilityPatching, 0.1, 3, False), "indices_", lambda value: value + 99),
+    (partial(UtilityPatching, 0.1, 3, False), "shifts_", lambda value: value * 1e250),
+    (TemperatureScaling, "n_features_in_", lambda value: value[None]),
 ]
 
 

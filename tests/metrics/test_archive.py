@@ -65,6 +65,16 @@ def test_only_the_names_asked_for_are_unpacked(tmp_path):
     refused(tmp_path / "x.npz", "`b`", "Python objects", only=("b",))
 
 
+@pytest.mark.parametrize("other", ["a.npy", "a"])
+def test_an_array_that_is_there_twice_is_refused(tmp_path, other):
+    """NumPy and other programs differ in which of the two they read."""
+    path = archive_of(tmp_path / "x.npz", "(3,)", bytes(24))
+    with zipfile.ZipFile(path, "a") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        archive.writestr(other, b"")
+    refused(path, "`a`")
+
+
 @pytest.mark.parametrize("held", [0, 16, 32])
 def test_more_or_fewer_bytes_than_the_shape_needs(tmp_path, held):
     path = archive_of(tmp_path / "x.npz", "(3,)", bytes(held))
