@@ -6,16 +6,18 @@ from pathlib import Path
 
 from utility_calibration.metrics.registry import METRICS
 
-from ..harness.artifacts import CorruptFile, write_json
+from ..harness.artifacts import CorruptFile, write_json, write_text
+from ..reporting.costs import decisions_table
 from ..reporting.names import PRESENT, method_name
 from ..reporting.sections import Section, provenance_of, section_of
 from ..reporting.tables import TableSpec
 from ..reporting.worst import left_words
 from ..reporting.write import write_page, write_section
+from ..scoring.costs import decisions_of
 from ..scoring.files import ON_REQUEST, Scores, score_files
 from ..scoring.left import left_to_gain
-from .decisions import decisions_of, decisions_table, write_decisions
 from .job import Job
+from .utilities import actions_of
 
 MADE = (
     "utility-calibration score made this page. The fitted parameters of every split are in "
@@ -37,7 +39,7 @@ def write_results(job: Job) -> Section:
     columns = [key for key in keys if key not in ON_REQUEST]
     spec = TableSpec("table", title, columns, tuple(_remarks(job)))
     losses = settings.evaluation.own.get("u_losses")
-    record = None if losses is None else decisions_of(losses, units)
+    record = losses and decisions_of(losses, actions_of(losses["path"]), units)
     section = section_of(scores, methods, [spec], keys, priced=record)
     if figures:
         taken = [section.verdict.overall, *(use.take for use in section.verdict.uses)]
@@ -46,8 +48,10 @@ def write_results(job: Job) -> Section:
         summary = [*section.verdict.summary, *said]
         section = replace(section, verdict=replace(section.verdict, summary=summary))
     if record is not None:
-        write_decisions(record, folder)
-        section = replace(section, priced=decisions_table(record))
+        priced = decisions_table(record)
+        write_json(folder / "decisions.json", record)
+        write_text(folder / "decisions.md", priced.markdown() + "\n")
+        section = replace(section, priced=priced)
     write_section(section, folder)
     if figures:
         from ..reporting.figures import drawings_of  # matplotlib takes half a second to import

@@ -57,7 +57,7 @@ def drawings_of(
 ) -> Drawings:
     """The eCDFs (`ecdf<end>`) and the worst utilities (`worst<end>_<metric>`) as images.
 
-    `curve`: of own/decisions.py, drawn as `decision_curve<end>`.
+    `curve`: of scoring/costs.py, drawn as `decision_curve<end>`.
     """
     title = section.spec.title
     curves = {f"ecdf{end}": partial(ecdf_figure, section.curves, title)} if section.curves else {}

@@ -90,7 +90,7 @@ def section_of(
     Args:
         specs: its tables, the main one first; the remarks that the scores' facts imply are added.
         shown: the metrics that the verdict rests on; those of the main table if there are none.
-        priced: what decisions by the user's losses cost (pipeline/own/decisions.py).
+        priced: what decisions by the user's losses cost (pipeline/scoring/costs.py).
     """
     needed, logits = [key for spec in specs for key in spec.metrics], scores.facts["logits"]
     decisions = decide(scores, methods, shown or specs[0].metrics, needed)

@@ -81,7 +81,7 @@ class Verdict:
 
 
 def verdict_of(decisions: Decisions, priced: Mapping[str, Any] | None = None) -> Verdict:
-    """The verdict; `priced`: what decisions by the user's losses cost (own/decisions.py)."""
+    """The verdict; `priced`: what decisions by the user's losses cost (scoring/costs.py)."""
     choice = chosen.choice_of(decisions, priced and priced["methods"])
     clusters = CLUSTERED.format(decisions.clusters) if decisions.clusters else ""
     sentences = _choice_sentence(choice), _guess(decisions, choice), *_limits(decisions, choice)

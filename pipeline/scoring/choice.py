@@ -100,7 +100,7 @@ def choice_of(decisions: Decisions, costs: Mapping[str, Any] | None = None) -> C
 
     That one is named for every use that tests can tell, or else at least among the best for each;
     of several it has the best Brier score. `costs`: by method what decisions cost with it (the
-    `methods` of pipeline/own/decisions.py).
+    `methods` of pipeline/scoring/costs.py).
     """
     columns = {key: decisions.column(key) for key in decisions.shown if is_use(key)}
     signs = {key: {m: _sign(row) for m, row in column.items()} for key, column in columns.items()}

@@ -1,4 +1,4 @@
-"""The cost of a user's decision on the test points with each method: out/decisions.{json,md}.
+"""The cost of a user's decision on the test points with each method (decisions.json).
 
 The actions of all methods are priced on the same test points, split by split, so methods are
 compared in pairs. The constant action is the best in hindsight, which no method can know. So is the
@@ -7,7 +7,6 @@ comes from labels drawn from the method's own probabilities (metrics/resampling.
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,15 +30,10 @@ from utility_calibration.metrics.resampling import (
     resampled_weights,
 )
 
-from ..harness.artifacts import write_json, write_text
 from ..harness.settings import Evaluation
 from ..harness.units import Unit
-from ..reporting.names import method_name
-from ..reporting.wording import TextTable, with_half
-from ..scoring.choice import ROUNDING, cheapest
-from ..scoring.held_out import HeldOut, held_out
-from ..scoring.inference import FEWEST_SPLITS, paired_difference
-from .utilities import actions_of
+from .held_out import HeldOut, held_out
+from .inference import FEWEST_SPLITS, paired_difference
 
 Record = dict[str, Any]
 Floats = NDArray[np.float64]
@@ -48,16 +42,12 @@ TINY = 1e-300
 MOST_SAVINGS = 1 << 27  # numbers kept per method, 1 GB: of each pair of actions and draw of labels
 
 
-def write_decisions(record: Record, folder: Path) -> None:
-    """Write decisions.json and .md."""
-    write_json(folder / "decisions.json", record)
-    write_text(folder / "decisions.md", decisions_table(record).markdown() + "\n")
+def decisions_of(entry: Mapping[str, Any], names: Sequence[str], units: Sequence[Unit]) -> Record:
+    """Costs per method and constant action, gaps, decision curve.
 
-
-def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
-    """Costs per method and constant action, gaps, decision curve; `entry`: of `evaluation.own`."""
+    `entry`: the losses in `evaluation.own`; `names`: of their actions.
+    """
     losses: Floats = instantiate(entry, _convert_="all").losses[0].numpy()
-    names = actions_of(entry["path"])
     by_split: dict[str, list[dict[str, Any]]] = {}
     drawn: dict[str, Any] = {}  # summed over the splits, because of their size
     for unit in units:
@@ -80,7 +70,7 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
     references[f"always {names[best]}"] = always
     record: Record = {
         "losses": str(entry["path"]),
-        "actions": names,
+        "actions": list(names),
         "constant": dict(zip(names, constant.tolist())),
         "best_constant": names[best],
         "splits": len(first["cost"]),
@@ -177,48 +167,3 @@ def _mean(values: Floats, share: float, name: str, draws: Any = ()) -> dict[str,
     found = paired_difference(values, 0 * values, share, drawn, none)
     half = None if np.isnan(found.half_width) else found.half_width
     return {name: float(values.mean()), f"{name}_half_width": half}
-
-
-def decisions_table(record: Record) -> TextTable:
-    """One line per method: costs, differences, and the action that is misjudged most."""
-    methods: Mapping[str, Any] = record["methods"]
-    always, best, splits = f"always {record['best_constant']}", cheapest(methods), record["splits"]
-    heading = [
-        "Method", "mean loss", "foreseen", f"against {always}",
-        f"against {method_name(best)}", "most misjudged action", "another action would save",
-    ]  # fmt: skip
-    rows = []
-    for method, priced in methods.items():
-        name, action = max(priced["actions"].items(), key=lambda of: abs(of[1]["gap"]))
-        saves, other = "nothing", priced["otherwise"]
-        if (saved := other["saved"]) > ROUNDING:
-            floor = other["floor_q95"]
-            chance = "unknown" if floor is None else f"{floor:.2g}"
-            change = f"{other['instead']} instead of {other['action']}"
-            saves = f"{change}: {saved:.2g} (chance {chance})"
-        to_best = "–" if method == best else with_half(priced["against"][best], "difference")
-        rows.append(
-            [
-                method_name(method),
-                with_half(priced, "cost"),
-                f"{priced['expected']:.3g}",
-                with_half(priced["against"][always], "difference"),
-                to_best,
-                f"{name} {action['gap']:+.2g} ({100 * action['share']:.0f} %)",
-                saves,
-            ]
-        )
-    constants = ", ".join(f"{name} {cost:.3g}" for name, cost in record["constant"].items())
-    over = f", mean over {splits} splits ± half of a 95 % interval" if splits > 1 else ""
-    note = (
-        f"At each test point the action of least expected loss is taken. Mean loss: what this costs"
-        f"{over}. Foreseen: what the probabilities expect it to cost. Against: "
-        "the difference; negative is cheaper. Most misjudged action: the one with the largest sum "
-        "of realized minus expected loss, divided by all points (decision calibration, Zhao et al. "
-        "2021), and how often it is taken. Another action would save: one action instead of "
-        "another, wherever that one is taken (swap regret). The table has the change that saves "
-        "most, found with the labels known, and what chance alone saves at most in 95 % of cases. "
-        f"One action for all points costs: {constants}; the best of these is the reference. "
-        "decisions.json has all pairs of methods."
-    )
-    return TextTable("Decisions", heading, rows, note)

@@ -1,6 +1,6 @@
 """What decisions cost, as a person reads it."""
 
-from utility_calibration.pipeline.own.decisions import decisions_table
+from utility_calibration.pipeline.reporting.costs import decisions_table
 
 
 def record(half):
