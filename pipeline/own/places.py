@@ -65,14 +65,12 @@ def of_array(arrays: Held, labels: Labels, choices: Choices, kind: str | None) -
     columns, names, notes = 2 if single else matrix.shape[1], None, list[str]()
     if choices.classes is not None:
         if "*" in choices.classes:
-            told, fix = "an array has no columns", "name all its classes"
-            raise InputError(told, field="--classes", fixes=fix)
+            raise InputError("an array has no columns", field="--classes", fixes="name all classes")
         names = text_of(choices.classes.split(","), columns, "--classes").tolist()
     elif "class_names" in arrays:
         names = text_of(arrays["class_names"], columns, "class_names").tolist()
         if len(set(names)) < columns:
-            fix = "give each class its own"
-            raise InputError("one is repeated", field="class_names", fixes=fix)
+            raise InputError("one is repeated", field="class_names", fixes="give each its own")
     if labels.are_known and names is None:
         codes, names = labels.places, labels.texts
     else:
@@ -101,7 +99,9 @@ def classes_by_place(
     in_range = None not in numbers and set(numbers) <= set(range(columns))
     counted = np.array([-1 if k is None or k % 1 else int(k) for k in numbers])[places]
     for found in whole_sets(names or [], texts):
-        place = {label: (names or []).index(name) for name, label in found.labels.items()}
+        place = {
+            found.labels[name]: k for k, name in enumerate(names or []) if name in found.labels
+        }
         codes = np.array([place[text] for text in texts])[places]
         if not labels.is_text and in_range:
             told = "numbers among `class_names`, but they fit the columns better if counted from 0"

@@ -9,6 +9,7 @@ import gzip
 import json
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -74,7 +75,7 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
         raise InputError("no rows", fixes="give a line of names, and one row per point")
     table.columns = pd.Index([normal(str(name).strip()) for name in table.columns])
     names = list(table.columns)
-    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+    if twice := table.columns[table.columns.duplicated()].unique().tolist():
         told = f"{some_of(twice)}: more than one column of this name"
         raise InputError(told, field="columns", fixes="rename them")
     for place, name in enumerate(names, 1):
@@ -153,7 +154,7 @@ def _of_lines(path: Path) -> pd.DataFrame:
         entries = dict(pairs)  # Python's reader would keep the last of two entries of one name
         if len(entries) < len(pairs):
             names = [name for name, _ in pairs]
-            twice = cut_off(next(name for name in names if names.count(name) > 1))
+            twice = cut_off(Counter(names).most_common(1)[0][0])
             raise InputError("two entries in a line", column=twice, fixes="rename one of them")
         return entries
 

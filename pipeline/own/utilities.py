@@ -9,6 +9,7 @@ earlier results stale. Each utility is a metric u_<kind>.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -151,7 +152,8 @@ def _lines(path: str | Path, class_names: Names, sha256: str | None) -> pd.DataF
     table = _read(path, sha256)
     names = [normal(name) for name in text_column(table.iloc[:, 0]).tolist()]
     _check_match(names, class_names, path, "line", "class")
-    return table.iloc[[names.index(name) for name in class_names], 1:]
+    place = {name: row for row, name in enumerate(names)}
+    return table.iloc[[place[name] for name in class_names], 1:]
 
 
 def _read(path: str | Path, sha256: str | None = None) -> pd.DataFrame:
@@ -164,9 +166,10 @@ def _read(path: str | Path, sha256: str | None = None) -> pd.DataFrame:
 
 def _check_match(names: Names, wanted: Names, path: str | Path, what: str, each: str) -> None:
     """Raise `InputError` unless `names` are the `wanted` ones, each once."""
-    for name in (*[name for name in names if name not in wanted], *wanted):
-        if (often := list(names).count(name)) != 1 or name not in wanted:
+    known, counts = set(wanted), Counter(names)
+    for name in (*[name for name in names if name not in known], *wanted):
+        if (often := counts[name]) != 1 or name not in known:
             told = "is there twice" if often else "is missing"
-            told = told if name in wanted else f"is none of {some_of(wanted)}"
+            told = told if name in known else f"is none of {some_of(wanted)}"
             fix = f"give {len(wanted)} {what}s, one per {each}"
             raise InputError(f"`{cut_off(name)}` {told}", field=what, file=path, fixes=fix)
