@@ -59,9 +59,9 @@ from utility_calibration.pipeline.own.folder import (
 )
 from utility_calibration.pipeline.own.job import Job, settings_of, takes
 from utility_calibration.pipeline.own.options import Options, parsed
-from utility_calibration.pipeline.own.read import check_is_file, check_is_given
+from utility_calibration.pipeline.own.read import check_is_file, check_is_given, is_table
 from utility_calibration.pipeline.own.results import write_results
-from utility_calibration.pipeline.own.size import LONG, check_fits, core_seconds
+from utility_calibration.pipeline.own.size import LONG, MUCH, check_fits, core_seconds, memory
 from utility_calibration.pipeline.own.stream import is_streamed, score_streamed
 from utility_calibration.pipeline.plan import Plan
 from utility_calibration.pipeline.reporting.write import print_sections
@@ -149,24 +149,29 @@ def read(options: Options, said: Mapping[str, Settings]) -> Job:
             f"weights: {', '.join(unweighted)} cannot be fitted with weights; left out (to include "
             "them, draw points in proportion to their weights)"
         )
-    _say_what_it_takes(job)
+    _say_what_it_takes(job, general)
     return job
 
 
-def _say_what_it_takes(job: Job) -> None:
-    """Say how long a long run takes, and which option makes it shorter."""
-    options, splits = job.options, job.first.splits.count
-    seconds = core_seconds(job.settings, job.logits.n, int(job.logits.details["classes"]))
-    is_free = options.may_split_once and "given_splits" not in job.logits.details
+def _say_what_it_takes(job: Job, general: bool) -> None:
+    """Say the time and memory of a large run, and which option makes it smaller."""
+    options, splits, details = job.options, job.first.splits.count, job.logits.details
+    n, classes = job.logits.n, int(details["classes"])
+    test = round((1 - job.first.splits.calibration_fraction) * n)
+    is_read = is_table(options.file) or details["origin"]["values"] == "probabilities"
+    seconds = core_seconds(job.settings, n, classes)
+    held = memory(job.settings, n, test, classes, is_read, "groups" in details, general)
+    most = max(held.values())
+    is_free = options.may_split_once and "given_splits" not in details
     if is_free and splits == 1:
-        test = round((1 - job.first.splits.calibration_fraction) * job.logits.n)
         say(f"a large file: one split with {test:,} test points (to have three: --splits 3)")
-    if seconds < LONG:
+    if seconds < LONG and most < MUCH:
         return
+    minutes = max(1, math.ceil(seconds / 60))
     fix = "give fewer rows, or --methods temperature" if options.quick else "a first look: --quick"
     say(
-        f"about {math.ceil(seconds / 60)} core minutes for {len(job.settings)} methods and "
-        f"{splits} split{'s' * (splits > 1)} ({fix})"
+        f"about {minutes} core minute{'s' * (minutes > 1)} and {most / 1e9:.1f} GB of memory for "
+        f"{len(job.settings)} methods and {splits} split{'s' * (splits > 1)} ({fix})"
     )
 
 

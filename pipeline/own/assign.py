@@ -14,7 +14,7 @@ from utility_calibration.metrics.validation import InputError
 from .cells import Held, Labels, are_arrays, distinct_labels, numbers_of, plain_column
 from .choices import Choices, matching
 from .classes import classes_by_name, refuse_two_models
-from .given import Given
+from .given import Given, Known
 from .lists import arrays_of, has_lists
 from .places import classes_by_place, of_array
 from .told import IGNORE, kept, some_of
@@ -44,7 +44,7 @@ def assigned(
         if not any(map(are_arrays, contents)):  # one column of numbers
             choices = replace(choices, classes=name, values=kind)
     sizes, held = ([], contents[0]) if len(paths) == 1 else _joined(paths[0], contents, choices)
-    given = _assigned(held, others, choices, mistakes)
+    given = points_in(held, choices, mistakes, others)
     if sizes and given.splits:
         fixes = ["leave it out", "leave out the second file"]
         raise InputError("in both files", field="split", fixes=fixes)
@@ -77,9 +77,9 @@ def _flat(held: Held, choices: Choices, notes: list[str]) -> Held:
         f"{int(np.prod(shape)):,} labels is a point; if those of one sequence or image depend on "
         "each other, add `clusters` of the labels' shape"
     )
-    axes = {name: np.shape(of)[: len(shape)] == shape for name, of in held.items()}
-    tail = {name: np.shape(of)[len(shape) :] for name, of in held.items()}
-    return {n: np.reshape(of, (-1, *tail[n])) if axes[n] else of for n, of in held.items()}
+    split = len(shape)
+    of_points = {name: of for name, of in held.items() if np.shape(of)[:split] == shape}
+    return held | {n: np.reshape(of, (-1, *of.shape[split:])) for n, of in of_points.items()}
 
 
 def _without_labels(held: Held, choices: Choices, notes: list[str]) -> Held:
@@ -139,10 +139,14 @@ def _joined(path: Path, contents: Sequence[Held], choices: Choices) -> tuple[lis
     return [len(of[label]) for of in contents], held
 
 
-def _assigned(
-    held: Held, names: Iterable[str], choices: Choices, mistakes: list[InputError]
+def points_in(
+    held: Held,
+    choices: Choices,
+    mistakes: list[InputError],
+    names: Iterable[str] = (),
+    known: Known | None = None,
 ) -> Given:
-    """What is what in a file, or in two that are joined; the file has all `names`."""
+    """What is what in a file of `names`, in two that are joined, or in rows of `known` classes."""
     notes = list[str]()
     roles = roles_of(list(held), choices, notes)
     if lists := [name for name in roles.values() if has_lists(held[name])]:
@@ -153,16 +157,24 @@ def _assigned(
     label, used = roles.pop("labels"), [*roles.values(), "class_names"]
     labels = distinct_labels(of["labels"], label, mistakes)
     if not are_arrays(held):
-        roles = {role: name for role, name in roles.items() if name not in labels.texts}
+        classes = labels if known is None else known.classes
+        roles = {role: name for role, name in roles.items() if name not in classes.texts}
     elif unused := [k for k in names if k not in (label, *used, *choices.kinds_of(held))]:
         notes.append(f"not used: {some_of(unused)} (groups of points: --groups NAME)")
     of = {role: of[role] for role in roles}
     given = Given(None, None, labels=labels.places)
     with kept(mistakes):
         columns = [name for name in held if name not in (label, *roles.values())]
-        given = answers_of(held, columns, labels, choices)
+        if known is None:
+            given = answers_of(held, columns, labels, choices)
+        else:
+            codes = known.codes_of(labels)
+            given = answers_of(held, columns, known.classes, choices, known.kind)
+            given = replace(given, order=given.labels, labels=codes)
+    first = np.unique(labels.places, return_index=True)[1]
     return replace(
         given,
+        codes=dict(zip(labels.texts, given.labels[first].tolist(), strict=False)),
         groups=of.get("groups"),
         clusters=of.get("clusters"),
         weights=of.get("weights"),
@@ -231,7 +243,8 @@ def answers_of(
     if names is None:
         codes, names = classes_by_place(labels, len(columns), columns, matrix, notes, True)
     else:
-        codes = np.array([names.index(text) for text in labels.texts])[labels.places]
+        place = {name: number for number, name in enumerate(names)}
+        codes = np.array([place[text] for text in labels.texts])[labels.places]
     if choices.values == "auto" and choices.classes is None and not labels.is_text:
         refuse_two_models(columns, matrix, codes)
     return Given(kind, matrix, names, codes, single=single, notes=tuple(notes))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,17 +17,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.validation import InputError, check_weights
+from utility_calibration.metrics.errors import InputError
 
 from ..harness.machine import free_memory
 from ..harness.progress import Bar
-from .assign import answers_of, assigned, labels_of, prepared, roles_of, without_ignored
-from .cells import Held, Labels, distinct_labels, plain_column
+from .assign import assigned, points_in, prepared, without_ignored
+from .cells import Held, Labels
+from .check import scaled
 from .choices import Choices
+from .given import Known
 from .read import READ, SAVED, check_is_given, read
-from .scale import as_float32, with_logits
 from .tables import LARGEST_TABLE, PARTED, PER_CELL, TABLES, ending_of, parquet_cells, tables
-from .told import cut_off, naming
+from .told import naming
 
 ROWS = 10_000
 """Points that are in memory at a time."""
@@ -47,8 +49,7 @@ def shards_of(path: Path) -> list[Path]:
     else:
         shards = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
         if not shards:
-            fixes = ["quote the pattern", f"give {READ}"]
-            raise InputError("no file fits", file=path, fixes=fixes)
+            raise InputError("no file fits", file=path, fixes=["quote the pattern", f"give {READ}"])
     return shards or [path]
 
 
@@ -57,11 +58,9 @@ def is_too_large(path: Path) -> bool:
     if not path.is_file():
         return False
     kind, size = ending_of(path), path.stat().st_size
-    if kind == ".parquet" and size:
-        try:
+    if kind == ".parquet":
+        with suppress(Exception):  # the reader will say what is wrong
             return parquet_cells(path) * PER_CELL > LARGEST_TABLE
-        except Exception:  # the reader will say what is wrong
-            return False
     if kind in (".csv", ".tsv"):
         return size / TEXT_PER_CELL * PER_CELL > LARGEST_TABLE
     return kind in ("", ".npz") and size > free_memory() / 2
@@ -97,73 +96,31 @@ class Points(NamedTuple):
         return Points(*(values[rows] for values in self))
 
 
-@dataclass(frozen=True)
-class Meaning:
-    """What the first rows say: the kind of the answers, and the classes by name or by number.
-
-    codes: the class of each label, as text. Labels are numbers of columns where the first rows'
-    are, also if the columns have names; else they are names, or what the first rows have for them.
-    """
-
-    choices: Choices
-    kind: str
-    names: list[str]
-    are_named: bool
-    codes: dict[str, int]
-
-    @classmethod
-    def of(cls, path: Path, held: Held, choices: Choices) -> Meaning:
-        """What `score` takes these rows for; InputError: other rows could not be read alike."""
-        mistakes = list[InputError]()
-        given = assigned([path], [held], choices, mistakes)
-        if mistakes:
-            raise InputError.of_all(mistakes)
-        scaled = with_logits(given, choices.values)
-        names = scaled.names or [str(k) for k in range(scaled.matrix.shape[1])]
-        (held,) = without_ignored([held], choices.ignore)
-        labels = _labels(held := prepared(held, choices, []), choices)
-        first = dict(zip(np.array(labels.texts)[labels.places].tolist(), scaled.labels.tolist()))
-        codes = {name: number for number, name in enumerate(names)} | first
-        if all(text == str(code) for text, code in first.items()):
-            codes = {str(number): number for number in range(len(names))}
-        meaning = cls(choices, str(scaled.kind), names, scaled.names is not None, codes)
-        if not np.array_equal(meaning._points(held).logits, as_float32(scaled.matrix)):
-            fix = "name the columns: --classes NAME,NAME"
-            raise InputError("another order than the columns", field="labels", fixes=fix)
-        return meaning
-
-    def points(self, held: Held) -> Points:
-        """The points of some rows. InputError: they do not fit what the first rows say."""
-        (held,) = without_ignored([held], self.choices.ignore)
-        return self._points(prepared(held, self.choices, []))
-
-    def _points(self, held: Held) -> Points:
-        roles, given = roles_of(list(held), self.choices, []), _labels(held, self.choices)
-        if odd := [text for text in given.texts if text not in self.codes]:
-            told = f"{cut_off(odd[0])} is no class of the first rows"
-            fixes = ["name all classes: --classes NAME,NAME", "leave it out: --ignore-label"]
-            raise InputError(told, field="labels", row=given.row(odd[0]), fixes=fixes)
-        codes = np.array([self.codes[text] for text in given.texts])[given.places]
-        known = Labels(self.names, np.arange(len(self.names)), self.are_named, are_known=True)
-        columns = [k for k in held if k in self.names or not self.choices.gives_role(k)]
-        answers = answers_of(held, columns, known, self.choices, self.kind)
-        logits = as_float32(with_logits(answers, self.kind).matrix)[:, answers.labels]
-        n = len(codes)
-        if len(logits) != n:
-            told, fix = f"{n} labels for {len(logits)} rows", "give one per row"
-            raise InputError(told, field="labels", fixes=fix)
-        weights = np.ones(n)
-        if "weights" in roles:
-            weights = check_weights(plain_column(held[roles["weights"]]), n, "weight").numpy()
-        return Points(logits, codes.astype(np.int64), weights, np.empty(n))
+def known_from(path: Path, held: Held, choices: Choices) -> Known:
+    """What `score` takes these rows for; InputError: other rows could not be read alike."""
+    mistakes = list[InputError]()
+    first = scaled(assigned([path], [held], choices, mistakes), choices.values, mistakes)
+    names = first.names or [str(k) for k in range(first.matrix.shape[1])]
+    codes = {name: number for number, name in enumerate(names)} | {**first.codes}
+    if all(text == str(code) for text, code in first.codes.items()):
+        codes = {str(number): number for number in range(len(names))}
+    classes = Labels(names, np.arange(len(names)), first.names is not None, are_known=True)
+    known = Known(str(first.kind), classes, codes)
+    if not np.array_equal(points_of(held, choices, known).logits, first.matrix):
+        fix = "name the columns: --classes NAME,NAME"
+        raise InputError("another order than the columns", field="labels", fixes=fix)
+    return known
 
 
-def _labels(held: Held, choices: Choices) -> Labels:
-    label, mistakes = labels_of(list(held), choices, []), list[InputError]()
-    given = distinct_labels(plain_column(held[label]), label, mistakes)
-    if mistakes:
-        raise InputError.of_all(mistakes)
-    return given
+def points_of(held: Held, choices: Choices, known: Known) -> Points:
+    """The points of some rows. InputError: they do not fit what the first rows say."""
+    mistakes = list[InputError]()
+    (held,) = without_ignored([held], choices.ignore)
+    given = points_in(prepared(held, choices, []), choices, mistakes, known=known)
+    given = scaled(given, known.kind, mistakes)
+    n = len(given.labels)
+    weights = np.ones(n) if given.weights is None else given.weights
+    return Points(given.matrix, given.labels, weights, np.empty(n))
 
 
 @dataclass(frozen=True)
@@ -171,7 +128,8 @@ class Stream:
     """All points of some shards, in their order; `seed` decides their random numbers."""
 
     shards: list[Path]
-    meaning: Meaning
+    choices: Choices
+    known: Known
     seed: int
 
     @classmethod
@@ -180,18 +138,18 @@ class Stream:
         shards = shards_of(path)
         with naming(shards[0]):
             first = next(batches(shards[0], choices, choices.gives_role))
-            meaning = Meaning.of(shards[0], first, choices)
-        return cls(shards, meaning, seed)
+            known = known_from(shards[0], first, choices)
+        return cls(shards, choices, known, seed)
 
     def points(self, number: int) -> Iterator[Points]:
         """Yield the points of a shard, some at a time."""
-        path, choices, start = self.shards[number], self.meaning.choices, 0
+        path, choices, start = self.shards[number], self.choices, 0
         random = np.random.default_rng([self.seed, number])
         with naming(path):
             for held in batches(path, choices, choices.gives_role):
                 rows = max(len(of) for name, of in held.items() if name != "class_names")
                 with naming(f"{path}, the rows from {start:,} on"):
-                    points = self.meaning.points(held)
+                    points = points_of(held, choices, self.known)
                 start += rows
                 yield points._replace(numbers=random.random(len(points.labels)))
 

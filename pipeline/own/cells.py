@@ -33,8 +33,7 @@ def text_of(values: Any, n: int, field: str) -> NDArray[np.str_]:
     """`values` [n] as text without spaces around it; none is empty or has control characters."""
     entries = _decoded(values)
     if entries.shape != (n,):
-        fix = f"give [{n}], a name for each"
-        raise InputError(f"shape {list(entries.shape)}", field=field, fixes=fix)
+        raise InputError(f"shape {list(entries.shape)}", field=field, fixes=f"give names [{n}]")
     text = np.char.strip(entries.astype(np.str_))
     if entries.dtype.kind == "f":
         text = np.where(np.isnan(entries), "", text)
@@ -55,8 +54,9 @@ def text_column(column: pd.Series[Any]) -> NDArray[np.str_]:
     lengths = column.astype(str).str.len()
     if (longest := int(lengths.max())) > LONGEST_TEXT:  # NumPy gives every entry the longest's size
         told = f"a cell of {longest:,} letters, at most {LONGEST_TEXT:,} are read as a name,"
-        row = int(lengths.argmax())
-        raise InputError(told, field=str(column.name), row=row, fixes="shorten it")
+        raise InputError(
+            told, field=str(column.name), row=int(lengths.argmax()), fixes="shorten it"
+        )
     return np.char.strip(column.astype(object).where(column.notna(), "").to_numpy(str))
 
 
@@ -135,8 +135,7 @@ def distinct_labels(values: Any, field: str, mistakes: list[InputError]) -> Labe
     """
     plain = _decoded(values)
     if plain.ndim == 2 and plain.shape[1] == 1:
-        told = f"shape {list(plain.shape)}, not [n]"
-        raise InputError(told, field=field, fixes="save labels[:, 0]")
+        raise InputError(f"shape {list(plain.shape)}", field=field, fixes="save labels[:, 0]")
     if plain.ndim == 2 and plain.dtype.kind in "biuf" and not (plain.sum(axis=1) == 1).all():
         told = f"shape {list(plain.shape)}, several labels per row (multi-label)"
         fix = "give one per row, or score each label in its own file"
@@ -144,8 +143,7 @@ def distinct_labels(values: Any, field: str, mistakes: list[InputError]) -> Labe
     if plain.ndim != 1 or not len(plain):
         check_labels(np.zeros(plain.shape), len(plain) if plain.ndim else 0, 2, name=field)
     if plain.dtype.kind not in "biufU":
-        fix = "give class names or numbers"
-        raise InputError(f"an array of {plain.dtype}", field=field, fixes=fix)
+        raise InputError(f"an array of {plain.dtype}", field=field, fixes="give names or numbers")
     is_text = plain.dtype.kind == "U"
     if plain.dtype.kind == "f" and (odd := plain[np.isfinite(plain) & (plain % 1 != 0)]).size:
         told, fix = f"a continuous target ({odd[0]:g})", "give class numbers"

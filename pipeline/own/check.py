@@ -11,7 +11,7 @@ from utility_calibration.metrics.validation import InputError, check_weights
 
 from .cells import text_of
 from .given import Given
-from .scale import as_float32, with_logits
+from .scale import with_logits
 from .told import all_of_one_class, cut_off, kept, some_of
 
 CALIBRATES, TESTS = ("calibration", "cal", "validation", "val"), ("test",)
@@ -27,11 +27,23 @@ def checked(given: Given, values: str, mistakes: list[InputError]) -> Given:
     `values` is the kind of the answers that the person names, or auto; `mistakes` are known, and
     `given` has no matrix if its columns are not. InputError says all that is wrong at once.
     """
+    given = scaled(given, values, mistakes)
+    _refuse_pairwise(given.matrix, given.labels)
+    names = [str(k) for k in range(given.matrix.shape[1])]
+    given = replace(
+        given,
+        names=None if given.names == names else given.names,
+        tested=np.array([*given.splits.values()]) if given.splits else given.tested,
+    )
+    return replace(given, notes=(*given.notes, *_notes(given, given.names or names)))
+
+
+def scaled(given: Given, values: str, mistakes: list[InputError]) -> Given:
+    """The same with logits and what each point has, not yet looked at as a whole."""
     n = len(given.labels)
     with kept(mistakes):
         if given.matrix is not None:
             given = with_logits(given, values)
-            given = replace(given, matrix=as_float32(given.matrix))
             if (rows := len(given.matrix)) != n:
                 told = f"{n} labels for {rows} rows"
                 raise InputError(told, field="labels", fixes="give one per row")
@@ -48,14 +60,7 @@ def checked(given: Given, values: str, mistakes: list[InputError]) -> Given:
                 given = replace(given, **changed)
     if mistakes:
         raise InputError.of_all(mistakes)
-    _refuse_pairwise(given.matrix, given.labels)
-    names = [str(k) for k in range(given.matrix.shape[1])]
-    given = replace(
-        given,
-        names=None if given.names == names else given.names,
-        tested=np.array([*given.splits.values()]) if given.splits else given.tested,
-    )
-    return replace(given, notes=(*given.notes, *_notes(given, given.names or names)))
+    return given
 
 
 def _groups(values: Any, n: int) -> NDArray[np.str_]:
@@ -72,11 +77,8 @@ def _tested(field: str, values: Any, n: int) -> NDArray[np.bool_]:
     words = [word.casefold() for word in text_of(values, n, field).tolist()]
     for row, word in enumerate(words):
         if word not in (*CALIBRATES, *TESTS):
-            fix = (
-                "say `calibration` or `test` of each point, and leave out points that the "
-                "classifier was trained on"
-            )
-            raise InputError(f"`{cut_off(word)}`", field=field, row=row, fixes=fix)
+            fixes = ["say `calibration` or `test`", "leave out what the classifier was trained on"]
+            raise InputError(f"`{cut_off(word)}`", field=field, row=row, fixes=fixes)
     tested = np.isin(words, TESTS)
     if tested.all() or not tested.any():
         side = "calibration" if tested.all() else "test"
@@ -120,10 +122,7 @@ def _notes(given: Given, names: list[str]) -> list[str]:
     impossible = np.isneginf(matrix[np.arange(n), labels])
     calibrates = True if given.tested is None else ~given.tested.all(axis=0)
     if (never := impossible & calibrates).any():
-        told = (
-            f"{never.sum()} points, to which no method can be fitted, have a class whose logit is "
-            "-inf, first"
-        )
+        told = f"{never.sum()} points that no method can fit have a class of logit -inf, first"
         fixes = "correct the label or the logit", "give probabilities"
         raise InputError(told, field="labels", row=int(never.argmax()), fixes=fixes)
     if impossible.any():

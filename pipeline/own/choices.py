@@ -1,7 +1,7 @@
 """What a person says about their file: the options that a command passes to the readers."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from typing import Any, Self
 
@@ -13,27 +13,40 @@ from .usual import LABELS, LIKE_LABELS, LIKE_MATRICES, MATRICES, USUAL, is_split
 MOST = 40  # columns that one message names
 
 
-@dataclass(frozen=True)
+def option(text: str, default: Any = None, **settings: Any) -> Any:
+    """A field that the command line sets; `text` is its help, `settings` are those of argparse."""
+    return field(default=default, metadata={"help": text, **settings})
+
+
+@dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What the person says about a file that could mean two things (options of `score`).
+    """What the person says about a file that could mean two things; None: the file decides."""
 
-    values: the kind of the answers: auto, logits or probabilities. labels, groups, clusters: the
-    column or array with each point's label, group, and with what points belong to that depend on
-    each other; None: one of the usual names. logits, probabilities: the array, column or column of
-    lists with the answers. classes: the columns of the classes, a pattern such as prob_*, or names
-    separated by commas. ignore: columns to leave out, names or patterns separated by commas.
-    ignore_label: labels whose points are left out, separated by commas.
-    """
-
-    values: str = "auto"
-    labels: str | None = None
-    groups: str | None = None
-    clusters: str | None = None
-    logits: str | None = None
-    probabilities: str | None = None
-    classes: str | None = None
-    ignore: str | None = None
-    ignore_label: str | None = None
+    values: str = option(
+        "what the matrix holds; auto: the npz says so, a CSV by whether its rows sum to one",
+        default="auto",
+        choices=("auto", "logits", "probabilities"),
+    )
+    labels: str | None = option("column or array with the labels", metavar="NAME")
+    groups: str | None = option(
+        "column or array with the groups (default: `groups`)", metavar="COLUMN"
+    )
+    clusters: str | None = option(
+        "column or array with the cluster (patient, image, …) of points that depend on each other "
+        "(default: `cluster` or `clusters`)",
+        metavar="COLUMN",
+    )
+    logits: str | None = option(
+        "array, column or column of lists with the logits, of any name", metavar="NAME"
+    )
+    probabilities: str | None = option("the same with probabilities", metavar="NAME")
+    classes: str | None = option(
+        "columns of the classes: a pattern ('prob_*'), or names: cat,dog", metavar="COLUMNS"
+    )
+    ignore: str | None = option("names or patterns to leave out: id,pred_*", metavar="COLUMNS")
+    ignore_label: str | None = option(
+        "labels whose points are left out, such as -100", metavar="LABEL"
+    )
 
     @classmethod
     def of(cls, options: object) -> Self:
@@ -48,9 +61,8 @@ class Choices:
         named = {self.logits: "logits", self.probabilities: "probabilities"}
         return {name: kind for name, kind in named.items() if name is not None}
 
-    def kinds_of(self, names: Iterable[str]) -> dict[str, str]:
+    def kinds_of(self, names: Collection[str]) -> dict[str, str]:
         """Which of `names` hold answers, and of what kind; "" if their name does not say."""
-        names = list(names)
         if self.answers:
             return {name: kind for name, kind in self.answers.items() if name in names}
         usual = {of: kind for kind, known in MATRICES.items() for of in known}

@@ -8,6 +8,7 @@ number wrong.
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -57,10 +58,9 @@ def classes_by_name(
         if off <= ROW_SUM_TOLERANCE and off <= complete:
             notes.append(f"not used, since rows sum to one without: {some_of(unknown, MOST)}")
             unknown = []
-    if unknown and further and usable and not labels.are_known:
-        raise _absent(found, unknown)
     if unknown:
         likely = [] if usable else _likely(held, named, labels)
+        found = replace(found, others={}) if labels.are_known else found
         raise _in_question(unknown, found if usable else None, likely)
     return _ordered(found.labels, labels)
 
@@ -90,7 +90,8 @@ def _can_be_answers(held: Held, found: Bearers, labels: Labels) -> bool:
         return False
     if SINGLE.fullmatch(spelt(found.pattern)):
         return True
-    borne = np.array([labels.texts.index(text) for text in found.labels.values()])
+    place = {text: number for number, text in enumerate(labels.texts)}
+    borne = np.array([place[text] for text in found.labels.values()])
     best, n, count = borne[matrix.argmax(axis=1)], len(matrix), len(labels.texts)
     by_chance = np.bincount(best, minlength=count) @ np.bincount(labels.places, minlength=count) / n
     return bool(np.sum(best == labels.places) > by_chance + 2 * n**0.5)
@@ -118,7 +119,8 @@ def _ordered(bearing: dict[str, str], labels: Labels) -> Classes:
     """
     numbers = {name: as_number(TRUTH.get(of.casefold(), of)) for name, of in bearing.items()}
     if labels.are_known:
-        order = sorted(bearing, key=lambda name: labels.texts.index(bearing[name]))
+        place = {text: number for number, text in enumerate(labels.texts)}
+        order = sorted(bearing, key=lambda name: place[bearing[name]])
     elif None in numbers.values():
         order = sorted(bearing, key=bearing.__getitem__)
     else:
@@ -215,27 +217,22 @@ def _several(
     return InputError(f"{len(sets)} sets bear all classes: {told}", field="columns", fixes=fixes)
 
 
-def _absent(found: Bearers, unknown: Sequence[str]) -> InputError:
-    """The error on columns whose names fit the pattern without being labels: absent classes?"""
-    numbers = sorted(-1.0 if (k := as_number(of)) is None else k for of in found.named.values())
-    told = f"{some_of(unknown, MOST)}: no label has this name, but {some_of([*found.others])} may "
-    told, first = told + "be a class without a point", numbers[0]
-    fixes: Sequence[str] = [IGNORE, NAME_CLASSES]
-    if first in (0, 1) and numbers == [first + k for k in range(len(numbers))]:
-        option = _option(found.named, found.pattern, [*found.labels, *unknown])
-        fixes = [f"if so: {option}"]
-    return InputError(told, field="columns", fixes=fixes)
-
-
 def _in_question(
     unknown: Sequence[str], found: Bearers | None = None, likely: Sequence[str] = ()
 ) -> InputError:
     """The error on columns that bear no label.
 
-    The columns that were `found` bear all of them; `likely` are single ones that can be answers.
+    The columns that were `found` bear all of them, and their others may be of classes without a
+    point; `likely` are single ones that can be answers.
     """
     told, fixes = f"{some_of(unknown, MOST)}: no label has this name", [NAME_CLASSES, IGNORE]
-    if found is not None:
+    if found is not None and found.others:
+        told += f", but {some_of([*found.others])} may be a class without a point"
+        numbers = sorted(-1.0 if (k := as_number(of)) is None else k for of in found.named.values())
+        if (first := numbers[0]) in (0, 1) and numbers == [first + k for k in range(len(numbers))]:
+            option = _option(found.named, found.pattern, [*found.labels, *unknown])
+            fixes = [f"if so: {option}"]
+    elif found is not None:
         left_out = ",".join(k if len(k) < 60 else f"{k[:30]}*" for k in unknown[:MOST])
         told += f", while {found.pattern} has those of all labels"
         fixes = [f"leave out what is no class: --ignore {left_out}"]

@@ -66,20 +66,14 @@ def read_points(
             raise InputError("no such names of the points' groups", field=named, fixes="add them")
         groups: Any = held.pop(named) if named else None
         choices = replace(choices, values=choices.values if takes == "logits" else takes)
-        names = getattr(calibrator, "class_names_", None)
-        if names is None and calibrator.classes_.dtype.kind == "U":
-            names = calibrator.classes_
-        if names is None:
-            names = getattr(calibrator, "feature_names_in_", None)
+        names = getattr(calibrator, "feature_names_in_", None)
+        names = calibrator.classes_ if calibrator.classes_.dtype.kind == "U" else names
+        names = getattr(calibrator, "class_names_", names)
         places = np.arange(calibrator.n_features_in_)
         texts = [str(name) for name in (places if names is None else names)]
         known = Labels(texts, places, is_text=names is not None, are_known=True)
         given = answers_of(held, list(held), known, choices, takes)
-        logits: NDArray[np.float32] = with_logits(given, choices.values).matrix
-        if logits.shape[1] != calibrator.n_features_in_:
-            fitted = f"but the calibrator was fitted on {calibrator.n_features_in_} classes"
-            told, fix = f"{logits.shape[1]} columns, {fitted}", "give one per class and no other"
-            raise InputError(told, field=takes, fixes=fix)
+        given = with_logits(replace(given, order=given.labels), choices.values)
         if groups is not None:
-            groups = text_of(groups, len(logits), named)
-    return logits[:, given.labels], groups
+            groups = text_of(groups, len(given.matrix), named)
+    return given.matrix, groups

@@ -36,13 +36,11 @@ def arrays_of(held: Held, choices: Choices, notes: list[str]) -> Held:
         if has_lists(held[name]):
             matrices[name], entries = _matrix(name, held[name], kind, notes)
             names |= {"class_names": np.array(entries)} if entries else {}
+            if (gaps := np.isnan(matrices[name]).any(axis=1)).any():
+                row = int(gaps.argmax())
+                raise InputError("NaN or nothing", row=row, column=name, fixes=IMPOSSIBLE)
         elif str(held[name].iloc[0]).startswith("["):
-            fix = "write JSON lines or parquet"
-            raise InputError("lists as text", column=name, fixes=fix)
-    for name, matrix in matrices.items():
-        if (gaps := np.isnan(matrix).any(axis=1)).any():
-            row = int(gaps.argmax())
-            raise InputError("NaN or nothing", row=row, column=name, fixes=IMPOSSIBLE)
+            raise InputError("lists as text", column=name, fixes="write JSON lines or parquet")
     if not matrices:
         return held
     for name in held:  # a data set knows the order of its classes
@@ -69,11 +67,10 @@ def _matrix(
     cells = [dict(pairs) for pairs in entries]
     kinds = {type(key) for cell in cells for key in cell}
     for row, (pairs, cell) in enumerate(zip(entries, cells, strict=True)):
-        if not cell:
-            raise InputError("no entries", row=row, column=name, fixes=IMPOSSIBLE)
-        if len(cell) < len(pairs) or len(kinds) > 1:
-            told = "a name twice" if len(kinds) == 1 else "lists and objects"
-            fix = "give each class one entry, in one form"
+        if not cell or len(cell) < len(pairs) or len(kinds) > 1:
+            told = "no entries" if not cell else "a name twice"
+            told = "lists and objects" if len(kinds) > 1 else told
+            fix = "give each class one entry, in one form" if cell else IMPOSSIBLE
             raise InputError(told, row=row, column=name, fixes=fix)
     keys: list[Any] = sorted({key for cell in cells for key in cell})
     absent = np.array([[key not in cell for key in keys] for cell in cells])

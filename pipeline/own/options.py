@@ -1,14 +1,15 @@
 """The options of utility-calibration score: its command line, and what the file adds to it."""
 
-# ruff: noqa: RUF009 (`_option` returns a field)
+# ruff: noqa: RUF009 (`option` returns a field)
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from ..harness.command import CONF, Parser, known_instead
 from ..reporting.names import METHODS
+from .choices import Choices, option
 from .utilities import OWN
 
 QUICK_METHODS, QUICK_SPLITS = ("uncalibrated", "temperature", "vector"), 3
@@ -30,107 +31,77 @@ def _method(text: str) -> str:
     return method
 
 
-def _option(text: str, default: Any = None, **settings: Any) -> Any:
-    """A field that the command line sets; `settings` are those of argparse."""
-    return field(default=default, metadata={"help": text, **settings})
-
-
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Choices):
     """What a person says; `job.py` adds what the file says."""
 
-    file: Path = _option(
+    file: Path = option(
         "npz, CSV, TSV, JSON lines or parquet with labels and answers; with --stream also a folder "
         "of such files, or a pattern in quotes",
         type=Path,
     )
-    test: Path | None = _option(
+    test: Path | None = option(
         "a second such file: its points test, the first one's calibrate", type=Path, metavar="FILE"
     )
-    values: str = _option(
-        "what the matrix holds; auto: the npz says so, a CSV by whether its rows sum to one",
-        default="auto",
-        choices=("auto", "logits", "probabilities"),
-    )
-    labels: str | None = _option("column or array with the labels", metavar="NAME")
-    logits: str | None = _option(
-        "array, column or column of lists with the logits, of any name", metavar="NAME"
-    )
-    probabilities: str | None = _option("the same with probabilities", metavar="NAME")
-    ignore_label: str | None = _option(
-        "labels whose points are left out, such as -100", metavar="LABEL"
-    )
-    groups: str | None = _option(
-        "column or array with the groups (default: `groups`)", metavar="COLUMN"
-    )
-    clusters: str | None = _option(
-        "column or array with the cluster (patient, image, …) of points that depend on each other "
-        "(default: `cluster` or `clusters`)",
-        metavar="COLUMN",
-    )
-    classes: str | None = _option(
-        "columns of the classes: a pattern ('prob_*'), or names: cat,dog", metavar="COLUMNS"
-    )
-    ignore: str | None = _option("names or patterns to leave out: id,pred_*", metavar="COLUMNS")
-    similarity: Path | None = _option("similarity [C, C] for u_w2v: npz `matrix` or CSV", type=Path)
-    output: Path = _option("folder (default: out)", default=Path("out"), type=Path)
-    wait: bool = _option(
+    similarity: Path | None = option("similarity [C, C] for u_w2v: npz `matrix` or CSV", type=Path)
+    output: Path = option("folder (default: out)", default=Path("out"), type=Path)
+    wait: bool = option(
         "wait while another run writes into the folder", default=False, action="store_true"
     )
-    title: str | None = _option("heading of table and figure (default: the file's name)")
-    methods: tuple[str, ...] = _option(
+    title: str | None = option("heading of table and figure (default: the file's name)")
+    methods: tuple[str, ...] = option(
         f"files of conf/calibrator, or how they begin (default: {' '.join(METHODS)})",
         default=(),
         nargs="+",
         type=_method,
         metavar="METHOD",
     )
-    save: Path | None = _option(
+    save: Path | None = option(
         "refit --method and save it for utility-calibration apply: on all points, or on the "
         "calibration points where the file says which those are",
         type=Path,
         metavar="FILE.npz",
     )
-    save_on: str | None = _option(
+    save_on: str | None = option(
         "what --save fits on; calibration: the first split's points", choices=("calibration", "all")
     )
-    method: str | None = _option("the method to save (default: the only one)", type=_method)
-    wide: bool = _option("print all columns, even wide ones", default=False, action="store_true")
-    splits: int = _option("random splits, where the file gives none (default: 10)", type=int)
-    quick: bool = _option(
+    method: str | None = option("the method to save (default: the only one)", type=_method)
+    wide: bool = option("print all columns, even wide ones", default=False, action="store_true")
+    splits: int = option("random splits, where the file gives none (default: 10)", type=int)
+    quick: bool = option(
         f"a first look: {', '.join(QUICK_METHODS)}; {QUICK_SPLITS} splits (one of a large file), "
         "no images",
         default=False,
         action="store_true",
     )
-    tuning: str = _option(
+    tuning: str = option(
         "effort for dirichlet and patching: conf/tuning (default: quick)",
         default="quick",
         choices=("quick", "paper"),
     )
-    seed: int = _option("of splits and tuning (default: 0)", default=0, type=int)
-    jobs: str = _option("processes (default: auto)", default="auto")
-    device: str = _option("auto, cpu or cuda (default: auto)", default="auto")
-    stream: bool = _option(
+    seed: int = option("of splits and tuning (default: 0)", default=0, type=int)
+    jobs: str = option("processes (default: auto)", default="auto")
+    device: str = option("auto, cpu or cuda (default: auto)", default="auto")
+    stream: bool = option(
         "one pass over files of any size (docs/streaming.md): the forecast as it is, and --methods "
         "if named",
         default=False,
         action="store_true",
     )
-    calibrator: Path | None = _option(
+    calibrator: Path | None = option(
         "score this saved calibrator, too, in one pass", type=Path, metavar="FILE.npz"
     )
-    sample: int = _option(
+    sample: int = option(
         "points that --methods are fitted on in one pass (default: 100,000)",
         default=100_000,
         type=int,
     )
-    payoffs: str | None = _option(OWN["payoffs"], metavar="FILE.csv")
-    valuations: str | None = _option(OWN["valuations"], metavar="FILE.csv")
-    losses: str | None = _option(OWN["losses"], metavar="FILE.csv")
-    gain: str | None = _option(OWN["gain"], metavar="FILE.csv")
-    utility: str | None = _option(OWN["utility"], metavar="MODULE:FUNCTION")
-    calibrate_for: tuple[str, ...] = _option(
+    payoffs: str | None = option(OWN["payoffs"], metavar="FILE.csv")
+    valuations: str | None = option(OWN["valuations"], metavar="FILE.csv")
+    losses: str | None = option(OWN["losses"], metavar="FILE.csv")
+    gain: str | None = option(OWN["gain"], metavar="FILE.csv")
+    utility: str | None = option(OWN["utility"], metavar="MODULE:FUNCTION")
+    calibrate_for: tuple[str, ...] = option(
         "own utilities that both patchings calibrate to, instead of the standard ones",
         default=(),
         nargs="+",

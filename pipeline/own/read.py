@@ -83,8 +83,7 @@ def read(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Held:
     names = array_names(path)
     matrices = [*choices.kinds_of(names)]
     if {"indptr", "format", "shape"} <= set(names):
-        fix = f"save matrix.toarray(): {SAVEZ}"
-        raise InputError("a sparse matrix", file=path, fixes=fix)
+        raise InputError("a sparse matrix", file=path, fixes=f"save matrix.toarray(): {SAVEZ}")
     if not matrices:
         raise no_answers(names).in_file(path)
     used = [*matrices, *filter(is_used, names)]

@@ -33,7 +33,7 @@ FARTHEST_SUM = 0.05  # from one, of a row of rounded probabilities; beyond, they
 
 
 def with_logits(given: Given, values: str) -> Given:
-    """`given` with logits [n, C] as matrix; InputError: these are neither kind, or may be both."""
+    """`given` with logits float32 [n, C]; InputError: these are neither kind, or may be both."""
     kind = given.kind if values == "auto" else values
     matrix = given.matrix if given.single is None else np.reshape(given.matrix, (-1, 1))
     numbers = check_numbers(matrix, kind or "answers")
@@ -60,10 +60,15 @@ def with_logits(given: Given, values: str) -> Given:
         meant = (given.names or ["0", "1"])[given.single]
         what = "probability" if kind == "probabilities" else "log-odds"
         notes.append(f"the single column is taken for the {what} of {meant}")
-    return replace(given, kind=kind, matrix=logits, notes=tuple(notes))
+    if given.order is not None:
+        if logits.shape[1] != (count := len(given.order)):
+            told = f"{logits.shape[1]} columns for {count} classes"
+            raise InputError(told, field=kind, fixes="give one per class and no other")
+        logits = logits[:, given.order]
+    return replace(given, kind=kind, matrix=_as_float32(logits), notes=tuple(notes))
 
 
-def as_float32(logits: NDArray[Any]) -> NDArray[np.float32]:
+def _as_float32(logits: NDArray[Any]) -> NDArray[np.float32]:
     """Logits as the pipeline keeps them; `InputError` if some become infinite."""
     with np.errstate(over="ignore"):  # what is very small becomes -inf, an impossible class
         small = np.asarray(logits, dtype=np.float32)
@@ -135,11 +140,9 @@ def _refuse_two_kinds(matrix: NDArray[Any], tested: NDArray[np.bool_] | None) ->
 
 def _logarithms(p: Tensor) -> tuple[NDArray[np.float32], float]:
     """The logarithms of probabilities, and how far sums differ from one and values from [0, 1]."""
-    off = 0.0
-    if p.ndim == 2 and p.numel():
-        sums = p.sum(dim=1, keepdim=True, dtype=torch.float64)
-        off = float(torch.stack([(sums - 1).abs().max(), -p.min(), p.max() - 1]).max())
-        p = p / sums if _are_rounded(p) else p
+    sums = p.sum(dim=1, keepdim=True, dtype=torch.float64)
+    off = float(torch.stack([(sums - 1).abs().max(), -p.min(), p.max() - 1]).max())
+    p = p / sums if _are_rounded(p) else p
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the note says the same
         return from_probabilities(p).numpy().astype(np.float32), off

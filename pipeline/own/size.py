@@ -32,7 +32,7 @@ READ_WHOLE = 32  # bytes per entry while probabilities, or an array that cannot 
 MOST_DRAWN = 40_000_000  # labels redrawn for the floors (points x vectors); more takes long
 FEWEST_DRAWS = 100  # label vectors at least, because the 95 % quantile needs them
 SPLITS = {"split", "split_1"}  # arrays that say which points calibrate and test
-LONG = 60  # core seconds from which on a run says beforehand what it takes
+LONG, MUCH = 60, 2_000_000_000  # core seconds, bytes from which on a run says what it takes
 FITS = {
     "uncalibrated": (0, 2e-8),
     "temperature": (0, 1e-7),
@@ -82,11 +82,37 @@ def _answers(path: Path, said: Choices) -> list[tuple[str, Stored]]:
     return [(name, matrix) for name, matrix in held if len(matrix.shape) == 2]
 
 
+def memory(
+    methods: Mapping[str, Settings],
+    n: int,
+    test: int,
+    classes: int,
+    is_read: bool,
+    has_groups: bool,
+    general: bool,
+) -> dict[str, int]:
+    """The bytes that a run takes with each method on n points, of which `test` are in a test part.
+
+    `is_read`: the file cannot be mapped. `general`: a similarity is scored, or an own utility that
+    is no payoff per class or rank.
+    """
+    is_kept = test <= MOST_POINTS and test * classes <= LARGEST_WHOLE
+    each = PER_TEST_PROBABILITY * (1 + has_groups) + GENERAL * general + KEPT * is_kept
+    scaling = max(READ_WHOLE * n * is_read, 4 * (n - test), each * test)
+    needed = {}
+    for name, settings in methods.items():
+        kind: Any = get_class(settings.calibrator["_target_"])
+        most = scaling if kind.needs_little_memory else max(scaling, BYTES_PER_LOGIT * n)
+        processes = int(settings.jobs) if str(settings.jobs).isdecimal() else 1
+        needed[name] = processes * (BASE + classes * most)
+    return needed
+
+
 def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = False) -> None:
     """Refuse an npz that needs too much memory with one of `methods`, their settings by name.
 
-    Tables and small files pass: their readers have limits. `general`: a similarity is scored, or an
-    own utility that is no payoff per class or rank. InputError has the bytes needed and free.
+    Tables and small files pass: their readers have limits. InputError has the bytes needed and
+    free, and the methods that fit.
     """
     first = next(iter(methods.values()))
     source = first.benchmark.source
@@ -98,37 +124,25 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
     shapes = [matrix.shape for _, matrix in answers]
     if len(shapes) < len(files):
         return  # the reader will say what is wrong
-    names = {*array_names(files[0])}
-    n, classes = sum(shape[0] for shape in shapes), shapes[0][1]
+    n, classes, names = sum(shape[0] for shape in shapes), shapes[0][1], {*array_names(path)}
     if n * classes <= SMALL:
         return
     test = round((1 - first.splits.calibration_fraction) * n)
     if len(shapes) == 2:
         test = shapes[1][0]
-    elif names & SPLITS:
+    elif SPLITS & names:
         test = n  # it may be nearly all points
     name, matrix = answers[0]
     are_logits = len(files) == 1 and "logits" in (said.values, said.kinds_of([name])[name])
     is_mapped = are_logits and matrix.can_be_mapped and matrix.dtype == "float32"
-    reading = 0 if is_mapped else READ_WHOLE * n
-    is_kept = test <= MOST_POINTS and test * classes <= LARGEST_WHOLE
-    has_groups = (said.groups or "groups") in names
-    each = PER_TEST_PROBABILITY * (1 + has_groups) + GENERAL * general + KEPT * is_kept
-    scaling = max(reading, 4 * (n - test), each * test)
-    jobs = str(first.jobs)
-    processes = int(jobs) if jobs.isdecimal() else 1
-    needed = {}
-    for name, settings in methods.items():
-        kind: Any = get_class(settings.calibrator["_target_"])
-        most = scaling if kind.needs_little_memory else BYTES_PER_LOGIT * n
-        needed[name] = processes * (BASE + classes * most)
-    free = free_memory()
+    has_groups, free = (said.groups or "groups") in names, free_memory()
+    needed = memory(methods, n, test, classes, not is_mapped, has_groups, general)
     fitting = {name: most for name, most in needed.items() if most <= free}
     too_large = [name for name in needed if name not in fitting]
-    fixes = [f"{'--jobs 1, ' * (processes > 1)}give fewer rows", "a machine with more"]
-    if fitting:
-        fixes = [f"--methods {' '.join(fitting)} ({max(fitting.values()):,} bytes)", *fixes]
+    most = max(fitting.values(), default=0)
+    fixes = [f"--methods {' '.join(fitting)} ({most:,} bytes)"] if fitting else []
+    fewer = f"{'--jobs 1, ' * (first.jobs not in (1, '1', 'auto'))}give fewer rows"
     if too_large:
         told = f"{n:,} rows of {classes:,} classes take {max(needed.values()):,} bytes of memory "
         told += f"for {', '.join(too_large)}, {free:,} are free"
-        raise InputError(told, file=path, fixes=fixes)
+        raise InputError(told, file=path, fixes=[*fixes, fewer, "a machine with more"])

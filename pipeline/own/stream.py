@@ -35,7 +35,7 @@ from ..harness.command import UsageError
 from ..harness.progress import Bar, say
 from ..reporting.names import PRESENT
 from ..reporting.wording import markdown_table
-from .batches import Meaning, Points, Stream, is_too_large, shards_of
+from .batches import Points, Stream, is_too_large, shards_of
 from .choices import Choices
 from .folder import only_run
 from .job import settings_of, takes
@@ -77,7 +77,7 @@ def forecasters_of(
     methods = [] if options.may_add else [name for name in options.methods if name != PRESENT]
     if (saved := options.calibrator) is not None:
         is_taken = saved.stem in (PRESENT, *methods)
-        found[saved.name if is_taken else saved.stem] = _loaded(saved, stream.meaning)
+        found[saved.name if is_taken else saved.stem] = _loaded(saved, stream.known.classes.texts)
     if not methods:
         return found, -1.0
     file = folder / "sample.npz"
@@ -101,16 +101,17 @@ def forecasters_of(
     return found, limit
 
 
-def _loaded(path: Path, meaning: Meaning) -> Forecaster:
+def _loaded(path: Path, classes: list[str]) -> Forecaster:
     """The forecasts of a saved calibrator; InputError: it is for other classes or for groups."""
     calibrator = Calibrator.load(path)
-    names = [str(name) for name in getattr(calibrator, "class_names_", meaning.names)]
+    names = [str(name) for name in getattr(calibrator, "class_names_", classes)]
     if getattr(calibrator, "groups_from_", ""):
         raise InputError("has patches of groups, which one pass does not read", file=path)
-    if calibrator.n_features_in_ != len(names) or set(names) != set(meaning.names):
+    if calibrator.n_features_in_ != len(names) or set(names) != set(classes):
         told = f"fitted on {calibrator.n_features_in_} classes that are not those of the points"
-        raise InputError(f"{told} ({', '.join(meaning.names[:5])}, …)", file=path)
-    places = [meaning.names.index(name) for name in names]
+        raise InputError(f"{told} ({', '.join(classes[:5])}, …)", file=path)
+    place = {name: number for number, name in enumerate(classes)}
+    places = [place[name] for name in names]
     back = np.argsort(places)
     return lambda logits: calibrator.predict_proba(logits[:, places])[:, back]
 
@@ -128,12 +129,13 @@ def passed(options: Options) -> Passes:
     files = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in stream.shards]
     said = {name: str(getattr(options, name)) for name in ("methods", "seed", "sample", "tuning")}
     calibrator = None if options.calibrator is None else sha256_of(options.calibrator)
-    meant = vars(stream.meaning) | {"choices": vars(choices)}
+    classes, known = stream.known.classes, stream.known
+    meant = [known.kind, classes.texts, classes.is_text, known.codes, vars(choices)]
     key = sha256_of_json([__version__, files, said, options.may_add, calibrator, meant])
     folder = options.output / "data/stream" / key[:16]
     folder.mkdir(parents=True, exist_ok=True)
     forecasters, limit = forecasters_of(options, stream, folder)
-    passes = {name: _accumulators(len(stream.meaning.names)) for name in forecasters}
+    passes = {name: _accumulators(len(classes.texts)) for name in forecasters}
     first = _resumed(folder / "state.npz", passes)
     saved, n = monotonic(), 0
     with Bar("score", len(stream.shards)) as bar:

@@ -13,7 +13,7 @@ from utility_calibration.metrics.errors import InputError, reason_of
 from ..harness.artifacts import sha256_of
 from ..own.given import Given
 from ..own.read import check_is_file
-from ..own.scale import as_float32, with_logits
+from ..own.scale import with_logits
 from ..own.told import naming
 from .content import SourceResult
 
@@ -43,9 +43,8 @@ def calarena_logits(*, dataset: str, model: str, data_dir: str | Path) -> Source
     with naming(f"{path}: {dataset}/{model}"):
         given = Given("probabilities", np.concatenate([calibrating, testing]))
         given = with_logits(given, "probabilities")
-        logits = as_float32(given.matrix)
     return SourceResult(
-        logits,
+        given.matrix,
         np.concatenate([labels, test_labels]).astype(np.int64),
         details={
             "source": "CalArena",

@@ -42,7 +42,7 @@ def file_logits(
     if values not in VALUES:
         fix = f"choose one of {', '.join(VALUES)}"
         raise InputError(f"{values}, which is no kind", field="values", fixes=fix)
-    choices = Choices(values, **said)
+    choices = Choices(values=values, **said)
     files = [Path(file) for file in (path, test) if file is not None]
     held = [read(file, choices, choices.gives_role) for file in files]
     mistakes = list[InputError]()

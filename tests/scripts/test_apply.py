@@ -33,13 +33,14 @@ def saved(tmp_path):
 
 def test_new_logits_come_out_as_the_calibrator_says_in_every_form(saved, tmp_path):
     logits, _ = problem(50, 1)
-    np.savez(tmp_path / "new.npz", logits=logits.astype(float))
-    table = pd.DataFrame(logits.astype(float), columns=["z_0", "z_1", "z_2"])
+    finer = logits.astype(float) + 1e-12  # of which `score` and `apply` take float32
+    np.savez(tmp_path / "new.npz", logits=finer)
+    table = pd.DataFrame(finer, columns=["z_0", "z_1", "z_2"])
     table[["z_2", "z_0", "z_1"]].to_csv(tmp_path / "new.csv", index=False)
     run(saved, tmp_path / "new.npz", tmp_path / "deep" / "calibrated.npz")
     run(saved, tmp_path / "new.csv", tmp_path / "calibrated.csv")
     run(saved, tmp_path / "new.csv", tmp_path / "calibrated.parquet")
-    expected = Calibrator.load(saved).predict_proba(logits.astype(float))
+    expected = Calibrator.load(saved).predict_proba(logits)
     with np.load(tmp_path / "deep" / "calibrated.npz", allow_pickle=False) as found:
         np.testing.assert_array_equal(found["probabilities"], expected)
     found = pd.read_csv(tmp_path / "calibrated.csv")  # with all digits
@@ -111,7 +112,7 @@ def test_what_does_not_fit_or_would_be_replaced_is_refused_in_one_line(saved, tm
     assert not (tmp_path / "x.npz").exists()
     run(saved, tmp_path / "odd.npz", tmp_path / "x.npz", "--values", "logits")
     with np.load(tmp_path / "x.npz") as found:
-        expected = Calibrator.load(saved).predict_proba(values)
+        expected = Calibrator.load(saved).predict_proba(values.astype(np.float32))
         np.testing.assert_array_equal(found["probabilities"], expected)
 
 

@@ -1,6 +1,7 @@
 """utility-calibration score on files of a person's own."""
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import fields
@@ -185,7 +186,8 @@ def test_weights_weigh_fits_and_scores_and_the_patchings_are_left_out(tmp_path, 
     assert not (tmp_path / "other/report.html").exists()
 
 
-def test_a_class_without_a_calibration_point_is_told(tmp_path, arrays, capsys):
+def test_absent_classes_and_what_a_run_takes_are_told_first(tmp_path, arrays, capsys, monkeypatch):
+    monkeypatch.setattr(score, "LONG", 0)
     z, y = arrays["logits"], arrays["labels"]
     lacking, rest = (np.arange(300) < 200) & (y != 2), np.arange(300) >= 200
     for name, rows in (("cal", lacking), ("test", rest)):
@@ -195,6 +197,7 @@ def test_a_class_without_a_calibration_point_is_told(tmp_path, arrays, capsys):
     score.read(options, score.checked(options))
     told = " ".join(capsys.readouterr().out.split())
     assert "class 2" in told and "1 of 1 splits" in told
+    assert re.search(r"about 1 core minutes? and \d\.\d GB of memory .* --quick", told)
 
 
 def test_what_is_computed_is_stored_before_it_is_printed_and_whatever_the_terminal(tmp_path):

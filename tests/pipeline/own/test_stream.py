@@ -155,6 +155,13 @@ def test_what_does_not_fit_is_refused_with_its_place(shards: Path, tmp_path: Pat
     odd.to_parquet(shards / "2.parquet", index=False)
     with refuses("labels", row=7, fix="--classes", number="2.parquet"):
         scored(shards, tmp_path / "out")
+    arrays = tmp_path / "arrays"
+    arrays.mkdir()
+    for classes in (2, 3):  # the first columns of the second file are not the classes
+        p = np.full((9, classes), 1 / classes)
+        np.savez(arrays / f"{classes}.npz", probabilities=p, labels=np.arange(9) % 2)
+    with refuses("probabilities", number="3.npz"):
+        scored(arrays, tmp_path / "other")
     with pytest.raises(UsageError, match="--groups"):
         stream.is_streamed(parsed("", [str(shards), "--groups", "site"]))
     assert not stream.is_streamed(parsed("", [str(shards / "0.parquet")]))
