@@ -23,7 +23,7 @@ from ..scoring.points import find_logits
 from .choices import Choices
 from .read import SAVE, is_table
 
-BASE = 2 << 30  # bytes of libraries and of all else that does not grow with points and classes
+BASE = 1 << 30  # bytes of libraries and of all else that does not grow with points and classes
 SMALL = 1 << 26  # up to this number of logits, any machine has enough memory
 PER_TEST_PROBABILITY = 11  # bytes: 8 for float64, 2 for its rank, the rest for utilities
 KEPT = 40  # bytes per test probability of few points, whose predictions and orders are kept
@@ -31,7 +31,6 @@ GENERAL = 40  # bytes per test probability for a utility with a vector for each 
 READ_WHOLE = 32  # bytes per entry while probabilities, or an array that cannot be mapped, are read
 MOST_DRAWN = 40_000_000  # labels redrawn for the floors (points x vectors); more takes long
 FEWEST_DRAWS = 100  # label vectors at least, because the 95 % quantile needs them
-SPLITS = {"split", "split_1"}  # arrays that say which points calibrate and test
 LONG, MUCH = 60, 2_000_000_000  # core seconds, bytes from which on a run says what it takes
 FITS = {
     "uncalibrated": (0, 2e-8),
@@ -130,8 +129,8 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
     test = round((1 - first.splits.calibration_fraction) * n)
     if len(shapes) == 2:
         test = shapes[1][0]
-    elif SPLITS & names:
-        test = n  # it may be nearly all points
+    elif {"split", "split_1"} & names:
+        test = n  # they say which points test; it may be nearly all
     name, matrix = answers[0]
     are_logits = len(files) == 1 and "logits" in (said.values, said.kinds_of([name])[name])
     is_mapped = are_logits and matrix.can_be_mapped and matrix.dtype == "float32"
