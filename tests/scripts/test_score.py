@@ -124,10 +124,14 @@ def arrays(tmp_path):
     return dict(np.load(write_example(tmp_path / "all.npz", n=300)))
 
 
-def test_a_second_file_tests_and_the_first_one_is_what_is_saved(tmp_path, arrays, capsys):
+@pytest.mark.parametrize(("saved_on", "fitted"), [("calibration", 200), ("all", 300)])
+def test_a_second_file_tests_and_what_is_saved_is_of_the_points_asked_for(
+    tmp_path, arrays, capsys, saved_on, fitted
+):
     for name, rows in (("cal", slice(None, 200)), ("test", slice(200, None))):
         np.savez(tmp_path / f"{name}.npz", **{key: a[rows] for key, a in arrays.items()})
-    keep = ("--test", str(tmp_path / "test.npz"), "--save", str(tmp_path / "kept.npz"))
+    keep = ("--save", str(tmp_path / "kept.npz"), "--save-on", saved_on)
+    keep += ("--test", str(tmp_path / "test.npz"))
     result = quick(tmp_path / "cal.npz", tmp_path / "out", *ONE_METHOD, *keep)["temperature"]
     z, y = arrays["logits"], arrays["labels"]
     by_hand = TemperatureScaling().fit(z[:200], y[:200])
@@ -136,24 +140,9 @@ def test_a_second_file_tests_and_the_first_one_is_what_is_saved(tmp_path, arrays
         assert result[metric]["mean"] == pytest.approx(card.metrics[metric], rel=1e-6)
     assert result["u_cwe"]["splits"] == 1
     assert result["u_cwe"]["interval"] == "bootstrap" and result["u_cwe"]["half_width"] > 0
-    assert Calibrator.load(tmp_path / "kept.npz").temperature_ == by_hand.temperature_
+    expected = TemperatureScaling().fit(z[:fitted], y[:fitted])
+    assert Calibrator.load(tmp_path / "kept.npz").temperature_ == expected.temperature_
     assert "200 and 100" in " ".join(capsys.readouterr().out.split())
-
-
-def test_split_arrays_are_splits_and_all_points_can_be_saved(tmp_path, arrays):
-    words = np.array(["cal"] * 200 + ["test"] * 100)
-    splits = {"split_1": words, "split_2": words[::-1]}
-    np.savez(tmp_path / "mine.npz", **arrays, **splits)
-    keep = ("--save", str(tmp_path / "kept.npz"), "--save-on", "all")
-    result = quick(tmp_path / "mine.npz", tmp_path / "out", *ONE_METHOD, *keep)["temperature"]
-    z, y, values = arrays["logits"], arrays["labels"], []
-    for tested in (words == "test", words[::-1] == "test"):
-        p = TemperatureScaling().fit(z[~tested], y[~tested]).predict_proba(z[tested])
-        values.append(scorecard(p, y[tested], utilities=0).metrics["nll"])
-    assert result["nll"]["mean"] == pytest.approx(np.mean(values), rel=1e-6)
-    assert result["nll"]["splits"] == 2
-    everything = TemperatureScaling().fit(z, y)
-    assert Calibrator.load(tmp_path / "kept.npz").temperature_ == everything.temperature_
 
 
 def test_weights_weigh_fits_and_scores_and_the_patchings_are_left_out(tmp_path, arrays, capsys):
