@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 from rich.table import Table
 
 from .harness.command import CONF, command
-from .harness.parameters import OF_A_RUN, key_of
+from .harness.parameters import OF_A_RUN, setting_of
 from .harness.progress import console, say
 from .harness.units import Request
 from .plan import DONE, FAILED, MISSING, STALE, STATES, Plan
@@ -21,7 +21,7 @@ PARAMETERS = CONF.parent / "params.yaml"
 
 def main() -> None:
     """The program: of the settings that are given, or else of those in params.yaml."""
-    given = {key_of(text) for text in sys.argv[1:]}
+    given = {setting_of(text) for text in sys.argv[1:]}
     if given <= OF_A_RUN - {"params", "benchmark"} and PARAMETERS.is_file():
         sys.argv.append(f"params={PARAMETERS}")
     show()

@@ -21,7 +21,7 @@ class UsageError(ValueError):
     """A command line that names something that does not exist. One line, exit code 2."""
 
 
-def key_of(override: str) -> str:
+def setting_of(override: str) -> str:
     """The setting that an override names: `++a.b=1` -> `a.b`, `a/b@c=d` -> `a/b`."""
     return override.partition("=")[0].lstrip("+~").partition("@")[0]
 
@@ -31,10 +31,10 @@ def with_suite(arguments: Sequence[str]) -> list[str]:
 
     Else the default suite, digits, would choose its few tuning runs for every benchmark.
     """
-    given = {key_of(text) for text in arguments}
+    given = {setting_of(text) for text in arguments}
     if "benchmark" not in given or given & {"suite", "params"}:
         return list(arguments)
-    at = next(k for k, text in enumerate(arguments) if key_of(text) == "benchmark")
+    at = next(k for k, text in enumerate(arguments) if setting_of(text) == "benchmark")
     return [*arguments[:at], "suite=any", *arguments[at:]]  # argparse wants settings side by side
 
 
@@ -47,8 +47,8 @@ def check_sweep(arguments: Sequence[str]) -> None:
     if not {"-m", "--multirun"} & {*arguments}:
         return
     parser, told = OverridesParser.create(), [text for text in arguments if "=" in text]
-    values = {key_of(text): text.partition("=")[2] for text in told}
-    swept = [key_of(t) for t in told if parser.parse_override(t).is_sweep_override()]
+    values = {setting_of(text): text.partition("=")[2] for text in told}
+    swept = [setting_of(t) for t in told if parser.parse_override(t).is_sweep_override()]
     for key in swept:
         value = f"hydra:runtime.choices.{key}" if (CONF / key).is_dir() else key
         folders = [values.get(f"paths.{name}", "") for name in ("data", "results")]
@@ -76,7 +76,7 @@ def with_params(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
     if "DVC_STAGE" in os.environ and (linked := links()):
         raise UsageError("; ".join(linked))
     held = _params(Path(path)).copy()
-    keys = {key_of(text) for text in overrides}
+    keys = {setting_of(text) for text in overrides}
     if others := sorted(key for key in keys - OF_A_RUN if not key.startswith("hydra")):
         fix = f"dvc exp run -S {others[0]}=... writes it there"
         raise UsageError(f"{others[0]}: {path} has this setting; {fix}")

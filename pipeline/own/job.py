@@ -121,7 +121,7 @@ def _completed(
     if options.calibrate_for and takes(settings, "utilities"):
         aims = [own[f"u_{kind}"] for kind in options.calibrate_for]
         calibrator = {**calibrator, "utilities": aims, "standard": False}
-    draws = affordable_draws(settings)
+    draws = affordable_draws(settings, details)
     evaluation = replace(settings.evaluation, own=dict(own), floor_repetitions=draws)
     return replace(settings, splits=splits, calibrator=calibrator, evaluation=evaluation)
 

@@ -19,7 +19,6 @@ from utility_calibration.metrics.validation import InputError
 from ..harness.machine import free_memory
 from ..harness.parallel import BYTES_PER_LOGIT
 from ..harness.settings import Settings
-from ..scoring.points import find_logits
 from .choices import Choices
 from .read import SAVE, is_table
 
@@ -65,9 +64,9 @@ def core_seconds(methods: Mapping[str, Settings], n: int, classes: int) -> float
     return total
 
 
-def affordable_draws(settings: Settings) -> int:
-    """Number of redrawn label vectors behind the noise floors; fewer for many points, once read."""
-    details, share = find_logits(settings).details, 1 - settings.splits.calibration_fraction
+def affordable_draws(settings: Settings, details: Mapping[str, Any]) -> int:
+    """Number of redrawn label vectors behind the noise floors; fewer for many points."""
+    share = 1 - settings.splits.calibration_fraction
     sizes = [split["test"] for split in details.get("given_splits", [])]
     test = max(sizes, default=max(1, round(share * details["n"])))
     return min(settings.evaluation.floor_repetitions, max(FEWEST_DRAWS, MOST_DRAWN // test))
