@@ -160,6 +160,8 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise InputError(
                 f"{name} is none", field="calibrator", fixes="give one such as TemperatureScaling()"
             )
+        if not isinstance(self.ensemble, bool | np.bool_):
+            raise InputError(f"{self.ensemble!r}", field="ensemble", fixes="give True or False")
         if isinstance(self.cv, str):
             raise InputError(
                 f"{self.cv!r}, expected a number of folds or a splitter",

@@ -12,7 +12,7 @@ from utility_calibration.metrics.archive import array_names, read_arrays
 from utility_calibration.metrics.validation import InputError
 
 from .cells import Held, Labels, are_arrays, distinct_labels, numbers_of, plain_column
-from .choices import Choices, matching
+from .choices import MOST, Choices, matching
 from .classes import classes_by_name, refuse_two_models
 from .given import Given, Known
 from .lists import arrays_of, has_lists
@@ -192,7 +192,7 @@ def labels_of(names: Sequence[str], choices: Choices, notes: list[str]) -> str:
         labels = [name for name in names if spelt(name) in LIKE_LABELS]
         notes += [f"`{name}` is taken for the labels" for name in labels]
     if not labels:
-        told = f"no `label` or `labels` (there are {some_of(names)})"
+        told = f"no `label` or `labels` (there are {some_of(names, MOST)})"
         fix = "name one (--labels NAME); the first line of a table must name its columns"
         raise InputError(told, field="labels", fixes=fix)
     if len(labels) > 1:

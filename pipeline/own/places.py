@@ -20,7 +20,7 @@ from .told import cut_off, some_of
 from .usual import NO_LABELS
 
 SAVEZ = "numpy.savez('my.npz', logits=…, labels=…)"
-CLASS_NAMES = "add `class_names`, one per column, or --classes NAME,NAME"
+CLASS_NAMES = "add class_names=model.classes_, one per column, or --classes NAME,NAME"
 
 
 def _kind_and_name(arrays: Held, choices: Choices, values: str) -> tuple[str | None, str]:
@@ -136,8 +136,7 @@ def _check_order_of_text(names: Sequence[str]) -> None:
         if as_text != number:
             told = f"numbers as text, whose columns may be in the order of text (…, {as_text}, as "
             told += f"scikit-learn sorts names) or of numbers (…, {number})"
-            fix = "add class_names=model.classes_, one per column"
-            raise InputError(told, field="labels", fixes=fix)
+            raise InputError(told, field="labels", fixes=CLASS_NAMES)
 
 
 def _no_class(labels: Labels, columns: int, by_number: int, by_order: int) -> InputError:

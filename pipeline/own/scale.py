@@ -40,7 +40,7 @@ def with_logits(given: Given, values: str) -> Given:
     are_matrix = numbers.ndim == 2 and numbers.numel() > 0
     near = are_matrix and values != "logits" and _are_probabilities(numbers, kind)
     kind = kind or ("probabilities" if near else "logits")
-    notes = [note for note in given.notes if given.single is None or "`labels`" in note]
+    notes = list(given.notes)
     if kind == "logits":
         logits = check_logits(both_classes(numbers, kind, log_odds=True), name=kind).numpy()
         if values == "auto":

@@ -9,6 +9,7 @@ LABELS = ("label", "labels")
 LIKE_LABELS = (
     *("target", "targets", "truth", "true", "y", "y_true", "class", "true_label", "true_class"),
     *("ground_truth", "gold", "gold_label", "actual", "answer", "obs", "label_ids"),
+    *("outcome", "diagnosis"),
 )
 """Other usual names of the labels; one of them is taken, with a note, if nothing else is one."""
 MATRICES = {

@@ -85,6 +85,7 @@ BAD = [
     ("classifier", "second", CalibratedModel(TemperatureScaling(), NAIVE), (X3, Y3)),
     ("calibrator", "TemperatureScaling()", CalibratedModel(NAIVE, NAIVE), (X3, Y3)),
     ("cv", "FrozenEstimator", CalibratedModel(NAIVE, cv="prefit"), (X3, Y3)),
+    ("ensemble", "True or False", CalibratedModel(NAIVE, ensemble="auto"), (X3, Y3)),
     ("cv", "other folds", CalibratedModel(NAIVE, **BY_FOLD), (X3[ORDER], Y3[ORDER])),
     ("sample_weight", "", CalibratedModel(KNeighborsClassifier()), (X3, Y3, ONES)),
     ("sample_weight", "not negative", CalibratedModel(NAIVE), (X3, Y3, -ONES)),

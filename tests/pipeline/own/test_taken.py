@@ -92,6 +92,11 @@ def test_the_own_class_has_its_probability(tmp_path, name, content, options):
     [
         ({"logits": LOGITS, "labels": Y + 1}, ["1", "2", "3"], "labels are counted from 1"),
         (table().rename(columns={"label": "target"}), None, "`target` is taken for the labels"),
+        (
+            pd.DataFrame({"risk": OWN, "outcome": (Y > 0) * 1}),
+            None,
+            "`outcome` is taken for the labels",
+        ),
         ({"probabilities": -np.sort(-P, axis=1), "labels": Y}, None, "K largest values"),
         ({"logits": 10 - 9 * np.eye(3)[Y], "labels": Y}, None, "of the points, guessing would"),
         ({"logits": LOGITS, "labels": Y, "group": Y}, None, "not used: group"),
@@ -222,7 +227,8 @@ def test_a_data_set_says_the_order_of_its_classes(tmp_path):
 )
 def test_repeated_names_of_patients_bring_one_line_of_advice(tmp_path, values, options, count):
     arrays = {"logits": LOGITS, "labels": Y, "patient_id": values}
-    for content in (table(patient_id=values), arrays):
+    single = table(P[:, [0]], 1 * (Y == 0), ["risk"], patient_id=values)
+    for content in (table(patient_id=values), single, arrays):
         _, notes = own_of(read(tmp_path / "a.csv", content, **options))
         assert sum("say --clusters patient_id" in note for note in notes) == count
 
