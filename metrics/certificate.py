@@ -67,7 +67,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from numpy.typing import ArrayLike
@@ -169,11 +169,13 @@ class Evidence:
 
 def joined(parts: Sequence[Evidence]) -> Evidence:
     """Return the evidence on the union of classes, where each value is a maximum over classes."""
-    columns = zip(*(vars(part).values() for part in parts), strict=True)
-    most: list[Any] = [
-        max(c) if isinstance(c[0], float) else torch.stack(c).amax(0) for c in columns
-    ]
-    return Evidence(*most)
+    return Evidence(
+        max(part.largest for part in parts),
+        max(part.upper for part in parts),
+        max(part.upper_finite for part in parts),
+        torch.stack([part.multiplied for part in parts]).amax(0),
+        torch.stack([part.redrawn for part in parts]).amax(0),
+    )
 
 
 def evidence_of(
