@@ -18,7 +18,7 @@ from .forecast import Forecast, Outcomes
 from .kernels.threads import row_blocks
 from .scores import checked
 
-TOGETHER = 1 << 24  # probabilities that are worked on at a time, which takes ten times their memory
+TOGETHER = 1 << 22  # probabilities at a time: 330 MB for what is computed from them
 
 
 def two_bin_error(

@@ -118,9 +118,8 @@ def points_of(held: Held, choices: Choices, known: Known) -> Points:
     (held,) = without_ignored([held], choices.ignore)
     given = points_in(prepared(held, choices, []), choices, mistakes, known=known)
     given = scaled(given, known.kind, mistakes)
-    n = len(given.labels)
-    weights = np.ones(n) if given.weights is None else given.weights
-    return Points(given.matrix, given.labels, weights, np.empty(n))
+    weights = np.ones(len(given.labels)) if given.weights is None else given.weights
+    return Points(given.matrix, given.labels, weights, np.empty(len(weights)))
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from ..scoring.choice import REPAIRS
 from ..scoring.points import CachedLogits
 from .choices import Choices
 from .options import Options
-from .size import LONG, affordable_draws, core_seconds
+from .size import affordable_draws, core_seconds
 from .utilities import own_utilities
 
 QUICK_TEST = 100_000  # test points of a quick look at a large file
+QUICK_SECONDS = 90  # core seconds of a quick look from which on it takes one split
 PER_CLASS = ("vector",)  # quick methods with parameters for each class
 
 
@@ -88,7 +89,7 @@ class Job:
         settings = {name: _completed(every[name], options, details, own) for name in used}
         size = details["n"], details["classes"]
         is_free = options.may_split_once and "given_splits" not in details
-        if is_free and core_seconds(settings, *size) > LONG:
+        if is_free and core_seconds(settings, *size) > QUICK_SECONDS:
             settings = {name: _of_one_split(each, details["n"]) for name, each in settings.items()}
         units = [
             unit
