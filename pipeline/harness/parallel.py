@@ -1,5 +1,6 @@
 """Make many units with joblib and a progress bar; a unit that fails stops no other unit."""
 
+import ctypes
 import errno
 import json
 import os
@@ -174,6 +175,8 @@ def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome
                     return Outcome(task, "current")
                 save, record = task.make(device_name(task.settings.device), progress)
                 publish(task.path, save, {"key": task.key, **record})
+                del save, record
+                _return_memory()
         except Exception as failure:
             if isinstance(failure, Timeout) and not wait:
                 return Outcome(task, "busy")
@@ -201,6 +204,12 @@ def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome
         with os.fdopen(descriptor, "a", encoding="utf-8") as file:
             file.write(json.dumps(notes) + "\n")
     return Outcome(task, "failed" if error else "made", error, details, messages)
+
+
+def _return_memory() -> None:
+    """Return memory to the system that is free, of which the C library of Linux keeps a GB."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def last_errors(data: Path) -> dict[str, str]:
