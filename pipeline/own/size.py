@@ -25,7 +25,7 @@ from .read import SAVE, is_table
 BASE = 1 << 30  # bytes of libraries and of all else that does not grow with points and classes
 SMALL = 1 << 26  # up to this number of logits, any machine has enough memory
 PER_TEST_PROBABILITY = 11  # bytes: 8 for float64, 2 for its rank, the rest for utilities
-KEPT = 40  # bytes per test probability of few points, whose predictions and orders are kept
+KEPT = 73  # bytes per test probability of few points, whose predictions and orders are kept
 GENERAL = 40  # bytes per test probability for a utility with a vector for each point, and its draws
 READ_WHOLE = 32  # bytes per entry while probabilities, or an array that cannot be mapped, are read
 MOST_DRAWN = 40_000_000  # labels redrawn for the floors (points x vectors); more takes long
