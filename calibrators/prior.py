@@ -121,7 +121,7 @@ def checked_prior(
     elif not (np.isfinite(given).all() and given.min() >= 0):
         wrong = "shares are numbers from 0 to 1"
     elif abs(given.sum() - 1) > TOLERANCE:
-        wrong = f"the shares sum to {given.sum():.6g}"
+        wrong, fix = f"the shares sum to {given.sum():.6g}, not 1", "divide them by their sum"
     elif (odd := np.flatnonzero((shares == 0) & (given > 0))).size:
         wrong = f"class {classes[odd[0]]} has no calibration point, so its probability is a guess"
         fix = "fit with points of it"
