@@ -84,7 +84,7 @@ def ranges_of_draws(
     away, smallest, largest = np.empty(draws), np.empty(draws), np.empty(draws)
     for row in range(rows):
         v, order, table = predicted[row], orders[row], payoffs[row]
-        runs = _equal_runs(table)
+        runs, has_runs = _equal_runs(table), (table[1:] == table[:-1]).any()
         total = 0.0  # of the usual outcomes; its extremes since any draw went another way
         lowest, highest = np.inf, -np.inf
         away[:], smallest[:], largest[:] = 0.0, 0.0, 0.0
@@ -92,7 +92,9 @@ def ranges_of_draws(
         for j in range(n):
             i = order[j]
             payoff, weight = table[usual[i]], weights[i]
-            others = _that_pay_else(unusual[starts[i] : starts[i + 1]], table, runs, payoff)
+            others = unusual[starts[i] : starts[i + 1]]
+            if has_runs:
+                others = _that_pay_else(others, table, runs, payoff)
             while edge < edges.shape[1] and edges[0, edge] < passed + weight:
                 before = at_edges[row, :, edge]
                 before[:] = away
