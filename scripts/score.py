@@ -215,4 +215,7 @@ def main() -> None:
     """The program."""
     with user_errors_in_one_line():
         options = parse()
-        (score_streamed if is_streamed(options) else score)(options)
+        if is_streamed(options):
+            score_streamed(options)
+        else:
+            score(options)

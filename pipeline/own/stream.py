@@ -17,22 +17,16 @@ import torch
 from hydra.utils import instantiate
 from numpy.typing import NDArray
 
-from utility_calibration import __version__
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.metrics import ClassWise, StreamingCalibration, TopK
 from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.validation import InputError
 
-from ..harness.artifacts import (
-    read_npz,
-    sha256_of,
-    sha256_of_json,
-    write_json,
-    write_npz,
-    write_text,
-)
+from ..harness.artifacts import read_npz, sha256_of, write_json, write_npz, write_text
 from ..harness.command import UsageError
 from ..harness.progress import Bar, say
+from ..harness.settings import Settings
+from ..plan import key_of
 from ..reporting.names import PRESENT
 from ..reporting.wording import markdown_table
 from .batches import Points, Stream, is_too_large, shards_of
@@ -51,6 +45,11 @@ REFUSED = (
     *("payoffs", "valuations", "losses", "gain", "utility"),
 )
 """Options for what needs all points at once."""
+FILES = ("streaming.json", "streaming.md", "data/stream", "data/locks")
+HEADINGS = (
+    *("Forecast", "Metric", "At least", "At most", "By chance, mean", "p-value"),
+    *("True error, from", "to"),
+)
 Forecaster = Callable[[NDArray[np.float32]], Any]
 
 
@@ -66,15 +65,14 @@ def is_streamed(options: Options) -> bool:
 
 
 def forecasters_of(
-    options: Options, stream: Stream, folder: Path
+    options: Options, stream: Stream, methods: Mapping[str, Settings], folder: Path
 ) -> tuple[dict[str, Forecaster], float]:
     """What is scored, by name, and the largest random number of the points that were fitted on.
 
-    The present forecast, the saved calibrator, and the methods that the person names. `folder` has
-    what an interrupted run has fitted.
+    The present forecast, the saved calibrator, and the `methods` that the person names. `folder`
+    has what an interrupted run has fitted.
     """
     found: dict[str, Forecaster] = {PRESENT: lambda z: softmax(torch.from_numpy(z))}
-    methods = [] if options.may_add else [name for name in options.methods if name != PRESENT]
     if (saved := options.calibrator) is not None:
         is_taken = saved.stem in (PRESENT, *methods)
         found[saved.name if is_taken else saved.stem] = _loaded(saved, stream.known.classes.texts)
@@ -88,7 +86,7 @@ def forecasters_of(
     limit = float(held.pop("limit"))
     sample = Points(**held)
     is_weighted = len(set(sample.weights)) > 1
-    for name, settings in settings_of(options, methods).items():
+    for name, settings in methods.items():
         if is_weighted and not takes(settings, "weights"):
             raise UsageError(f"--methods {name}: cannot be fitted with weights; leave it out")
         fitted = folder / f"{name}.npz"
@@ -122,20 +120,15 @@ Passes = Mapping[str, Mapping[str, StreamingCalibration]]
 def passed(options: Options) -> Passes:
     """One pass over all points: by forecast, the accumulators u_cwe and u_topk.
 
-    After a shard the sums are written to a folder that is named by all that they depend on.
+    After a shard the sums are written to a folder that is named by their key.
     """
-    choices = Choices.of(options)
-    stream = Stream.of(options.file, choices, options.seed)
-    files = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in stream.shards]
-    said = {name: str(getattr(options, name)) for name in ("methods", "seed", "sample", "tuning")}
-    calibrator = None if options.calibrator is None else sha256_of(options.calibrator)
-    classes, known = stream.known.classes, stream.known
-    meant = [known.kind, classes.texts, classes.is_text, known.codes, vars(choices)]
-    key = sha256_of_json([__version__, files, said, options.may_add, calibrator, meant])
-    folder = options.output / "data/stream" / key[:16]
+    stream = Stream.of(options.file, Choices.of(options), options.seed)
+    named = [] if options.may_add else [name for name in options.methods if name != PRESENT]
+    methods = settings_of(options, named)
+    folder = options.output / "data/stream" / _key(options, stream, methods)[:16]
     folder.mkdir(parents=True, exist_ok=True)
-    forecasters, limit = forecasters_of(options, stream, folder)
-    passes = {name: _accumulators(len(classes.texts)) for name in forecasters}
+    forecasters, limit = forecasters_of(options, stream, methods, folder)
+    passes = {name: _accumulators(len(stream.known.classes.texts)) for name in forecasters}
     first = _resumed(folder / "state.npz", passes)
     saved, n = monotonic(), 0
     with Bar("score", len(stream.shards)) as bar:
@@ -150,6 +143,21 @@ def passed(options: Options) -> Passes:
                 _save(folder / "state.npz", passes, number + 1)
                 saved = monotonic()
     return passes
+
+
+def _key(options: Options, stream: Stream, methods: Mapping[str, Settings]) -> str:
+    """The key of a pass: the shards, what they are taken for, what is scored, and the code."""
+    calibrator, known = options.calibrator, stream.known
+    content = {
+        "shards": [(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in stream.shards],
+        "choices": vars(stream.choices),
+        "known": [known.kind, known.classes.texts, known.classes.is_text, known.codes],
+        "seed": stream.seed,
+        "methods": {name: settings.calibrator for name, settings in methods.items()},
+        "sample": options.sample,
+        "calibrator": None if calibrator is None else [calibrator.name, sha256_of(calibrator)],
+    }
+    return key_of(content, __name__)
 
 
 def _accumulators(classes: int) -> dict[str, StreamingCalibration]:
@@ -188,13 +196,6 @@ def _resumed(path: Path, passes: Passes) -> int:
         for key, streaming in its.items():
             streaming.load(io.BytesIO(held[f"{name}.{key}"].tobytes()))
     return int(held["done"])
-
-
-FILES = ("streaming.json", "streaming.md", "data/stream", "data/locks")
-HEADINGS = (
-    *("Forecast", "Metric", "At least", "At most", "By chance, mean", "p-value"),
-    *("True error, from", "to"),
-)
 
 
 def score_streamed(options: Options) -> None:

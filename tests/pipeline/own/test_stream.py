@@ -147,6 +147,9 @@ def test_a_saved_calibrator_of_any_name_is_scored_beside_the_forecast(
     found = scored(tmp_path / "all.npz", tmp_path / "out", "--calibrator", str(path))
     for key, forecast in ((shown, p), ("uncalibrated", points[0])):
         assert found[key]["brier"] == pytest.approx(brier_score(forecast, points[1]), abs=1e-6)
+    renamed = path.rename(tmp_path / "b.npz")  # the sums of the first run have no row of its name
+    again = scored(tmp_path / "all.npz", tmp_path / "out", "--calibrator", str(renamed))
+    assert again["b"] == found[shown]
 
 
 def test_what_does_not_fit_is_refused_with_its_place(shards: Path, tmp_path: Path) -> None:
