@@ -175,7 +175,7 @@ def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome
                     return Outcome(task, "current")
                 save, record = task.make(device_name(task.settings.device), progress)
                 publish(task.path, save, {"key": task.key, **record})
-                del save, record
+                del save, record  # they hold the arrays of the unit
                 _return_memory()
         except Exception as failure:
             if isinstance(failure, Timeout) and not wait:
@@ -207,7 +207,7 @@ def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome
 
 
 def _return_memory() -> None:
-    """Return memory to the system that is free, of which the C library of Linux keeps a GB."""
+    """Return free memory to the system: the C library of Linux keeps it, and the peak grows."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 

@@ -55,8 +55,8 @@ def assigned(
 def without_ignored(contents: Sequence[Held], ignore: str | None) -> list[Held]:
     """What --ignore leaves of tables and arrays; InputError: no table has such a column."""
     names = list(dict.fromkeys(name for held in contents for name in held))
-    option = None if all(map(are_arrays, contents)) else "--ignore"
-    gone = matching(ignore or "", names, option)
+    flag = None if all(map(are_arrays, contents)) else "--ignore"
+    gone = matching(ignore or "", names, flag)
     return [{name: of for name, of in held.items() if name not in gone} for held in contents]
 
 
@@ -174,7 +174,7 @@ def points_in(
     first = np.unique(labels.places, return_index=True)[1]
     return replace(
         given,
-        codes=dict(zip(labels.texts, given.labels[first].tolist(), strict=False)),
+        codes=dict(zip(labels.texts, given.labels[first].tolist(), strict=True)),
         groups=of.get("groups"),
         clusters=of.get("clusters"),
         weights=of.get("weights"),

@@ -78,14 +78,14 @@ class Choices:
         return is_usual or name in (self.labels, self.groups, self.clusters)
 
 
-def matching(text: str, names: Sequence[str], option: str | None) -> list[str]:
-    """The `names` that names or patterns mean; InputError: one of an `option` means none."""
+def matching(text: str, names: Sequence[str], flag: str | None) -> list[str]:
+    """The `names` that names or patterns mean; InputError: one of the option `flag` means none."""
     found: dict[str, None] = {}
     for part in [text] if text in names else filter(None, map(str.strip, text.split(","))):
         pattern = part.replace("[", "[[]")
         fitting = [part] if part in names else [k for k in names if fnmatchcase(k, pattern)]
-        if not fitting and option is not None:
+        if not fitting and flag is not None:
             told = f"nothing is called {cut_off(part)}"
-            raise InputError(told, field=option, fixes=f"name one of {some_of(names, MOST)}")
+            raise InputError(told, field=flag, fixes=f"name one of {some_of(names, MOST)}")
         found |= dict.fromkeys(fitting)
     return list(found)

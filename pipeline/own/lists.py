@@ -67,9 +67,14 @@ def _matrix(
     cells = [dict(pairs) for pairs in entries]
     kinds = {type(key) for cell in cells for key in cell}
     for row, (pairs, cell) in enumerate(zip(entries, cells, strict=True)):
-        if not cell or len(cell) < len(pairs) or len(kinds) > 1:
-            told = "no entries" if not cell else "a name twice"
-            told = "lists and objects" if len(kinds) > 1 else told
+        told = ""
+        if len(kinds) > 1:
+            told = "lists and objects"
+        elif not cell:
+            told = "no entries"
+        elif len(cell) < len(pairs):
+            told = "a name twice"
+        if told:
             fix = "give each class one entry, in one form" if cell else IMPOSSIBLE
             raise InputError(told, row=row, column=name, fixes=fix)
     keys: list[Any] = sorted({key for cell in cells for key in cell})

@@ -8,7 +8,7 @@ from .names import method_name
 from .wording import TextTable, with_half
 
 
-def decisions_table(record: Mapping[str, Any]) -> TextTable:
+def costs_table(record: Mapping[str, Any]) -> TextTable:
     """One line per method: costs, differences, and the action that is misjudged most."""
     methods: Mapping[str, Any] = record["methods"]
     always, best, splits = f"always {record['best_constant']}", cheapest(methods), record["splits"]

@@ -42,7 +42,7 @@ TINY = 1e-300
 MOST_SAVINGS = 1 << 27  # numbers kept per method, 1 GB: of each pair of actions and draw of labels
 
 
-def decisions_of(entry: Mapping[str, Any], names: Sequence[str], units: Sequence[Unit]) -> Record:
+def costs_of(entry: Mapping[str, Any], names: Sequence[str], units: Sequence[Unit]) -> Record:
     """Costs per method and constant action, gaps, decision curve.
 
     `entry`: the losses in `evaluation.own`; `names`: of their actions.

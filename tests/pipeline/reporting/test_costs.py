@@ -1,6 +1,6 @@
 """What decisions cost, as a person reads it."""
 
-from utility_calibration.pipeline.reporting.costs import decisions_table
+from utility_calibration.pipeline.reporting.costs import costs_table
 
 
 def record(half):
@@ -24,7 +24,7 @@ def record(half):
 
 
 def test_a_number_and_its_half_width_have_as_many_digits():
-    text = decisions_table(record(0.01046)).markdown()
+    text = costs_table(record(0.01046)).markdown()
     assert "| Temp. Scaling | 0.138 ± 0.010 | 0.1 | -0.003 ± 0.010 | – |" in text
     assert "| go instead of wait: 0.031 (chance 0.012) |" in text
     assert "| Vector Scaling | 0.141 ± 0.010 | 0.1 | 0.003 ± 0.010 | 0.003 ± 0.010 |" in text
