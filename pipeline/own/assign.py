@@ -40,6 +40,10 @@ def assigned(
     notes = list[str]()
     contents = without_ignored(contents, choices.ignore)
     contents = [prepared(held, choices, notes) for held in contents]
+    for held in contents if choices.ignore_label is not None else ():
+        if not len(held[labels_of(list(held), choices, [])]):
+            told = f"no point is left without {choices.ignore_label}"
+            raise InputError(told, field="--ignore-label", fixes="name fewer labels")
     for name, kind in choices.answers.items():
         if not any(map(are_arrays, contents)):  # one column of numbers
             choices = replace(choices, classes=name, values=kind)

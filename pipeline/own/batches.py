@@ -21,8 +21,8 @@ from utility_calibration.metrics.errors import InputError
 
 from ..harness.machine import free_memory
 from ..harness.progress import Bar
-from .assign import assigned, points_in, prepared, without_ignored
-from .cells import Held, Labels
+from .assign import assigned, points_in, prepared, roles_of, without_ignored
+from .cells import Held, Labels, are_arrays
 from .check import scaled
 from .choices import Choices
 from .given import Known
@@ -116,7 +116,16 @@ def points_of(held: Held, choices: Choices, known: Known) -> Points:
     """The points of some rows. InputError: they do not fit what the first rows say."""
     mistakes = list[InputError]()
     (held,) = without_ignored([held], choices.ignore)
-    given = points_in(prepared(held, choices, []), choices, mistakes, known=known)
+    held, classes = prepared(held, choices, []), known.classes.texts
+    roles = roles_of(list(held), choices, [])
+    whole = [of for role, of in roles.items() if role not in ("labels", "weights")]
+    if whole := [name for name in whole if name not in classes or are_arrays(held)]:
+        told, fix = "one pass does not have all points at once", f"--ignore {','.join(whole)}"
+        raise InputError(told, field=whole[0], fixes=f"to do without: {fix}")
+    if not len(held[roles["labels"]]):
+        nothing = np.empty(0)
+        return Points(np.empty((0, len(classes)), np.float32), np.empty(0, int), nothing, nothing)
+    given = points_in(held, choices, mistakes, known=known)
     given = scaled(given, known.kind, mistakes)
     weights = np.ones(len(given.labels)) if given.weights is None else given.weights
     return Points(given.matrix, given.labels, weights, np.empty(len(weights)))

@@ -116,6 +116,10 @@ def classes_by_place(
             told = "none is 0, and they fit the columns better if counted from 1"
             fix = f"say which column is which: {CLASS_NAMES} ([{columns}])"
             _check_fit(matrix, counted, counted - 1, told, fix)
+        if counted.max() < columns - 1:
+            told = f"none is {columns - 1}, and they fit the columns better if counted from -1"
+            fix = f"say which column is which: {CLASS_NAMES} ([{columns}])"
+            _check_fit(matrix, counted, counted + 1, told, fix)
         return counted, names
     if None in numbers:
         told = f"names ({some_of(texts)}) for {columns} columns that have none"
@@ -141,13 +145,15 @@ def _check_order_of_text(names: Sequence[str]) -> None:
 
 def _no_class(labels: Labels, columns: int, by_number: int, by_order: int) -> InputError:
     """The error on whole numbers of which some are no column's; it advises what the values show."""
-    known = {str(k) for k in range(columns)}
-    odd, clear = [text for text in labels.texts if text not in known], 2 * len(labels.places) ** 0.5
+    odd = [text for text in labels.texts if as_number(text) not in set(range(columns))]
+    none = [text for text in odd if text in NO_LABELS]  # without these, more is clear
+    clear = 2 * len(labels.places) ** 0.5
     are_fewer = by_order == 0 < by_number or by_number - by_order > clear
     ways = ["leave such points out: --ignore-label LABEL", "name all columns: --classes NAME,NAME"]
-    if set(odd) <= NO_LABELS or (are_fewer and len(odd) <= MOST):
-        sign = "=" if len(odd) > 1 else " "
-        ways = [f"leave such points out: --ignore-label{sign}{','.join(odd)}"]
+    if none or (are_fewer and len(odd) <= MOST):
+        out = none or odd
+        sign = "=" if len(out) > 1 else " "
+        ways = [f"leave such points out: --ignore-label{sign}{','.join(out)}"]
     elif by_order - by_number > clear:
         ways = [f"name the columns in their order: --classes={','.join(labels.texts)}"]
     told = f"{some_of(odd)}, no column's number, which are 0 to {columns - 1},"

@@ -152,6 +152,35 @@ def test_a_saved_calibrator_of_any_name_is_scored_beside_the_forecast(
     assert again["b"] == found[shown]
 
 
+def test_rows_without_a_label_to_read_are_passed_over(
+    points: tuple[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "ROWS", 100)
+    p, y = points
+    labels = np.where(np.arange(900) // 100 == 3, -100, y)
+    np.savez(tmp_path / "a.npz", probabilities=p, labels=labels)
+    numbers = scored(tmp_path / "a.npz", tmp_path / "out", "--ignore-label", "-100")
+    kept = labels >= 0
+    assert numbers["uncalibrated"]["brier"] == pytest.approx(
+        brier_score(p[kept], y[kept]), abs=1e-6
+    )
+    with refuses("--ignore-label", fix="fewer"):
+        scored(tmp_path / "a.npz", tmp_path / "none", "--ignore-label=-100,0,1,2")
+
+
+@pytest.mark.parametrize("name", ["split", "cluster", "groups"])
+def test_a_purpose_that_needs_all_points_is_refused_with_the_option_to_do_without(
+    points: tuple[Any, Any], tmp_path: Path, name: str
+) -> None:
+    p, y = points
+    words = np.array(["calibration", "test"])[np.arange(900) // 450]
+    np.savez(tmp_path / "a.npz", probabilities=p, labels=y, **{name: words})
+    with refuses(name, fix=f"--ignore {name}"):
+        scored(tmp_path / "a.npz", tmp_path / "out")
+    numbers = scored(tmp_path / "a.npz", tmp_path / "out", "--ignore", name)
+    assert numbers["uncalibrated"]["brier"] == pytest.approx(brier_score(p, y), abs=1e-6)
+
+
 def test_what_does_not_fit_is_refused_with_its_place(shards: Path, tmp_path: Path) -> None:
     odd = pd.read_parquet(shards / "2.parquet")
     odd.loc[7, "label"] = "dog"
