@@ -44,9 +44,6 @@ def assigned(
         if not len(held[labels_of(list(held), choices, [])]):
             told = f"no point is left without {choices.ignore_label}"
             raise InputError(told, field="--ignore-label", fixes="name fewer labels")
-    for name, kind in choices.answers.items():
-        if not any(map(are_arrays, contents)):  # one column of numbers
-            choices = replace(choices, classes=name, values=kind)
     sizes, held = ([], contents[0]) if len(paths) == 1 else _joined(paths[0], contents, choices)
     given = points_in(held, choices, mistakes, others)
     if sizes and given.splits:
@@ -152,6 +149,9 @@ def points_in(
 ) -> Given:
     """What is what in a file of `names`, in two that are joined, or in rows of `known` classes."""
     notes = list[str]()
+    for name, kind in choices.answers.items():
+        if not are_arrays(held):  # one column of numbers
+            choices = replace(choices, classes=name, values=kind)
     roles = roles_of(list(held), choices, notes)
     if lists := [name for name in roles.values() if has_lists(held[name])]:
         several = ", several labels per point (multi-label)," * (lists[0] == roles["labels"])
@@ -173,8 +173,12 @@ def points_in(
             given = answers_of(held, columns, labels, choices)
         else:
             codes = known.codes_of(labels)
-            given = answers_of(held, columns, known.classes, choices, known.kind)
-            given = replace(given, order=given.labels, labels=codes)
+            found = answers_of(held, columns, known.classes, choices)
+            is_moved = (found.labels != np.arange(len(found.labels))).any()
+            if is_moved and not set(labels.texts) <= set(known.classes.texts):
+                told, fix = "numbers of columns that have another order", "class_names[labels]"
+                raise InputError(told, field="labels", fixes=f"save the names: {fix}")
+            given = replace(found, order=found.labels, labels=codes)
     first = np.unique(labels.places, return_index=True)[1]
     return replace(
         given,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +32,8 @@ from .told import naming
 
 ROWS = 10_000
 """Points that are in memory at a time."""
+ENOUGH_ROWS = 10
+"""Rows of logits from which on they hardly look like probabilities by chance."""
 TEXT_PER_CELL = 8
 """Bytes of a cell of a CSV, about."""
 
@@ -126,7 +128,11 @@ def points_of(held: Held, choices: Choices, known: Known) -> Points:
         nothing = np.empty(0)
         return Points(np.empty((0, len(classes)), np.float32), np.empty(0, int), nothing, nothing)
     given = points_in(held, choices, mistakes, known=known)
-    given = scaled(given, known.kind, mistakes)
+    if given.kind not in (None, known.kind):
+        told = f"{given.kind}, while the first rows have {known.kind}"
+        raise InputError(told, field="values", fixes="give one kind in all files")
+    values = known.kind if len(given.labels) < ENOUGH_ROWS else choices.values
+    given = scaled(replace(given, kind=known.kind), values, mistakes)
     weights = np.ones(len(given.labels)) if given.weights is None else given.weights
     return Points(given.matrix, given.labels, weights, np.empty(len(weights)))
 

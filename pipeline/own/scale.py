@@ -101,6 +101,7 @@ def _are_probabilities(numbers: Tensor, kind: str | None) -> bool:
         if classes == 1 and kind != "probabilities":
             told = f"a single column with values from {low:g} to {high:g}: percentages?"
             fixes = ["give probabilities", "give log-odds of either sign"]
+            fixes.append("if all log-odds are positive: --values logits")
             raise InputError(told, field="columns", fixes=fixes)
         return False
     sums = numbers.sum(dim=1, dtype=torch.float64)

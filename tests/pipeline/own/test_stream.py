@@ -181,6 +181,33 @@ def test_a_purpose_that_needs_all_points_is_refused_with_the_option_to_do_withou
     assert numbers["uncalibrated"]["brier"] == pytest.approx(brier_score(p, y), abs=1e-6)
 
 
+def test_files_of_two_kinds_or_orders_are_refused(points: tuple[Any, Any], tmp_path: Path) -> None:
+    (p, y), swapped = points, [2, 0, 1]
+    z, log_odds = np.log(p), np.log(p[:, 0] / (1 - p[:, 0]))
+    moved = {"probabilities": p[:, swapped], "class_names": np.array(NAMES)[swapped]}
+    pairs: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "values": ({"logits": z}, {"probabilities": p}),
+        "logits": ({"logits": z}, {"logits": p}),
+        "labels": ({"probabilities": p, "class_names": NAMES}, moved),
+        "": ({"logits": log_odds, "labels": y == 0}, {"logits": p[:, 0], "labels": y == 0}),
+    }
+    for field, pair in pairs.items():
+        folder = tmp_path / f"files{field}"
+        folder.mkdir()
+        for number, arrays in enumerate(pair):
+            np.savez(folder / f"{number}.npz", **{"labels": y, **arrays})
+        with refuses(field or "logits", number="1.npz"):
+            scored(folder, tmp_path / "out")
+
+
+def test_one_column_is_named_by_an_option(points: tuple[Any, Any], tmp_path: Path) -> None:
+    p, y = points[0][:, 0], (points[1] == 0) * 1
+    held = {"mine": np.log(p / (1 - p)), "p_1": np.roll(p, 1), "label": y}
+    pd.DataFrame(held).to_csv(tmp_path / "a.csv", index=False)
+    numbers = scored(tmp_path / "a.csv", tmp_path / "out", "--logits", "mine")
+    assert numbers["uncalibrated"]["brier"] == pytest.approx(brier_score(p, y), abs=1e-6)
+
+
 def test_what_does_not_fit_is_refused_with_its_place(shards: Path, tmp_path: Path) -> None:
     odd = pd.read_parquet(shards / "2.parquet")
     odd.loc[7, "label"] = "dog"
