@@ -271,10 +271,15 @@ def _certificates(
     for metric in sample.metrics:
         utilities = metric.utilities(options)
         if utilities is not None:
-            redrawn = torch.from_numpy(floors[metric.key])
-            points = observed.forecast, observed.outcomes, redrawn
-            given = options.confidence, multipliers, units
-            evidence[metric.key] = evidence_of(utilities, *points, *given)
+            evidence[metric.key] = evidence_of(
+                utilities,
+                observed.forecast,
+                observed.outcomes,
+                torch.from_numpy(floors[metric.key]),
+                options.confidence,
+                multipliers,
+                units,
+            )
     of_all = [part for key, part in evidence.items() if key not in options.own]
     evidence[ALL_CLASSES] = joined(of_all)
     return {key: part.interval(options.confidence) for key, part in evidence.items()}

@@ -161,17 +161,20 @@ def sample_of(
         clusters = cluster_numbers(clusters, n).to(device)
     by_label = weights_by_label(forecast, outcomes)
     goes = by_label is None and weights_go_with_labels(forecast, outcomes)
-    told = ""
     if goes:
-        told = (
-            "weights differ by label more than the forecast explains, and are no function of the "
+        warnings.warn(
+            "sample_weight: weights differ by label more than the forecast explains, and are no "
+            "function of the label; noise floors and p-values are approximate (alarms of 5 % may "
+            "be 8 %)",
+            stacklevel=3,
         )
-        told += "label; noise floors and p-values are approximate (alarms of 5 % may be 8 %)"
     elif by_label is not None and len(seen := outcomes.labels[0].unique()) < forecast.classes:
-        told = f"{forecast.classes - len(seen)} classes have no point here, so their weights are "
-        told += "not known; noise floors take weights with which one point of each is expected"
-    if told:
-        warnings.warn(f"sample_weight: {told}", stacklevel=3)
+        warnings.warn(
+            f"sample_weight: {forecast.classes - len(seen)} classes have no point here, so their "
+            "weights are not known; noise floors take weights with which one point of each is "
+            "expected",
+            stacklevel=3,
+        )
     return Sample(forecast, outcomes, numbers, by_label, clusters, goes)
 
 
@@ -187,13 +190,17 @@ def weights_by_label(forecast: Forecast, outcomes: Outcomes) -> Tensor | None:
     labels, weights, classes = outcomes.labels[0], outcomes.weights[0], forecast.classes
     low = weights.new_full((classes,), torch.inf).scatter_reduce_(0, labels, weights, "amin")
     high = weights.new_full((classes,), -torch.inf).scatter_reduce_(0, labels, weights, "amax")
-    known, equal = low <= high, 1 + 1e-6
-    low_, high_ = low[known], high[known]
-    varies = high_.max() > equal * low_.min() > 0
-    if not varies or bool((high_ > equal * low_).any()) or len(low_) == len(labels):
+    known = low <= high
+    lowest, highest = low[known], high[known]
+    equal = 1 + 1e-6  # a larger ratio of two weights is more than rounding
+    varies = highest.max() > equal * lowest.min() > 0
+    differs_in_a_class = bool((highest > equal * lowest).any())
+    if not varies or differs_in_a_class or len(lowest) == len(labels):
         return None
     by_label = torch.where(known, low, weights.mean())
-    for _ in range(0 if bool(known.all()) else MOST_STEPS):
+    if bool(known.all()):
+        return by_label
+    for _ in range(MOST_STEPS):
         shares = forecast.probabilities / by_label
         expected = (shares / shares.sum(dim=1, keepdim=True)).sum(dim=0)
         by_label = torch.where(known, low, by_label * expected.clamp(min=1))
@@ -243,7 +250,8 @@ def cluster_numbers(clusters: ArrayLike | None, n: int) -> Tensor:
         raise InputError(
             "none", field="clusters", row=row, fixes="give each row the name of its cluster"
         )
-    found, numbers = np.unique(names.astype(str) if names.dtype == object else names, False, True)
+    texts = names.astype(str) if names.dtype == object else names
+    found, numbers = np.unique(texts, return_inverse=True)
     if len(found) < 2:
         fix = "give what tells the independent units apart, such as patients"
         raise InputError(f"all rows are of cluster {found[0]}", field="clusters", fixes=fix)

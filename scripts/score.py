@@ -160,7 +160,8 @@ def _say_what_it_takes(job: Job, general: bool) -> None:
     test = round((1 - job.first.splits.calibration_fraction) * n)
     is_read = is_table(options.file) or details["origin"]["values"] == "probabilities"
     seconds = core_seconds(job.settings, n, classes)
-    held = memory(job.settings, n, test, classes, is_read, "groups" in details, general)
+    kind = {"is_read": is_read, "has_groups": "groups" in details, "general": general}
+    held = memory(job.settings, n, test, classes, **kind)
     most = max(held.values())
     is_free = options.may_split_once and "given_splits" not in details
     if is_free and splits == 1:

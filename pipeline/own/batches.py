@@ -8,7 +8,7 @@ with the smallest numbers are a uniform sample.
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -118,15 +118,12 @@ def points_of(held: Held, choices: Choices, known: Known) -> Points:
     """The points of some rows. InputError: they do not fit what the first rows say."""
     mistakes = list[InputError]()
     (held,) = without_ignored([held], choices.ignore)
-    held, classes = prepared(held, choices, []), known.classes.texts
+    held = prepared(held, choices, [])
     roles = roles_of(list(held), choices, [])
-    whole = [of for role, of in roles.items() if role not in ("labels", "weights")]
-    if whole := [name for name in whole if name not in classes or are_arrays(held)]:
-        told, fix = "one pass does not have all points at once", f"--ignore {','.join(whole)}"
-        raise InputError(told, field=whole[0], fixes=f"to do without: {fix}")
-    if not len(held[roles["labels"]]):
-        nothing = np.empty(0)
-        return Points(np.empty((0, len(classes)), np.float32), np.empty(0, int), nothing, nothing)
+    _refuse_what_needs_all(held, roles, known)
+    if not len(held[roles["labels"]]):  # each point has a label that is to be ignored
+        logits, nothing = np.empty((0, len(known.classes.texts)), np.float32), np.empty(0)
+        return Points(logits, np.empty(0, int), nothing, nothing)
     given = points_in(held, choices, mistakes, known=known)
     if given.kind not in (None, known.kind):
         told = f"{given.kind}, while the first rows have {known.kind}"
@@ -135,6 +132,16 @@ def points_of(held: Held, choices: Choices, known: Known) -> Points:
     given = scaled(replace(given, kind=known.kind), values, mistakes)
     weights = np.ones(len(given.labels)) if given.weights is None else given.weights
     return Points(given.matrix, given.labels, weights, np.empty(len(weights)))
+
+
+def _refuse_what_needs_all(held: Held, roles: Mapping[str, str], known: Known) -> None:
+    """Raise `InputError` for splits, groups or clusters; a column may also be a class."""
+    names = [name for role, name in roles.items() if role not in ("labels", "weights")]
+    if not are_arrays(held):
+        names = [name for name in names if name not in known.classes.texts]
+    if names:
+        told, fix = "one pass does not have all points at once", f"--ignore {','.join(names)}"
+        raise InputError(told, field=names[0], fixes=f"to do without: {fix}")
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,7 @@ def memory(
     n: int,
     test: int,
     classes: int,
+    *,
     is_read: bool,
     has_groups: bool,
     general: bool,
@@ -135,7 +136,8 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
     are_logits = len(files) == 1 and "logits" in (said.values, said.kinds_of([name])[name])
     is_mapped = are_logits and matrix.can_be_mapped and matrix.dtype == "float32"
     has_groups, free = (said.groups or "groups") in names, free_memory()
-    needed = memory(methods, n, test, classes, not is_mapped, has_groups, general)
+    kind = {"is_read": not is_mapped, "has_groups": has_groups, "general": general}
+    needed = memory(methods, n, test, classes, **kind)
     fitting = {name: most for name, most in needed.items() if most <= free}
     too_large = [name for name in needed if name not in fitting]
     most = max(fitting.values(), default=0)
