@@ -259,7 +259,10 @@ def redrawn_outcomes(
             continue
         rows, labels, codes = drawn.distinct(forecast.classes)
         of_pairs = torch.zeros(len(keys), len(rows), dtype=torch.float64, device=points.device)
-        of_pairs.scatter_(1, codes.to(torch.int64), by_label[drawn.labels.to(torch.int64)])
+        drawn_weights = by_label[drawn.labels.to(torch.int64)]
+        if weights is not None:
+            drawn_weights = drawn_weights * (weights > 0)
+        of_pairs.scatter_(1, codes.to(torch.int64), drawn_weights)
         pairs = forecast.at(rows)
         yield pairs, pairs.outcomes(labels, of_pairs)
 

@@ -183,11 +183,12 @@ def weights_by_label(forecast: Forecast, outcomes: Outcomes) -> Tensor | None:
 
     A class without points gets the mean weight, or one so large that the forecast expects a single
     point of it: the sample does not say that it is not heavy. Equal weights, or one point per
-    class, tell nothing.
+    class, tell nothing. A point of weight 0 is no point.
     """
     if outcomes.weights is None:
         return None
-    labels, weights, classes = outcomes.labels[0], outcomes.weights[0], forecast.classes
+    counted, classes = outcomes.weights[0] > 0, forecast.classes
+    labels, weights = outcomes.labels[0][counted], outcomes.weights[0][counted]
     low = weights.new_full((classes,), torch.inf).scatter_reduce_(0, labels, weights, "amin")
     high = weights.new_full((classes,), -torch.inf).scatter_reduce_(0, labels, weights, "amax")
     known = low <= high
@@ -201,7 +202,7 @@ def weights_by_label(forecast: Forecast, outcomes: Outcomes) -> Tensor | None:
     if bool(known.all()):
         return by_label
     for _ in range(MOST_STEPS):
-        shares = forecast.probabilities / by_label
+        shares = forecast.probabilities[counted] / by_label
         expected = (shares / shares.sum(dim=1, keepdim=True)).sum(dim=0)
         by_label = torch.where(known, low, by_label * expected.clamp(min=1))
     return by_label

@@ -164,7 +164,7 @@ def _no_class(labels: Labels, columns: int, by_number: int, by_order: int) -> In
 def _unknown(labels: Labels, names: Sequence[str]) -> InputError:
     """The error on labels that are none of `names`, the classes of the columns."""
     if labels.are_known:
-        told, fix = f"{some_of(names)}, for a calibrator of {some_of(labels.texts)}", "give these"
+        told, fix = f"{some_of(names)}, while the classes are {some_of(labels.texts)}", "give these"
         return InputError(told, field="class_names", fixes=fix)
     odd = next((text for text in labels.texts if text not in names), labels.texts[0])
     told = f"{cut_off(odd)}, no class's name (they are {some_of(names)}),"

@@ -69,6 +69,10 @@ def test_weights_by_class_go_with_the_drawn_label():
         m.noise_floor(m.TopK(), p, y, 40, sample_weight=scale * weights[y]) for scale in (1, 7)
     ]
     assert floors[0] == pytest.approx(floors[1], abs=1e-12)
+    counted = np.arange(N) % 5 > 0  # a point of weight 0 is no point
+    given = (p[counted], y[counted], 40, 0, np.flatnonzero(counted), weights[y][counted])
+    part = m.noise_floor(m.TopK(), p, y, 40, sample_weight=weights[y] * counted)
+    np.testing.assert_allclose(part, m.noise_floor(m.TopK(), *given))
     others = weights[y] * (1 + 1e-3 * np.random.default_rng(0).random(N))  # of the points
     assert m.noise_floor(m.TopK(), p, y, 40, sample_weight=others).mean != floors[0].mean
     card = m.scorecard(p, y, sample_weight=weights[y], utilities=5, floor_repetitions=40)
