@@ -228,7 +228,8 @@ CASES = (
     Case("scorecard",
          {PLAIN: _plain_scorecard, OURS: partial(_scorecard, floor=0, bootstrap=0),
           "ours, whole evaluation": partial(_scorecard, floor=400, bootstrap=200)},
-         SAMPLED, answer=_compared, note="whole: 400 draws of the labels and 200 resamplings"),
+         SAMPLED, answer=_compared, note="ours has the two-bin error, too; "
+         "whole: with 400 draws of the labels and 200 resamplings"),
     _fits("temperature", "TemperatureScaling",
           lambda d: d.logit_arrays[0] * plain_fits.temperature(*d.logit_arrays),
           "TemperatureScaling", FITS, "plain: SciPy's Brent"),
