@@ -27,7 +27,7 @@ from .check import scaled
 from .choices import Choices
 from .given import Known
 from .read import READ, SAVED, check_is_given, read
-from .tables import LARGEST_TABLE, PARTED, PER_CELL, TABLES, ending_of, parquet_cells, tables
+from .tables import LARGEST_TABLE, PARTED, PER_CELL, TABLES, ending_of, parquet_size, tables
 from .told import naming
 
 ROWS = 10_000
@@ -62,7 +62,7 @@ def is_too_large(path: Path) -> bool:
     kind, size = ending_of(path), path.stat().st_size
     if kind == ".parquet":
         with suppress(Exception):  # the reader will say what is wrong
-            return parquet_cells(path) * PER_CELL > LARGEST_TABLE
+            return parquet_size(path)[1] > LARGEST_TABLE
     if kind in (".csv", ".tsv"):
         return size / TEXT_PER_CELL * PER_CELL > LARGEST_TABLE
     return kind in ("", ".npz") and size > free_memory() / 2

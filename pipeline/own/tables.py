@@ -32,7 +32,7 @@ LINE_BY_LINE = (
     "pandas.read_json(…).to_json('my.jsonl', orient='records', lines=True)"
 )
 LARGEST_TABLE = 2 << 30  # bytes that the cells of a table may take while they are read
-PER_CELL, PER_CELL_OF_LINES = 16, 64  # bytes that a cell takes then; in JSON lines it takes more
+PER_CELL, PER_TEXT = 16, 64  # bytes that a cell takes then: of numbers, and of text or JSON lines
 DECIMAL_COMMA = re.compile(r"(^|[;|\t])[ \"]*[+-]?\d*,\d+(e[+-]?\d+)?[ \"]*([;|\t]|$)", re.I | re.M)
 """A cell such as 0,25 between two separators that are no commas."""
 
@@ -85,10 +85,10 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def check_memory(cells: int, each: int) -> None:
-    """Refuse a table, before it is read, whose cells take too much memory, at `each` bytes."""
-    if cells * each > LARGEST_TABLE:
-        told = f"{cells:,} cells take {cells * each:,} bytes or more while they are read"
+def check_memory(cells: int, size: int) -> None:
+    """Refuse a table, before it is read, whose cells take too much memory, `size` bytes."""
+    if size > LARGEST_TABLE:
+        told = f"{cells:,} cells take {size:,} bytes or more while they are read"
         told += f", the limit is {LARGEST_TABLE:,}"
         raise InputError(told, fixes=["give fewer rows", "give an npz"])
 
@@ -97,11 +97,12 @@ def _opened(path: Path, is_whole: bool = True) -> TextIO:
     """The text of a file, unpacked; pandas would take any amount of memory for a whole one."""
     unpacked: Any = gzip.open if path.suffix.lower() == ".gz" else open
     size, cells = 0, 0
+    each = PER_TEXT if ending_of(path) in LINES else PER_CELL
     with unpacked(path, "rb") as held:
         while is_whole and (block := held.read(1 << 20)):
             size += len(block)
             cells += sum(map(block.count, (b",", b";", b"\t", b"\n")))
-            check_memory(cells, PER_CELL_OF_LINES if ending_of(path) in LINES else PER_CELL)
+            check_memory(cells, cells * each)
             if size > LARGEST_ARRAY:
                 told = f"more than {LARGEST_ARRAY:,} bytes of text"
                 raise InputError(told, fixes="save it as npz")
@@ -126,7 +127,7 @@ def _of_parquet(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
     import pyarrow.parquet
 
     if rows is None:
-        check_memory(parquet_cells(path), PER_CELL)
+        check_memory(*parquet_size(path))
         yield _without_categories(pd.read_parquet(path))
         return
     with pyarrow.parquet.ParquetFile(path) as file:
@@ -139,12 +140,19 @@ def _without_categories(table: pd.DataFrame) -> pd.DataFrame:
     return table.astype({name: object for name in table if hasattr(table[name], "cat")})
 
 
-def parquet_cells(path: Path) -> int:
-    """The number of cells of a table in parquet."""
+def parquet_size(path: Path) -> tuple[int, int]:
+    """The number of cells of a table in parquet, and the bytes that they take while it is read.
+
+    A text that is repeated takes next to nothing in the file.
+    """
     import pyarrow.parquet
 
-    size = pyarrow.parquet.read_metadata(path)
-    return int(size.num_rows * size.num_columns)
+    held = pyarrow.parquet.read_metadata(path)
+    groups = map(held.row_group, range(held.num_row_groups))
+    parts = [group.column(place) for group in groups for place in range(held.num_columns)]
+    each = [PER_TEXT if "BYTE_ARRAY" in part.physical_type else PER_CELL for part in parts]
+    counts = [part.num_values for part in parts]  # of lists more than rows
+    return sum(counts), sum(count * size for count, size in zip(counts, each, strict=True))
 
 
 def _of_lines(path: Path) -> pd.DataFrame:

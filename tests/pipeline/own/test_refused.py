@@ -225,6 +225,7 @@ def test_a_second_file_of_another_kind_is_refused(tmp_path, first, second):
         ("a.csv.gz", gzip.compress(b"label,0,1\n" + b"0,1,2\n" * 50, mtime=0), "2,000"),
         ("a.jsonl", b'{"label":0,"a":1,"b":2}\n' * 50, "2,000"),
         ("a.parquet", table(), "2,000"),
+        ("a.parquet", table()[["label"]].astype(str), "3,840"),
         ("a", arrays(groups=np.full(5 * N, "x" * 200)), "(60,)"),
         ("a", arrays(groups=np.full(N, "x" * 2000)), "480,000"),
     ],
