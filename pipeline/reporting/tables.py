@@ -112,7 +112,10 @@ class Column:
         return replace(column, digits=decimals(means, spreads, most))
 
     def spread(self, row: Decision) -> float:
-        """What stands behind ± in this look, NaN where it is not known."""
+        """The number printed after ±; NaN where it is not known.
+
+        In the paper's look it is two standard errors, else half of the 95 % interval.
+        """
         return row.two_se if self.look == "paper" else row.half_width
 
     def text(self, value: float) -> str:

@@ -1,4 +1,4 @@
-"""One page of each kind, as it stands beside this file. `make golden` writes them anew.
+"""Each kind of page equals the one recorded in this folder. `make golden` records them anew.
 
 Other tests ask for facts. Whether the sentences are good is seen here, in what a commit changes.
 """
