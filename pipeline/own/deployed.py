@@ -66,9 +66,11 @@ def read_points(
             raise InputError("no such names of the points' groups", field=named, fixes="add them")
         groups: Any = held.pop(named) if named else None
         choices = replace(choices, values=choices.values if takes == "logits" else takes)
-        names = getattr(calibrator, "feature_names_in_", None)
-        names = calibrator.classes_ if calibrator.classes_.dtype.kind == "U" else names
-        names = getattr(calibrator, "class_names_", names)
+        names = getattr(calibrator, "class_names_", None)
+        if names is None and calibrator.classes_.dtype.kind == "U":
+            names = calibrator.classes_
+        if names is None:
+            names = getattr(calibrator, "feature_names_in_", None)
         places = np.arange(calibrator.n_features_in_)
         texts = [str(name) for name in (places if names is None else names)]
         known = Labels(texts, places, is_text=names is not None, are_known=True)
