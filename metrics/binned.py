@@ -44,9 +44,9 @@ def interval_and_binned_errors(
     worst, binned = [], []
     for block in utilities.tied_blocks(forecast, outcomes):
         weights = outcomes.weights
-        sums = prefix_range(*block[:3], edges, weights=weights, orders=block.orders)
-        worst.append((sums.high - sums.low) / outcomes.size)
-        binned.append(sums.at_edges.diff(dim=2).abs().sum(dim=2) / outcomes.size)
+        ranges, sums = prefix_range(*block[:3], edges, weights=weights, orders=block.orders)
+        worst.append(ranges / outcomes.size)
+        binned.append(sums.diff(dim=2).abs().sum(dim=2) / outcomes.size)
     return torch.cat(worst, dim=1), torch.cat(binned, dim=1)
 
 

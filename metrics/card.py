@@ -181,20 +181,29 @@ def scorecard(
     """
     check_known(changes, [entry.name for entry in fields(Options)], "scorecard", "option")
     options = replace(options or Options(), **changes)
-    given = sample_weight, classes, clusters, points, population, rows_sum_to_one, ignore_index
-    whole = sample_of(probabilities, labels, *given)
+    whole = sample_of(
+        probabilities,
+        labels,
+        sample_weight=sample_weight,
+        classes=classes,
+        clusters=clusters,
+        points=points,
+        population=population,
+        rows_sum_to_one=rows_sum_to_one,
+        ignore_index=ignore_index,
+    )
     users, few = (
         sampled_users(whole.forecast.classes, options, count)
         for count in (options.utilities, options.floor_utilities)
     )
-    whole = whole._replace(metrics=metrics_of(options), families=tuple(users))
+    whole = replace(whole, metrics=metrics_of(options), families=tuple(users))
     samples = in_batches(whole, options.utility_batch, options.noise_seed)
     observed = [Measurement(s.forecast, s.outcomes, options, users) for s in samples]
 
     def measure(sample: Sample, forecast: Forecast, outcomes: Outcomes) -> dict[str, Tensor]:
         return _measured(sample, Measurement(forecast, outcomes, options, few))
 
-    of_errors = [s._replace(metrics=[m for m in s.metrics if m.has_floor]) for s in samples]
+    of_errors = [replace(s, metrics=[m for m in s.metrics if m.has_floor]) for s in samples]
     repetitions, seed = options.floor_repetitions * rows_sum_to_one, options.noise_seed
     drawn = floor_draws(of_errors, measure, repetitions, seed)
     moved = bootstrap_draws(samples, measure, options.bootstrap_repetitions, seed, population)
@@ -266,19 +275,17 @@ def _certificates(
     if not floors:
         return {}
     evidence: dict[str, Evidence] = {}
-    options, units = observed.options, sample.units()
-    multipliers = units.multipliers(sample.labels.device, options.noise_seed)
+    options = observed.options
+    multipliers = sample.multipliers(options.noise_seed)
     for metric in sample.metrics:
         utilities = metric.utilities(options)
         if utilities is not None:
             evidence[metric.key] = evidence_of(
                 utilities,
-                observed.forecast,
-                observed.outcomes,
+                sample,
                 torch.from_numpy(floors[metric.key]),
                 options.confidence,
                 multipliers,
-                units,
             )
     of_all = [part for key, part in evidence.items() if key not in options.own]
     evidence[ALL_CLASSES] = joined(of_all)

@@ -73,11 +73,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from .forecast import Forecast, Outcomes
 from .kernels.prefix_range import prefix_range
 from .option_checks import check_confidence
 from .resampling import largest_by_chance
-from .samples import Units, sample_of
+from .samples import Sample, sample_of
 from .utilities.base import UtilityClass
 from .utilities.function import utility_of
 
@@ -133,14 +132,17 @@ def calibration_interval(
     """
     check_confidence(confidence)
     utilities = utility_of(utilities)
-    given = probabilities, labels, sample_weight, classes, clusters
-    sample = sample_of(*given, ignore_index=ignore_index)
-    forecast, outcomes = sample.forecast, sample.outcomes
+    sample = sample_of(
+        probabilities,
+        labels,
+        sample_weight=sample_weight,
+        classes=classes,
+        clusters=clusters,
+        ignore_index=ignore_index,
+    )
     floor = torch.from_numpy(largest_by_chance(utilities, sample, REDRAWS, seed))
-    units = sample.units(population_weights)
-    multipliers = units.multipliers(outcomes.labels.device, seed)
-    evidence = evidence_of(utilities, forecast, outcomes, floor, confidence, multipliers, units)
-    return evidence.interval(confidence)
+    given = floor, confidence, sample.multipliers(seed), population_weights
+    return evidence_of(utilities, sample, *given).interval(confidence)
 
 
 @dataclass(frozen=True)
@@ -180,42 +182,41 @@ def joined(parts: Sequence[Evidence]) -> Evidence:
 
 def evidence_of(
     utilities: UtilityClass,
-    forecast: Forecast,
-    outcomes: Outcomes,
+    sample: Sample,
     redrawn: Tensor,
     confidence: float,
     multipliers: Tensor,
-    units: Units,
+    population_weights: tuple[float, float] | None = None,
 ) -> Evidence:
     """Return the evidence of one sample of labels on a class of utilities.
 
     `redrawn`: the largest UC of the class under drawn labels, [R'], at least one.
-    `multipliers`: [R, n], by `Units.multipliers`.
+    `multipliers`: [R, n], by `Sample.multipliers`.
     """
     largest, uppers, finite, multiplied = [], [], [], []
-    n, count = forecast.n, units.count
-    weights = outcomes.weights
+    n, count, weights = sample.forecast.n, sample.count, sample.outcomes.weights
+    known = sample.known(population_weights)
     if weights is not None:
         weights = weights / weights.mean()
         multipliers = multipliers * weights
-    for block in utilities.tied_blocks(forecast, outcomes):
-        sums = prefix_range(block.predicted, block.payoffs, block.codes, weights=weights)
-        errors = (sums.high[0] - sums.low[0]) / n
+    for block in utilities.tied_blocks(sample.forecast, sample.outcomes):
+        ranges, _ = prefix_range(block.predicted, block.payoffs, block.codes, weights=weights)
+        errors = ranges[0] / n
         residuals = block.payoffs[:, block.codes[0]] - block.predicted
         spread = utilities.spread(block)
         if weights is not None:
             residuals *= weights
-        second = units.second_moments(residuals)
-        deviation = asymptotic_deviation(second, spread * units.largest, count, confidence)
+        second = sample.second_moments(residuals)
+        deviation = asymptotic_deviation(second, spread * sample.largest, count, confidence)
         largest.append(errors)
         uppers.append(torch.minimum(errors + deviation, spread))
         finite.append(spread)
-        if units.known is not None:
-            most, scale = units.known
+        if known is not None:
+            most, scale = known
             deviation = finite_deviation(second * scale**2, spread * most, count, confidence)
             finite[-1] = torch.minimum(errors * scale + deviation, spread)
-        ranges = prefix_range(*block[:3], weights=multipliers, orders=block.orders)
-        multiplied.append((ranges.high - ranges.low).max(dim=1).values)
+        ranges, _ = prefix_range(*block[:3], weights=multipliers, orders=block.orders)
+        multiplied.append(ranges.max(dim=1).values)
     return Evidence(
         float(torch.cat(largest).max()),
         float(torch.cat(uppers).max()),

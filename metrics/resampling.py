@@ -119,8 +119,15 @@ def noise_floor(
     """
     check_whole(repetitions, "repetitions", 1)
     utilities = utility_of(utilities)
-    given = probabilities, labels, sample_weight, classes, clusters, points
-    sample = sample_of(*given, ignore_index=ignore_index)
+    sample = sample_of(
+        probabilities,
+        labels,
+        sample_weight=sample_weight,
+        classes=classes,
+        clusters=clusters,
+        points=points,
+        ignore_index=ignore_index,
+    )
     observed = utilities.errors(sample.forecast, sample.outcomes).max()
     return NoiseFloor.of(largest_by_chance(utilities, sample, repetitions, seed), float(observed))
 
@@ -194,8 +201,8 @@ def bootstrap_draws(
     few = [[metric for metric in sample.metrics if metric.resampled] for sample in samples]
     if size > LARGEST:
         few = [[metric for metric in metrics if not metric.sampled] for metrics in few]
-        samples = [sample._replace(families=()) for sample in samples]
-    samples = [s._replace(metrics=metrics) for s, metrics in zip(samples, few, strict=True)]
+        samples = [replace(sample, families=()) for sample in samples]
+    samples = [replace(s, metrics=metrics) for s, metrics in zip(samples, few, strict=True)]
 
     def resampled(sample: Sample) -> Draws:
         numbers = sample.points if sample.clusters is None else sample.clusters

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,45 +32,10 @@ DEPENDENT = 1e-3
 
 
 @dataclass(frozen=True)
-class Units:
-    """The independent observations behind a certificate, points or clusters.
-
-    Attributes:
-        count: their number.
-        of_points: [n], the number of each point's cluster, None without clusters.
-        largest: the largest total weight of one of them; their mean is one.
-        known: the largest weight for the finite-sample bound, and what its sums of weights are to
-            be multiplied by; None if the weights of the population are not known.
-    """
-
-    count: int
-    of_points: Tensor | None
-    largest: float
-    known: tuple[float, float] | None
-
-    def second_moments(self, residuals: Tensor) -> Tensor:
-        """Return the mean over the units of the square of the sum of |residuals| [b, n]: [b]."""
-        if self.of_points is None:
-            return residuals.square_().mean(dim=1)
-        sums = residuals.new_zeros(len(residuals), self.count)
-        sums.index_add_(1, self.of_points, residuals.abs_())
-        return sums.square_().mean(dim=1) * (self.count / residuals.shape[1]) ** 2
-
-    def multipliers(self, device: torch.device, seed: int) -> Tensor:
-        """Return `MULTIPLIERS` sets of a normal number per unit, float32 [`MULTIPLIERS`, n].
-
-        The seven digits of float32 are enough, and reading the numbers takes most of the time.
-        """
-        generator = torch.Generator().manual_seed(seed)
-        sets = torch.empty(MULTIPLIERS, self.count)
-        for block in sets.split(max(1, DRAWN_TOGETHER // self.count)):
-            block.copy_(torch.randn(block.shape, generator=generator, dtype=torch.float64))
-        sets = sets.to(device)
-        return sets if self.of_points is None else sets[:, self.of_points]
-
-
-class Sample(NamedTuple):
+class Sample:
     """Points, and the metrics to compute on them.
+
+    The independent observations behind a certificate, its units, are clusters, or else points.
 
     Attributes:
         forecast, outcomes: the probabilities, and the observed labels with their weights.
@@ -104,44 +70,84 @@ class Sample(NamedTuple):
         """Return the sample of the points with the indices `rows` [k]."""
         forecast = Forecast(self.forecast.probabilities[rows])
         weights = None if self.weights is None else self.weights[rows]
-        return self._replace(
+        return replace(
+            self,
             forecast=forecast,
             outcomes=forecast.outcomes(self.labels[rows], weights),
             points=self.points[rows],
             clusters=None if self.clusters is None else self.clusters[rows],
         )
 
-    def units(self, population_weights: tuple[float, float] | None = None) -> Units:
-        """Return the independent observations; `metrics/certificate.py` explains the weights."""
-        n, weights, of_points, size = self.forecast.n, self.weights, self.clusters, 1.0
+    @cached_property
+    def of_units(self) -> Tensor | None:
+        """The number of each point's cluster among those of the sample: [n]; None without any."""
+        return None if self.clusters is None else self.clusters.unique(return_inverse=True)[1]
+
+    @cached_property
+    def count(self) -> int:
+        """The number of units."""
+        return self.forecast.n if self.of_units is None else int(self.of_units.max()) + 1
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest total weight of a unit; their mean is one."""
+        n, weights = self.forecast.n, self.weights
         shares = torch.ones(n) if weights is None else weights / weights.mean()
-        if of_points is not None:
-            found, of_points, sizes = of_points.unique(return_inverse=True, return_counts=True)
-            shares = shares.new_zeros(len(found)).index_add_(0, of_points, shares)
-            shares *= len(found) / n
-            size = float(sizes.max()) * len(found) / n
-        known, largest = None, float(shares.max())
-        if weights is None:
-            known = (largest, 1.0)
-        elif population_weights is not None:
-            seen = float(weights.max())
-            mean, most = population_weights if np.shape(population_weights) == (2,) else (0.0, 0.0)
-            if not 0 < mean <= most or most < seen:
-                raise InputError(
-                    f"{population_weights}, and the largest weight here is {seen:g}",
-                    field="population_weights",
-                    fixes="give (mean, largest) of all weights in the population",
-                )
-            known = (most / mean * size, float(weights.mean()) / mean)
-        return Units(len(shares), of_points, largest, known)
+        if self.of_units is not None:
+            shares = shares.new_zeros(self.count).index_add_(0, self.of_units, shares)
+            shares *= self.count / n
+        return float(shares.max())
+
+    def known(self, population_weights: tuple[float, float] | None) -> tuple[float, float] | None:
+        """The largest weight of a unit for the finite-sample bound, and the factor of its sums.
+
+        `metrics/certificate.py` explains both. None if the population's weights are not known.
+        """
+        if self.weights is None:
+            return self.largest, 1.0
+        if population_weights is None:
+            return None
+        seen, given = float(self.weights.max()), np.shape(population_weights) == (2,)
+        mean, most = population_weights if given else (0.0, 0.0)
+        if not 0 < mean <= most or most < seen:
+            raise InputError(
+                f"{population_weights}, and the largest weight here is {seen:g}",
+                field="population_weights",
+                fixes="give (mean, largest) of all weights in the population",
+            )
+        size = 1.0
+        if self.of_units is not None:
+            size = float(self.of_units.bincount().max()) * self.count / self.forecast.n
+        return most / mean * size, float(self.weights.mean()) / mean
+
+    def second_moments(self, residuals: Tensor) -> Tensor:
+        """Return the mean over the units of the square of the sum of |residuals| [b, n]: [b]."""
+        if self.of_units is None:
+            return residuals.square_().mean(dim=1)
+        sums = residuals.new_zeros(len(residuals), self.count)
+        sums.index_add_(1, self.of_units, residuals.abs_())
+        return sums.square_().mean(dim=1) * (self.count / residuals.shape[1]) ** 2
+
+    def multipliers(self, seed: int) -> Tensor:
+        """Return `MULTIPLIERS` sets of a normal number per unit, float32 [`MULTIPLIERS`, n].
+
+        The seven digits of float32 are enough, and reading the numbers takes most of the time.
+        """
+        generator = torch.Generator().manual_seed(seed)
+        sets = torch.empty(MULTIPLIERS, self.count)
+        for block in sets.split(max(1, DRAWN_TOGETHER // self.count)):
+            block.copy_(torch.randn(block.shape, generator=generator, dtype=torch.float64))
+        sets = sets.to(self.labels.device)
+        return sets if self.of_units is None else sets[:, self.of_units]
 
 
 def sample_of(
     probabilities: ArrayLike,
     labels: ArrayLike,
-    sample_weight: ArrayLike | None,
-    classes: ArrayLike | None,
-    clusters: ArrayLike | None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     points: ArrayLike | None = None,
     population: int | None = None,
     rows_sum_to_one: bool = True,
@@ -232,9 +238,9 @@ def in_batches(whole: Sample, utility_batch: int | None, seed: int) -> list[Samp
         return [whole]
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     batches = [rows.sort().values for rows in order.to(whole.labels.device).tensor_split(count)]
-    of_utilities = whole._replace(metrics=[m for m in whole.metrics if m.of_utilities])
+    of_utilities = replace(whole, metrics=[m for m in whole.metrics if m.of_utilities])
     others = [metric for metric in whole.metrics if not metric.of_utilities]
-    return [whole._replace(metrics=others, families=()), *map(of_utilities.at, batches)]
+    return [replace(whole, metrics=others, families=()), *map(of_utilities.at, batches)]
 
 
 def cluster_numbers(clusters: ArrayLike | None, n: int) -> Tensor:

@@ -88,8 +88,8 @@ def utility_calibration(
     rows_v, rows_u = v.reshape(-1, n), u.reshape(-1, n)
     points = torch.arange(n, device=v.device)[None]
     weights = None if sample_weight is None else check_weights(sample_weight, n).to(v.device)[None]
-    sums = prefix_range(rows_v, rows_u, points, weights=weights)
-    errors = (sums.high[0] - sums.low[0]) / (n if weights is None else weights.sum())
+    ranges, _ = prefix_range(rows_v, rows_u, points, weights=weights)
+    errors = ranges[0] / (n if weights is None else weights.sum())
     return like(errors.reshape(v.shape[:-1]), predicted)
 
 

@@ -125,8 +125,8 @@ def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor, margin: float = 2
     smaller than the largest by more than `margin`.
     """
     n = predicted.shape[1]
-    sums = prefix_range(predicted, payoffs, codes[None], tolerance=TIED, margin=margin * n)
-    return (sums.high - sums.low)[0] / n
+    ranges, _ = prefix_range(predicted, payoffs, codes[None], tolerance=TIED, margin=margin * n)
+    return ranges[0] / n
 
 
 def chosen_columns(matrix: Tensor, numbers: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ sort for several), `torch.sort` and `torch.cumsum` elsewhere. Both sum in float6
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,18 +41,6 @@ Orders = list[NDArray[np.int32]]
 """What sorts predictions [b, n], once it is known."""
 
 
-class PrefixRange(NamedTuple):
-    """Sums of residuals for R draws of the labels (or of the weights) and b utilities.
-
-    low, high: [R, b] extremes of the running sum (0 included) at the ends of groups of tied v;
-    at_edges: [R, b, E] the running sum where the weight passed reaches each edge, ties ignored.
-    """
-
-    low: Tensor
-    high: Tensor
-    at_edges: Tensor
-
-
 def prefix_range(
     predicted: Tensor,
     payoffs: Tensor,
@@ -62,8 +50,12 @@ def prefix_range(
     tolerance: float = 0.0,
     margin: float = math.inf,
     orders: Orders | None = None,
-) -> PrefixRange:
-    """Return the extremes of the sorted running sums of payoff - prediction.
+) -> tuple[Tensor, Tensor]:
+    """Return the range of the running sums of payoff - prediction, and these sums at the edges.
+
+    The range [R, b] is of the sums (0 included) at the ends of groups of tied v, for R draws of the
+    labels or of the weights and b utilities. The sums [R, b, E] are those where the weight passed
+    reaches each edge, ties ignored.
 
     Args:
         predicted: float64 [b, n], the predicted utilities v of b utilities at n points; columns of
@@ -99,7 +91,7 @@ def prefix_range_torch(
     edges: Tensor,
     weights: Tensor | None = None,
     tolerance: float = 0.0,
-) -> PrefixRange:
+) -> tuple[Tensor, Tensor]:
     """`prefix_range` in plain torch: any device; the reference for the compiled versions."""
     ordered, order = torch.sort(predicted, dim=1, stable=True)
     gaps = ordered[:, 1:] - ordered[:, :-1] > tolerance
@@ -119,7 +111,7 @@ def prefix_range_torch(
         at_ends = sums.where(ends, torch.zeros_like(sums))  # 0 is the empty prefix: always allowed
         low.append(at_ends.min(dim=1).values.clamp(max=0))
         high.append(at_ends.max(dim=1).values.clamp(min=0))
-    return PrefixRange(torch.stack(low), torch.stack(high), torch.stack(at_edges))
+    return torch.stack(high) - torch.stack(low), torch.stack(at_edges)
 
 
 @compiled
@@ -140,7 +132,7 @@ def _ranges_once(
 
 def _one_draw(
     predicted: Tensor, payoffs: Tensor, codes: Tensor, tolerance: float, margin: float
-) -> PrefixRange:
+) -> tuple[Tensor, Tensor]:
     table = payoffs.contiguous().numpy()
     outcome = _short_codes(codes, table.shape[1])[0]
     rows, n = predicted.shape
@@ -152,8 +144,7 @@ def _one_draw(
         _ranges_once(v, table[block], outcome, tolerance, margin, low[block], high[block])
 
     over_blocks(work, row_blocks(rows, n, max(BLOCK_ELEMENTS, TOGETHER * n)))
-    at_edges = predicted.new_empty(1, rows, 0)
-    return PrefixRange(torch.from_numpy(low)[None], torch.from_numpy(high)[None], at_edges)
+    return torch.from_numpy(high - low)[None], predicted.new_empty(1, rows, 0)
 
 
 def _several(
@@ -163,7 +154,7 @@ def _several(
     edges: Tensor,
     weights: Tensor | None,
     orders: Orders,
-) -> PrefixRange:
+) -> tuple[Tensor, Tensor]:
     """Sort each utility's predictions once, for all draws of the labels or all sets of weights."""
     v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
     outcomes = _short_codes(codes, table.shape[1])
@@ -192,8 +183,9 @@ def _several(
         kernel(v[block], orders[0][block], table[block], given, positions, sums)
 
     over_blocks(work, row_blocks(len(v), v.shape[1] * draws, SUMMED_AT_ONCE))
-    by_draw = (np.ascontiguousarray(array.swapaxes(0, 1)) for array in (low, high, at_edges))
-    return PrefixRange(*map(torch.from_numpy, by_draw))
+    by_draw = (np.ascontiguousarray(array.swapaxes(0, 1)) for array in (high - low, at_edges))
+    ranges, sums_at_edges = map(torch.from_numpy, by_draw)
+    return ranges, sums_at_edges
 
 
 def _short_codes(codes: Tensor, outcomes: int) -> NDArray[Any]:

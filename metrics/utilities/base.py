@@ -121,8 +121,8 @@ class UtilityClass(ABC):
         """Return UC of every utility under every draw of the labels: float64 [R, m]."""
         errors = []
         for block in self.tied_blocks(forecast, outcomes):
-            sums = prefix_range(*block[:3], weights=outcomes.factors, orders=block.orders)
-            errors.append((sums.high - sums.low) / outcomes.size)
+            ranges, _ = prefix_range(*block[:3], weights=outcomes.factors, orders=block.orders)
+            errors.append(ranges / outcomes.size)
         return torch.cat(errors, dim=1)
 
     @overload

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from tests.forecasts import forecast_of
 from tests.refusals import refuses
 from utility_calibration import metrics as m
 from utility_calibration.metrics.certificate import Evidence, joined
 from utility_calibration.metrics.scores import checked
 
 
-def test_the_bounds_of_one_utility_are_the_formulas(forecast_of):
+def test_the_bounds_of_one_utility_are_the_formulas():
     p, y = forecast_of("smooth", 400, 3, 0)
     payoffs = np.array([0.0, 2.0, 5.0])
     one = m.calibration_interval(m.Linear(payoffs), p, y, seed=7)
@@ -77,7 +78,7 @@ def test_the_range_of_gains_is_that_of_the_utility_not_of_the_gains_seen():
     assert similarity.spread(next(similarity.blocks(*checked(p, y)))).tolist() == [1.4]
 
 
-def test_the_scorecards_certificate_of_all_classes_is_at_least_that_of_each(forecast_of):
+def test_the_scorecards_certificate_of_all_classes_is_at_least_that_of_each():
     p, y = forecast_of("smooth", 300, 5, 3)
     card = m.scorecard(p, y, utilities=0, floor_repetitions=100)
     assert set(card.certificates) == {"u_cwe", "u_topk", "u_tce", "u_dcg", "all"}
@@ -89,7 +90,7 @@ def test_the_scorecards_certificate_of_all_classes_is_at_least_that_of_each(fore
     assert card.certificates["u_topk"][1:] == pytest.approx(alone[1:])
 
 
-def test_own_utilities_have_certificates_of_their_own_unit_and_no_part_in_that_of_all(forecast_of):
+def test_own_utilities_have_certificates_of_their_own_unit_and_no_part_in_that_of_all():
     p, y = forecast_of("smooth", 300, 3, 2)
     options = {"utilities": 0, "floor_repetitions": 20}
     plain = m.scorecard(p, y, **options).certificates
@@ -100,7 +101,7 @@ def test_own_utilities_have_certificates_of_their_own_unit_and_no_part_in_that_o
 
 @pytest.mark.parametrize("n", [1, 3, 10])
 @pytest.mark.parametrize("utilities", [m.TopK(), m.Linear([[2.0, 0, 0], [0, -0.1, 0]])])
-def test_no_bound_leaves_the_range_of_the_utility(n, utilities, forecast_of):
+def test_no_bound_leaves_the_range_of_the_utility(n, utilities):
     for seed in range(5):
         p, y = forecast_of("smooth", n, 3, seed)
         found = m.calibration_interval(utilities, p, y, sample_weight=np.arange(1.0, n + 1))

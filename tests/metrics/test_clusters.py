@@ -5,6 +5,7 @@ import pytest
 import torch
 from scipy.stats import binom
 
+from tests.forecasts import forecast_of
 from utility_calibration import metrics as m
 from utility_calibration.metrics.resampling import resampled_weights
 
@@ -104,7 +105,7 @@ def test_the_upper_bounds_hold_with_clusters(utilities):
     assert (binom.cdf(held, 100, 0.93) > 0.01).all(), held
 
 
-def test_clusters_of_one_point_are_points(forecast_of):
+def test_clusters_of_one_point_are_points():
     p, y = forecast_of("smooth", 90, 4, 4)
     names = np.array([f"patient {number:02}" for number in range(90)])
     plain, found = (m.calibration_interval(m.TopK(), p, y, clusters=c) for c in (None, names))
@@ -116,7 +117,7 @@ def test_clusters_of_one_point_are_points(forecast_of):
             np.testing.assert_array_equal(draws, second.draws[key])
 
 
-def test_the_bootstrap_draws_whole_clusters_and_every_floor_grows(forecast_of):
+def test_the_bootstrap_draws_whole_clusters_and_every_floor_grows():
     p, y, clusters = patients("same", 30, 4, 0)
     card, plain = m.scorecard(p, y, clusters=clusters, **FEW), m.scorecard(p, y, **FEW)
     counts = next(resampled_weights(torch.from_numpy(clusters), 30, 12, 0))

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.metrics.conftest import KINDS
+from tests.forecasts import KINDS, forecast_of
 from utility_calibration import metrics as m
 from utility_calibration.metrics import reference
 from utility_calibration.metrics.binned import interval_and_binned_errors
@@ -15,7 +15,7 @@ from utility_calibration.metrics.forecast import Forecast
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", [2, 3, 10, 250])
-def test_ranks_break_ties_by_the_class_number(kind, classes, forecast_of):
+def test_ranks_break_ties_by_the_class_number(kind, classes):
     p, y = forecast_of(kind, 30, classes, 0)
     forecast = Forecast(torch.from_numpy(p))
     ranks = reference.ranks(p)

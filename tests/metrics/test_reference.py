@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import special
 
-from tests.metrics.conftest import KINDS
+from tests.forecasts import KINDS, forecast_of
 from utility_calibration.metrics import ClassWise, reference, reference_additions
 from utility_calibration.metrics.binned import interval_and_binned_errors
 from utility_calibration.metrics.forecast import Forecast
@@ -48,7 +48,7 @@ def test_the_worked_example_of_every_class_of_utilities():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_direct_forms_are_those_of_the_vectors(kind, forecast_of):
+def test_the_direct_forms_are_those_of_the_vectors(kind):
     p, y = forecast_of(kind, 40, 4, 0)
     matrix = np.random.default_rng(0).choice([-1.0, -0.5, 0.0, 0.25, 1.0], size=(5, 4))
     for direct, vectors in (
@@ -86,7 +86,7 @@ def test_samples_lie_where_the_paper_draws_them():
     assert (np.diff(reference.sample_valuations(500, 6, random)) <= 0).all()
 
 
-def test_labels_drawn_by_the_definition_are_those_of_the_fast_draw(forecast_of):
+def test_labels_drawn_by_the_definition_are_those_of_the_fast_draw():
     p, _ = forecast_of("smooth", 40, 5, 6)
     uniforms = np.random.default_rng(0).random((8, 40))
     drawn = Forecast(torch.from_numpy(p)).redraw(torch.from_numpy(uniforms)).labels.numpy()
@@ -96,9 +96,7 @@ def test_labels_drawn_by_the_definition_are_those_of_the_fast_draw(forecast_of):
 
 
 @pytest.mark.parametrize("kind", ["smooth", "dyadic"])
-def test_the_floors_of_weights_by_class_and_of_clusters_are_those_of_the_definition(
-    kind, forecast_of
-):
+def test_the_floors_of_weights_by_class_and_of_clusters_are_those_of_the_definition(kind):
     p, y = forecast_of(kind, 90, 4, 6)
     weights, clusters = np.array([0.2, 5.0, 1.0, 2.0]), np.arange(90) // 8
     forecast, numbers = Forecast(torch.from_numpy(p)), torch.arange(90)
@@ -107,7 +105,7 @@ def test_the_floors_of_weights_by_class_and_of_clusters_are_those_of_the_definit
     found = torch.cat([ClassWise().errors(*draw).max(dim=1).values for draw in draws])
     expected = reference_additions.noise_floor(p, uniforms, weights)
     np.testing.assert_allclose(found, expected, atol=1e-12)
-    (draw,) = multiplied_outcomes(sample_of(p, y, None, None, clusters), 6, 3)
+    (draw,) = multiplied_outcomes(sample_of(p, y, clusters=clusters), 6, 3)
     normals = special.ndtri(uniforms[:, :12]).astype(np.float32)
     expected = reference_additions.cluster_floor(p, y, clusters, normals)
     np.testing.assert_allclose(ClassWise().errors(*draw).max(dim=1).values, expected, atol=1e-6)

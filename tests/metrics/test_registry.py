@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.forecasts import forecast_of
 from tests.refusals import refuses
 from utility_calibration import metrics as m
 from utility_calibration.metrics.registry import check_keys, metric
@@ -18,7 +19,7 @@ def mine() -> Iterator[m.Metric]:
     m.METRICS.pop("u_mine", None)
 
 
-def test_a_registered_metric_is_computed_with_the_others(mine, forecast_of):
+def test_a_registered_metric_is_computed_with_the_others(mine):
     p, y = forecast_of("smooth", 50, 3, 0)
     card = m.scorecard(p, y, **FAST)
     assert list(card.metrics)[-1] == "u_mine"
@@ -26,7 +27,7 @@ def test_a_registered_metric_is_computed_with_the_others(mine, forecast_of):
     assert metric("u_mine") is mine
 
 
-def test_a_key_belongs_to_one_metric(mine, forecast_of):
+def test_a_key_belongs_to_one_metric(mine):
     assert m.register(mine) is mine  # once more is no second one
     with refuses("u_mine", fix="another"):
         m.register(m.utility_metric("u_mine", "other", lambda options: m.TopK()))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.forecasts import forecast_of
 from utility_calibration.metrics import METRICS, scorecard
 from utility_calibration.metrics import resampling as module
 from utility_calibration.metrics.resampling import resampled_weights
@@ -45,7 +46,7 @@ def test_how_many_repetitions_fit_the_memory_changes_no_number(monkeypatch):
     assert torch.equal(weights(repetitions=7), whole)
 
 
-def test_a_resampled_metric_is_that_of_the_drawn_points_repeated(forecast_of):
+def test_a_resampled_metric_is_that_of_the_drawn_points_repeated():
     p, y = forecast_of("smooth", POPULATION, 4, 0)
     draws = scorecard(p, y, noise_seed=3, **OPTIONS).draws
     for repetition, counts in enumerate(weights(repetitions=3).to(torch.int64)):
@@ -58,7 +59,7 @@ def test_a_resampled_metric_is_that_of_the_drawn_points_repeated(forecast_of):
     assert {f"bootstrap_{key}" for key in keys} == set(draws)
 
 
-def test_many_points_are_resampled_but_not_for_the_sampled_users(forecast_of, monkeypatch):
+def test_many_points_are_resampled_but_not_for_the_sampled_users(monkeypatch):
     p, y = forecast_of("smooth", POPULATION, 4, 0)
     few = scorecard(p, y, **OPTIONS).draws
     monkeypatch.setattr(module, "LARGEST", POPULATION - 1)

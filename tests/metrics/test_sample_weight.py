@@ -5,6 +5,7 @@ import pytest
 import torch
 from scipy.stats import binom
 
+from tests.forecasts import forecast_of
 from utility_calibration import metrics as m
 from utility_calibration.metrics.acting import largest_gain
 from utility_calibration.metrics.resampling import resampled_weights
@@ -40,7 +41,7 @@ MEASURES = {
 
 @pytest.mark.parametrize("kind", ["smooth", "dyadic", "one_hot"])
 @pytest.mark.parametrize("name", MEASURES)
-def test_whole_weights_are_repeated_rows(name, kind, forecast_of):
+def test_whole_weights_are_repeated_rows(name, kind):
     p, y = forecast_of(kind, 90, 4, 3)
     times = np.random.default_rng(0).integers(0, 4, size=90)
     measure = MEASURES[name]
@@ -49,7 +50,7 @@ def test_whole_weights_are_repeated_rows(name, kind, forecast_of):
 
 
 @pytest.mark.parametrize("name", MEASURES)
-def test_only_the_proportions_of_the_weights_count(name, forecast_of):
+def test_only_the_proportions_of_the_weights_count(name):
     p, y = forecast_of("smooth", 90, 4, 4)
     weights = np.random.default_rng(1).random(90)
     first, second = (MEASURES[name](p, y, sample_weight=scale * weights) for scale in (1, 7.3))
@@ -58,7 +59,7 @@ def test_only_the_proportions_of_the_weights_count(name, forecast_of):
 
 
 @pytest.mark.parametrize("share", [0.7, 1 / 3])
-def test_the_unit_of_weights_that_are_not_all_whole_does_not_matter(share, forecast_of):
+def test_the_unit_of_weights_that_are_not_all_whole_does_not_matter(share):
     """Whole ones cut the bins as repeated rows would; of these some are whole, others are not."""
     p, y = forecast_of("smooth", 40, 3, 2)
     weights = np.tile([0.5, 0.3, 1.0, 0.9], 10)
@@ -76,7 +77,7 @@ UTILITIES = {
 }
 
 
-def test_the_floors_and_curves_of_a_scorecard_are_those_of_repeated_rows(forecast_of):
+def test_the_floors_and_curves_of_a_scorecard_are_those_of_repeated_rows():
     """Repeated rows have the number of one point, so that they draw the same label."""
     p, y = forecast_of("smooth", 60, 4, 3)
     times = np.random.default_rng(0).integers(0, 4, size=60)
@@ -91,7 +92,7 @@ def test_the_floors_and_curves_of_a_scorecard_are_those_of_repeated_rows(forecas
         np.testing.assert_allclose(weighted.ecdf[key], errors, atol=1e-12)
 
 
-def test_the_scorecard_resamples_weighted_points(forecast_of):
+def test_the_scorecard_resamples_weighted_points():
     """A resampling in which no point with a weight comes out moves nothing."""
     p, y = forecast_of("smooth", 60, 4, 3)
     few = {"utilities": 0, "floor_repetitions": 0, "bootstrap_repetitions": 50}
@@ -107,7 +108,7 @@ def test_the_scorecard_resamples_weighted_points(forecast_of):
 
 
 @pytest.mark.parametrize("utilities", UTILITIES.values(), ids=UTILITIES)
-def test_equal_weights_change_no_certificate_and_unequal_ones_widen_it(utilities, forecast_of):
+def test_equal_weights_change_no_certificate_and_unequal_ones_widen_it(utilities):
     p, y = forecast_of("smooth", 90, 4, 4)
     plain = m.calibration_interval(utilities, p, y)
     equal = m.calibration_interval(

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
+from tests.forecasts import forecast_of
 from tests.refusals import refuses
 from utility_calibration import metrics as m
 from utility_calibration.metrics import forecast as forecasts
@@ -51,7 +52,7 @@ def sampled(family, seed, p, y):
 
 @pytest.mark.parametrize("kind", ["smooth", "saturated", "dyadic", "one_hot", "flat"])
 @pytest.mark.parametrize(("n", "classes"), [(5, 7), (200, 6)])
-def test_every_key_holds_the_metric_of_its_name(kind, n, classes, forecast_of):
+def test_every_key_holds_the_metric_of_its_name(kind, n, classes):
     p, y = forecast_of(kind, n, classes, 0)
     card = m.scorecard(p, y, similarity=similarity_of(classes), **SMALL)
     assert list(card.metrics) == list(m.METRICS)
@@ -71,7 +72,7 @@ def test_every_key_holds_the_metric_of_its_name(kind, n, classes, forecast_of):
 
 
 @pytest.mark.parametrize("kind", ["smooth", "saturated", "dyadic"])
-def test_the_worst_utility_and_its_interval_explain_the_number(kind, forecast_of):
+def test_the_worst_utility_and_its_interval_explain_the_number(kind):
     p, y = forecast_of(kind, 300, 6, 2)
     card = m.scorecard(p, y, similarity=similarity_of(6), **SMALL)
     for key, worst in card.worst.items():
@@ -87,7 +88,7 @@ def test_the_worst_utility_and_its_interval_explain_the_number(kind, forecast_of
     assert 0 <= card.worst["u_topk"]["utility"] < 6  # K - 1
 
 
-def test_the_same_seeds_give_the_same_scorecard_and_others_another(forecast_of):
+def test_the_same_seeds_give_the_same_scorecard_and_others_another():
     p, y = forecast_of("smooth", 80, 4, 5)
     first = m.scorecard(p, y, **SMALL)
     np.testing.assert_equal(vars(m.scorecard(p, y, **SMALL)), vars(first))
@@ -101,7 +102,7 @@ def test_the_same_seeds_give_the_same_scorecard_and_others_another(forecast_of):
     assert (resampled.ecdf["linear"] != first.ecdf["linear"]).any()
 
 
-def test_what_is_not_asked_for_is_left_out(forecast_of):
+def test_what_is_not_asked_for_is_left_out():
     p, y = forecast_of("smooth", 40, 3, 6)
     card = m.scorecard(p, y, utilities=40, floor_repetitions=0)
     assert card.metrics == pytest.approx(m.scorecard(p, y, **SMALL).metrics, rel=1e-12)
@@ -113,7 +114,7 @@ def test_what_is_not_asked_for_is_left_out(forecast_of):
     assert not any(m.METRICS[key].sampled for key in card.metrics)
 
 
-def test_floors_and_intervals_come_from_representative_sampled_users(forecast_of):
+def test_floors_and_intervals_come_from_representative_sampled_users():
     p, y = forecast_of("smooth", 150, 5, 6)
     options = {"utilities": 40, "floor_repetitions": 30, "bootstrap_repetitions": 5}
     few, every = (m.scorecard(p, y, floor_utilities=count, **options) for count in (15, 40))
@@ -134,7 +135,7 @@ def test_floors_and_intervals_come_from_representative_sampled_users(forecast_of
     assert len(line) == 40 and (np.diff(line) > 0).all()
 
 
-def test_options_reach_the_metrics_they_are_for(forecast_of):
+def test_options_reach_the_metrics_they_are_for():
     p, y = forecast_of("smooth", 150, 4, 8)
     plain = m.scorecard(p, y, **SMALL).metrics
     card = m.scorecard(p, y, bins=4, class_weights="prior", exponents=(3.0,), **SMALL).metrics
@@ -146,7 +147,7 @@ def test_options_reach_the_metrics_they_are_for(forecast_of):
     assert [card[key] for key in untouched] == [plain[key] for key in untouched]
 
 
-def test_batches_average_the_utility_metrics_over_all_points_and_leave_the_others(forecast_of):
+def test_batches_average_the_utility_metrics_over_all_points_and_leave_the_others():
     p, y = forecast_of("smooth", 320, 4, 9)
     full = m.scorecard(p, y, similarity=similarity_of(4), **SMALL)
     card = m.scorecard(p, y, similarity=similarity_of(4), utility_batch=60, **SMALL)
@@ -206,7 +207,7 @@ def test_a_large_forecast_worked_on_by_parts_has_the_scorecard_of_a_small_one(mo
         pd.testing.assert_frame_equal(found, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_the_report_says_which_purposes_are_within_noise(forecast_of, capsys):
+def test_the_report_says_which_purposes_are_within_noise(capsys):
     p, y = forecast_of("smooth", 400, 3, 0)
     card = m.scorecard(p, y, utilities=0, bootstrap_repetitions=0)
     card.report()

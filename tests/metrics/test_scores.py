@@ -5,6 +5,7 @@ import pytest
 import torch
 from sklearn.metrics import accuracy_score, log_loss
 
+from tests.forecasts import forecast_of
 from utility_calibration import metrics as m
 from utility_calibration.metrics import reference
 from utility_calibration.metrics.binned import class_weights
@@ -25,7 +26,7 @@ DEFINITIONS = {
 @pytest.mark.parametrize("kind", ["smooth", "saturated", "dyadic", "one_hot", "flat"])
 @pytest.mark.parametrize("classes", [2, 3, 20])
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_scores_are_those_of_the_definition(name, kind, classes, forecast_of):
+def test_scores_are_those_of_the_definition(name, kind, classes):
     p, y = forecast_of(kind, 150, classes, 1)
     score, definition = DEFINITIONS[name]
     assert score(p, y) == pytest.approx(definition(p, y), abs=1e-14)
@@ -34,7 +35,7 @@ def test_scores_are_those_of_the_definition(name, kind, classes, forecast_of):
 @pytest.mark.parametrize("scheme", ["equal_weight", "equal_width"])
 @pytest.mark.parametrize("kind", ["smooth", "saturated", "dyadic", "one_hot", "flat"])
 @pytest.mark.parametrize("bins", [1, 2, 15, 100])
-def test_binned_errors_are_loops_over_bins(scheme, kind, bins, forecast_of):
+def test_binned_errors_are_loops_over_bins(scheme, kind, bins):
     p, y = forecast_of(kind, 67, 4, 1)
     y[y == 2] = 1  # one class never occurs
     expected = reference.binned_top_class_error(p, y, bins, scheme)

@@ -1,7 +1,6 @@
 """Calibration in one pass: the bounds contain the exact errors, batches and processes add up."""
 
 import io
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.forecasts import forecast_of
 from tests.refusals import refuses
 from utility_calibration import metrics as m
 from utility_calibration.metrics import reference as plain
@@ -81,9 +81,7 @@ UTILITIES = {
 
 
 @pytest.mark.parametrize("name", UTILITIES)
-def test_bounds_contain_the_exact_errors_of_every_class_of_utilities(
-    name: str, forecast_of: Callable[..., Any]
-) -> None:
+def test_bounds_contain_the_exact_errors_of_every_class_of_utilities(name: str) -> None:
     from utility_calibration.metrics.utilities.function import utility_of
 
     for kind in ("smooth", "dyadic", "saturated", "flat"):
@@ -95,7 +93,7 @@ def test_bounds_contain_the_exact_errors_of_every_class_of_utilities(
         assert (result.upper >= exact - ROUNDING).all()
 
 
-def test_more_buckets_leave_less_open_and_scores_are_exact(forecast_of: Callable[..., Any]) -> None:
+def test_more_buckets_leave_less_open_and_scores_are_exact() -> None:
     p, y = forecast_of("smooth", 3000, 4, 1)
     w = np.random.default_rng(0).random(3000)
     results = [streamed(m.ClassWise(), p, y, w, 500, buckets=b).result() for b in (250, 1000, 4000)]
@@ -119,9 +117,7 @@ def test_more_buckets_leave_less_open_and_scores_are_exact(forecast_of: Callable
     assert worst.error == result.lower.max()
 
 
-def test_logits_with_impossible_classes_and_log_odds_are_read(
-    forecast_of: Callable[..., Any],
-) -> None:
+def test_logits_with_impossible_classes_and_log_odds_are_read() -> None:
     p, y = forecast_of("one_hot", 50, 3, 0)
     with np.errstate(divide="ignore"):
         z = np.log(p).astype(np.float32)

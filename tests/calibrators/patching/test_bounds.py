@@ -23,8 +23,8 @@ def forecast_and_labels(n, classes, seed):
 
 
 def exact_errors(predicted, payoffs, codes):
-    ranges = prefix_range(predicted.contiguous(), payoffs, codes[None])
-    return (ranges.high[0] - ranges.low[0]) / len(codes)
+    ranges, _ = prefix_range(predicted.contiguous(), payoffs, codes[None])
+    return ranges[0] / len(codes)
 
 
 def bounds_and_errors(p, labels):

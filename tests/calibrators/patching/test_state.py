@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.devices.emulated_cuda import emulated_cuda
-from tests.metrics.conftest import KINDS, made_forecast
+from tests.forecasts import KINDS, forecast_of
 from utility_calibration.calibrators import reference
 from utility_calibration.calibrators.patching.algorithm import move
 from utility_calibration.calibrators.patching.projection import (
@@ -25,9 +25,9 @@ from utility_calibration.metrics import FunctionUtility, GainMatrix
 UPDATE = ProjectedDescent(1.0)
 
 
-def forecast_of(*which):
-    """Probabilities and labels as tensors (`made_forecast`)."""
-    return tuple(map(torch.from_numpy, made_forecast(*which)))
+def tensors_of(*which):
+    """Probabilities and labels as tensors (`forecast_of`)."""
+    return tuple(map(torch.from_numpy, forecast_of(*which)))
 
 
 def random_utility(classes, random):
@@ -77,7 +77,7 @@ def device(request):
 @pytest.mark.parametrize("classes", [2, 3, 20])
 def test_moves_are_projected_steps_that_change_the_brier_score_as_said(kind, classes, device):
     """Σ over rows of the change of ‖p - y‖² is 2 Σ<p - y, d> + Σ‖d‖²."""
-    p, y = forecast_of(kind, 60, classes, 0)
+    p, y = tensors_of(kind, 60, classes, 0)
     here, there = PatchedForecast(p, y), PatchedForecast(p.to(device), y.to(device))
     outcomes = torch.nn.functional.one_hot(y, classes).double()
     for rows, utility, step in random_moves(15, 60, classes, 1):
@@ -102,7 +102,7 @@ def test_moves_are_projected_steps_that_change_the_brier_score_as_said(kind, cla
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", [2, 20, 300])
 def test_order_sums_and_ranks_follow_the_moves(kind, classes, device):
-    p, y = forecast_of(kind, 30, classes, 2)
+    p, y = tensors_of(kind, 30, classes, 2)
     state = PatchedForecast(p.to(device), y.to(device))
     for rows, utility, step in random_moves(8, 30, classes, 3):
         rows = rows.to(device)
@@ -124,7 +124,7 @@ def test_near_equal_probabilities_rank_by_class_on_every_device(device):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_predictions_are_expected_payoffs(kind, device):
-    p, y = forecast_of(kind, 50, 7, 8)
+    p, y = tensors_of(kind, 50, 7, 8)
     here, there = PatchedForecast(p, y), PatchedForecast(p.to(device), y.to(device))
     for _, utility, _ in random_moves(15, 50, 7, 9):
         vectors = vectors_of(here, utility)
@@ -136,7 +136,7 @@ def test_predictions_are_expected_payoffs(kind, device):
 
 def test_every_row_depends_on_itself_alone():
     """So replaying on other points, or on one, gives the same."""
-    p, y = forecast_of("smooth", 60, 15, 10)
+    p, y = tensors_of("smooth", 60, 15, 10)
     together, few = PatchedForecast(p, y), PatchedForecast(p[20:30], y[20:30])
     for rows, utility, step in random_moves(20, 60, 15, 11):
         among = rows[(rows >= 20) & (rows < 30)] - 20

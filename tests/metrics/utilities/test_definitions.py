@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.metrics.conftest import KINDS
+from tests.forecasts import KINDS, forecast_of
 from utility_calibration import metrics as m
 from utility_calibration.metrics import reference
 from utility_calibration.metrics.utilities.payoffs import (
@@ -62,7 +62,7 @@ DEFINITIONS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_errors_are_those_of_the_vectors(name, kind, forecast_of):
+def test_errors_are_those_of_the_vectors(name, kind):
     p, y = forecast_of(kind, 30, CLASSES, 0)
     utilities, vectors = DEFINITIONS[name]
     expected = reference.calibration_errors(vectors(p), p, y)
@@ -74,7 +74,7 @@ def test_errors_are_those_of_the_vectors(name, kind, forecast_of):
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_bounds_are_the_extremes_of_payoffs_and_contain_other_values(name, forecast_of):
+def test_bounds_are_the_extremes_of_payoffs_and_contain_other_values(name):
     p, _ = forecast_of("smooth", 30, CLASSES, 0)
     utilities, vectors = DEFINITIONS[name]
     found = np.array([(each.min(), each.max()) for each in vectors(p)])
@@ -85,7 +85,7 @@ def test_bounds_are_the_extremes_of_payoffs_and_contain_other_values(name, forec
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_decision_pays_the_negative_loss_of_the_best_action(kind, forecast_of):
+def test_a_decision_pays_the_negative_loss_of_the_best_action(kind):
     p, y = forecast_of(kind, 30, CLASSES, 0)
     losses = LOSSES
     if kind in ("smooth", "saturated"):  # no ties between actions but those of the exact kinds
@@ -102,7 +102,7 @@ def test_a_decision_pays_the_negative_loss_of_the_best_action(kind, forecast_of)
      m.Rank.sample(70, 9, 0), m.GainMatrix.sample_aligned(70, 9, 0),
      m.GainMatrix.sample_misaligned(70, 9, 0, subsets=3)],
 )  # fmt: skip
-def test_small_blocks_give_the_same_errors(utilities, forecast_of, monkeypatch):
+def test_small_blocks_give_the_same_errors(utilities, monkeypatch):
     p, y = forecast_of("smooth", 100, 9, 8)
     expected = utilities.calibration_errors(p, y)
     base = "utility_calibration.metrics.utilities.base"

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.forecasts import forecast_of
 from utility_calibration.metrics import GainMatrix, reference
 from utility_calibration.metrics.forecast import Forecast
 
@@ -29,7 +30,7 @@ def random_gains(count, classes, low, high, seed):
 
 
 @pytest.mark.parametrize("kind", ["dyadic", "one_hot", "flat"])
-def test_an_error_may_gain_as_much_as_the_right_class(kind, forecast_of):
+def test_an_error_may_gain_as_much_as_the_right_class(kind):
     """No bound excludes a class then; sums are exact here, so ties are ties in both."""
     p, y = forecast_of(kind, 60, 4, 0)
     gains = random_gains(6, 4, 0, 2.999, 2).astype(int) / 2
@@ -41,7 +42,7 @@ def test_an_error_may_gain_as_much_as_the_right_class(kind, forecast_of):
 @pytest.mark.parametrize("kind", ["smooth", "saturated", "one_hot"])
 @pytest.mark.parametrize("classes", [2, 12])
 @pytest.mark.parametrize("family", ["aligned", "misaligned"])
-def test_sampled_users_have_the_errors_of_the_definition(family, classes, kind, forecast_of):
+def test_sampled_users_have_the_errors_of_the_definition(family, classes, kind):
     p, y = forecast_of(kind, 80, classes, 2)
     sample = getattr(GainMatrix, f"sample_{family}")
     utilities = sample(9, classes, 5, **({"subsets": 2} if family == "misaligned" else {}))

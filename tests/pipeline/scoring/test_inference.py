@@ -97,7 +97,9 @@ def errors_of(p, labels, tests, clusters, seed):
     samples, values = [], []
     for test in tests:
         own = None if clusters is None else clusters[test]
-        samples.append(sample_of(p[test], labels[test], None, None, own, test, len(p)))
+        samples.append(
+            sample_of(p[test], labels[test], clusters=own, points=test, population=len(p))
+        )
         errors = TopK().errors(samples[-1].forecast, samples[-1].outcomes)
         values.append(float(errors.max()))
 

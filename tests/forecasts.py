@@ -1,16 +1,13 @@
 """What the tests of the metrics share: awkward forecasts."""
 
-from collections.abc import Callable
-
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 
 
-def made_forecast(kind: str, n: int, classes: int, seed: int) -> tuple[Floats, NDArray[np.int64]]:
+def forecast_of(kind: str, n: int, classes: int, seed: int) -> tuple[Floats, NDArray[np.int64]]:
     """Probabilities [n, C] of a kind (KINDS), and labels [n] that are uniform over the classes."""
     random = np.random.default_rng(seed)
     if kind == "smooth":
@@ -26,9 +23,3 @@ def made_forecast(kind: str, n: int, classes: int, seed: int) -> tuple[Floats, N
     else:
         p = np.full((n, classes), 1 / classes)
     return p, random.integers(classes, size=n)
-
-
-@pytest.fixture(scope="session")
-def forecast_of() -> Callable[..., tuple[Floats, NDArray[np.int64]]]:
-    """The function `made_forecast`."""
-    return made_forecast
