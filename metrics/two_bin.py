@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from .forecast import Forecast, Outcomes
+from .kernels.ranks import descending_order
 from .kernels.threads import row_blocks
 from .scores import checked
 
@@ -50,7 +51,8 @@ def two_bin_errors(forecast: Forecast, outcomes: Outcomes) -> Tensor:
 def _of_classes(forecast: Forecast, outcomes: Outcomes, start: int, stop: int) -> Tensor:
     """The parts of the classes from `start` to `stop` in the sums, [R]."""
     p = forecast.probabilities[:, start:stop].T.contiguous()
-    ordered, order = p.sort(dim=1)
+    order = descending_order(-p).long()
+    ordered = p.gather(1, order)
     # Between two neighbours t has the same two bins; tied ones have no t between them.
     lengths = torch.diff(ordered, dim=1, append=torch.ones_like(p[:, :1]))
     errors = []

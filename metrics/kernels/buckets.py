@@ -79,9 +79,24 @@ def _fill_buckets(v: Any, distance: Any, bucket: Any) -> None:
 
 
 @compiled
+def _number(bucket: Any) -> int:
+    """Number the buckets that hold points from 0, in their order, and return how many there are."""
+    numbers = np.zeros(BUCKETS, np.int32)
+    for b in bucket:
+        numbers[b] = 1
+    count = 0
+    for b in range(BUCKETS):
+        count += numbers[b]
+        numbers[b] = count - 1
+    for i in range(bucket.size):
+        bucket[i] = numbers[bucket[i]]
+    return count
+
+
+@compiled
 def _mark_gaps(v: Any, bucket: Any, tolerance: float, ends: Any, is_wide: Any) -> None:
     """Mark the buckets that end in a gap wider than the tolerance, and those that may hold one."""
-    extremes = np.empty((BUCKETS, 2))
+    extremes = np.empty((ends.size, 2))
     extremes[:, 0] = np.inf
     extremes[:, 1] = -np.inf
     for i in range(v.size):
@@ -89,7 +104,7 @@ def _mark_gaps(v: Any, bucket: Any, tolerance: float, ends: Any, is_wide: Any) -
         of_bucket[0] = min(of_bucket[0], v[i])
         of_bucket[1] = max(of_bucket[1], v[i])
     following = np.inf
-    for b in range(BUCKETS - 1, -1, -1):
+    for b in range(ends.size - 1, -1, -1):
         smallest, largest = extremes[b]
         ends[b] = largest >= smallest and following - largest > tolerance
         is_wide[b] = largest - smallest > tolerance
@@ -133,27 +148,29 @@ def range_by_buckets(
     n = v.size
     bucket, index = places[0], places[1]
     _fill_buckets(v, scratch, bucket)
-    parts = np.zeros((BUCKETS, 2))  # the sums of positive and of negative residuals
+    # Of few points, most buckets are empty, and steps bucket by bucket would take most of the time.
+    count = _number(bucket) if n < BUCKETS else BUCKETS
+    parts = np.zeros((count, 2))  # the sums of positive and of negative residuals
     for i in range(n):
         residual = payoffs[codes[i]] - v[i]
         parts[bucket[i], 1 if residual < 0 else 0] += abs(residual)
-    starts = np.zeros(BUCKETS + 1)  # the sum of all points before each bucket
+    starts = np.zeros(count + 1)  # the sum of all points before each bucket
     lowest = highest = 0.0  # whatever the order inside each bucket
-    for b in range(BUCKETS):
+    for b in range(count):
         lowest = min(lowest, starts[b] - parts[b, 1])
         highest = max(highest, starts[b] + parts[b, 0])
         starts[b + 1] = starts[b] + (parts[b, 0] - parts[b, 1])
     if highest - lowest < least:
         return lowest, highest
-    ends, is_wide = np.ones(BUCKETS, np.bool_), np.ones(BUCKETS, np.bool_)
+    ends, is_wide = np.ones(count, np.bool_), np.ones(count, np.bool_)
     if tolerance > 0:
         _mark_gaps(v, bucket, tolerance, ends, is_wide)
     low = high = 0.0
-    for b in range(BUCKETS):
+    for b in range(count):
         if ends[b]:
             low, high = min(low, starts[b + 1]), max(high, starts[b + 1])
-    is_open = np.zeros(BUCKETS, np.bool_)
-    for b in range(BUCKETS):  # those inside which the running sum may leave [low, high]
+    is_open = np.zeros(count, np.bool_)
+    for b in range(count):  # those inside which the running sum may leave [low, high]
         beyond = starts[b] + parts[b, 0] > high or starts[b] - parts[b, 1] < low
         is_open[b] = beyond and is_wide[b]
     m = 0
