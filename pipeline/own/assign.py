@@ -16,7 +16,7 @@ from .choices import MOST, Choices, matching
 from .classes import classes_by_name, refuse_two_models
 from .given import Given, Known
 from .lists import arrays_of, has_lists
-from .places import classes_by_place, of_array
+from .places import check_start, classes_by_place, of_array
 from .told import IGNORE, kept, some_of
 from .usual import LABELS, LIKE_CLUSTERS, LIKE_LABELS, USUAL, is_split, spelt, with_names
 
@@ -178,6 +178,8 @@ def points_in(
             if is_moved and not set(labels.texts) <= set(known.classes.texts):
                 told, fix = "numbers of columns that have another order", "class_names[labels]"
                 raise InputError(told, field="labels", fixes=f"save the names: {fix}")
+            if not known.classes.is_text:  # the first rows may have been few
+                check_start(found.matrix, codes, known.seen, len(known.classes.texts))
             given = replace(found, order=found.labels, labels=codes)
     first = np.unique(labels.places, return_index=True)[1]
     return replace(

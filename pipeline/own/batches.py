@@ -107,7 +107,8 @@ def known_from(path: Path, held: Held, choices: Choices) -> Known:
     if all(text == str(code) for text, code in first.codes.items()):
         codes = {str(number): number for number in range(len(names))}
     classes = Labels(names, np.arange(len(names)), first.names is not None, are_known=True)
-    known = Known(str(first.kind), classes, codes)
+    seen = int(first.labels.min()), int(first.labels.max())
+    known = Known(str(first.kind), classes, codes, seen)
     if not np.array_equal(points_of(held, choices, known).logits, first.matrix):
         fix = "name the columns: --classes NAME,NAME"
         raise InputError("another order than the columns", field="labels", fixes=fix)

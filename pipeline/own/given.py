@@ -45,12 +45,14 @@ class Known:
     """What the first rows of a file say of all: the kind of the answers, and the classes.
 
     classes: as columns are matched with them. codes: the class of each label, as text: the numbers
-    of columns where the first rows have these, also if the columns have names.
+    of columns where the first rows have these, also if the columns have names. seen: the smallest
+    and the largest number of a column among the first rows' labels.
     """
 
     kind: str
     classes: Labels
     codes: Mapping[str, int]
+    seen: tuple[int, int]
 
     def codes_of(self, labels: Labels) -> NDArray[np.int64]:
         """The class of each point; InputError: a label is no class of the first rows."""

@@ -112,19 +112,14 @@ def classes_by_place(
     if labels.is_text and None not in numbers:
         _check_order_of_text(texts)
     if in_range:
-        if counted.min() > 0:
-            told = "none is 0, and they fit the columns better if counted from 1"
-            fix = f"say which column is which: {CLASS_NAMES} ([{columns}])"
-            _check_fit(matrix, counted, counted - 1, told, fix)
-        if counted.max() < columns - 1:
-            told = f"none is {columns - 1}, and they fit the columns better if counted from -1"
-            fix = f"say which column is which: {CLASS_NAMES} ([{columns}])"
-            _check_fit(matrix, counted, counted + 1, told, fix)
+        check_start(matrix, counted, (counted.min(), counted.max()), columns)
         return counted, names
     if None in numbers:
         told = f"names ({some_of(texts)}) for {columns} columns that have none"
         raise InputError(told, field="labels", fixes=CLASS_NAMES)
-    by_number, from_one, by_order = (_hits(matrix, k) for k in (counted, counted - 1, places))
+    by_number, from_one, by_order = (
+        int(_hits(matrix, k).sum()) for k in (counted, counted - 1, places)
+    )
     if counted.min() > 0 and counted.max() == columns and from_one > by_number:
         notes.append(f"labels are counted from 1: the columns are taken for 1 to {columns}")
         return counted - 1, names or [str(k + 1) for k in range(columns)]
@@ -132,6 +127,22 @@ def classes_by_place(
     if in_order and is_complete and by_order > by_number:
         return places, names
     raise _no_class(labels, columns, by_number, by_order if is_complete else 0)
+
+
+def check_start(
+    matrix: Any, counted: NDArray[np.int64], seen: tuple[int, int], columns: int
+) -> None:
+    """Refuse numbers of columns [n] that fit far better if they are counted from 1, or from -1.
+
+    `seen`: the smallest and the largest number anywhere, of which 0 and C - 1 leave no choice.
+    """
+    fix = f"say which column is which: {CLASS_NAMES} ([{columns}])"
+    if seen[0] > 0 and counted.min() > 0:
+        told = "none is 0, and they fit the columns better if counted from 1"
+        _check_fit(matrix, counted, counted - 1, told, fix)
+    if seen[1] < columns - 1 and counted.max() < columns - 1:
+        told = f"none is {columns - 1}, and they fit the columns better if counted from -1"
+        _check_fit(matrix, counted, counted + 1, told, fix)
 
 
 def _check_order_of_text(names: Sequence[str]) -> None:
@@ -171,18 +182,24 @@ def _unknown(labels: Labels, names: Sequence[str]) -> InputError:
     return InputError(told, field="labels", row=labels.row(odd), fixes="correct it")
 
 
-def _hits(matrix: Any, codes: NDArray[np.int64]) -> int:
-    """At how many of the points the largest column is that of `codes` [n]."""
+def _hits(matrix: Any, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """At which of the points the largest column is that of `codes` [n]."""
     values = np.asarray(matrix)
     if len(values) != len(codes):
-        return 0
+        return np.zeros(len(codes), dtype=bool)
     if values.ndim == 1 or values.shape[1] == 1:  # of the second of two classes
         is_p = values.min() >= 0 and values.max() <= 1
-        return int(np.sum((values.reshape(-1) > (0.5 if is_p else 0)) == codes))
-    return int(np.sum(values.argmax(axis=1) == codes))
+        return np.equal(values.reshape(-1) > (0.5 if is_p else 0), codes)
+    return np.equal(values.argmax(axis=1), codes)
 
 
 def _check_fit(matrix: Any, codes: NDArray[Any], other: NDArray[Any], told: str, fix: str) -> None:
-    """Refuse `codes` [n] if the largest columns are far oftener `other` [n]."""
-    if _hits(matrix, other) - _hits(matrix, codes) > 4 * len(codes) ** 0.5:
+    """Refuse `codes` [n] if the largest columns are surely oftener `other` [n].
+
+    McNemar's test: only points where one of the two fits count. Four standard errors, because every
+    part of a stream is tested.
+    """
+    own, others = _hits(matrix, codes), _hits(matrix, other)
+    gained, lost = int((others & ~own).sum()), int((own & ~others).sum())
+    if gained - lost > 4 * (gained + lost) ** 0.5:
         raise InputError(told, field="labels", fixes=fix)

@@ -226,3 +226,13 @@ def test_what_does_not_fit_is_refused_with_its_place(shards: Path, tmp_path: Pat
     assert not stream.is_streamed(parsed("", [str(shards / "0.parquet")]))
     with refuses(number="*.csv"):
         batches.shards_of(shards / "*.csv")
+
+
+def test_a_short_first_shard_does_not_hide_that_labels_count_from_one(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for number, n in enumerate((12, 3000)):
+        labels = rng.integers(0, 3, n)  # of four classes, the last one is in no shard
+        logits = rng.normal(size=(n, 4)) + 2 * np.eye(4)[labels]
+        np.savez(tmp_path / f"{number}.npz", logits=logits, labels=labels + 1)
+    with refuses(field="labels", fix="class_names", number="1.npz"):
+        scored(tmp_path, tmp_path / "out")
