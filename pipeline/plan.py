@@ -8,6 +8,7 @@ the files as they lie: what a stage makes, its own plan sees only where it asks 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from .harness.artifacts import sha256_of, sha256_of_json
@@ -93,20 +94,34 @@ def score_step(unit: Unit, logits: CachedLogits) -> Task:
 
 def all_splits_step(units: Sequence[Unit], logits: CachedLogits) -> Task:
     """Find one calibrator's worst intervals over its scored `units`, and score groups."""
-    first, maker = units[0], f"{__package__}.scoring.across_splits.across_splits"
+    name, path = f"{units[0].calibrator}, all splits", units[0].scores_path.with_name("worst.npz")
     content = {
-        "scores": [str((record_of(unit.scores_path) or {}).get("key")) for unit in units],
         "arrays": logits.arrays_sha256,
         "class_names": logits.details.get("class_names"),
     }
-    return Task(
-        f"{first.benchmark} {first.calibrator}, all splits",
-        first.settings,
-        first.scores_path.with_name("worst.npz"),
-        key_of(content, maker),
-        partial(late, maker, units),
-        logits.size,
-    )
+    return _of_scores(units, logits, "across_splits.across_splits", name, path, content)
+
+
+def costs_step(units: Sequence[Unit], logits: CachedLogits) -> Task:
+    """Find what decisions by one's own losses cost with all calibrators; `units` are scored."""
+    path = units[0].scores_path.parents[1] / "costs.npz"
+    return _of_scores(units, logits, "costs.costs_of", "decisions", path, {})
+
+
+def _of_scores(
+    units: Sequence[Unit],
+    logits: CachedLogits,
+    maker: str,
+    name: str,
+    path: Path,
+    content: Mapping[str, Any],
+) -> Task:
+    """Make something of scored units together; the key has their keys."""
+    maker = f"{__package__}.scoring.{maker}"
+    keys = [str((record_of(unit.scores_path) or {}).get("key")) for unit in units]
+    key, make = key_of({"scores": keys, **content}, maker), partial(late, maker, units)
+    settings = units[0].settings
+    return Task(f"{units[0].benchmark} {name}", settings, path, key, make, logits.size)
 
 
 def dynamics_step(settings: Settings, family: str, split: int) -> Task:

@@ -14,6 +14,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
+from .harness.artifacts import write_texts
 from .harness.command import UsageError, command
 from .harness.progress import say, say_files
 from .harness.settings import Settings
@@ -29,7 +30,7 @@ from .reporting.study_figures import study_drawings
 from .reporting.style import draw_all
 from .reporting.tables import TableSpec
 from .reporting.wording import TextTable
-from .reporting.write import print_sections, write_metrics, write_page, write_section
+from .reporting.write import page_texts, print_sections, section_texts, write_metrics
 from .scoring.files import DEFAULT_EVALUATION, columns_of, score_files, write_all_scores
 from .scoring.scores import wanted_scores, writes_results
 
@@ -63,7 +64,7 @@ def run_report(request: Request) -> None:
         specs, columns = table_specs(benchmark, stem), columns_of(benchmark)
         section = section_of(scores[name], methods, specs, columns, images)
         sections.append(section)
-        written += write_section(section, results / "tables", f"{stem}_")
+        written += write_texts(results / "tables", section_texts(section, f"{stem}_"))
         drawings |= {**drawings_of(section, f"_{stem}"), **study}
     is_part = list(request.benchmarks) != list(settings[0].suite.benchmarks)
     end = "" if evaluation == DEFAULT_EVALUATION else f"-{evaluation}"
@@ -82,7 +83,8 @@ def run_report(request: Request) -> None:
     made = provenance_of(f"Suite {request.suite}.", list(scores.values()), methods)
     some = request.benchmarks if len(request.benchmarks) < 4 else ["selection"]
     stem = "-".join(["report", *some]) if is_part else request.suite
-    written += write_page(results, stem + end, heads, sections, made, leaderboard, summary)
+    page = page_texts(stem + end, heads, sections, made, leaderboard, summary)
+    written += write_texts(results, page)
     if not is_part:
         decisions = [section.decisions for section in sections]
         written.append(write_metrics(results / f"metrics{end}", decisions))

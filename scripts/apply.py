@@ -32,8 +32,8 @@ from utility_calibration.pipeline.harness.progress import say
 from utility_calibration.pipeline.own.choices import Choices
 from utility_calibration.pipeline.own.deployed import read_points
 from utility_calibration.pipeline.own.folder import check_replaceable
+from utility_calibration.pipeline.own.forms import check_is_file
 from utility_calibration.pipeline.own.options import add_options
-from utility_calibration.pipeline.own.read import check_is_file
 
 ROWS_AT_ONCE = 100_000
 

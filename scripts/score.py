@@ -53,13 +53,12 @@ from utility_calibration.pipeline.own.folder import (
     check_replaceable,
     give_back,
     names_of,
-    names_of_options,
     only_run,
     take,
 )
+from utility_calibration.pipeline.own.forms import check_is_file, check_is_given, is_table
 from utility_calibration.pipeline.own.job import Job, settings_of, takes
 from utility_calibration.pipeline.own.options import Options, parsed
-from utility_calibration.pipeline.own.read import check_is_file, check_is_given, is_table
 from utility_calibration.pipeline.own.results import write_results
 from utility_calibration.pipeline.own.size import LONG, MUCH, check_fits, core_seconds, memory
 from utility_calibration.pipeline.own.stream import is_streamed, score_streamed
@@ -80,7 +79,8 @@ def score(options: Options) -> None:
     """Run the stages on the file and write what the module's docstring lists."""
     began, is_new = time.monotonic(), not options.output.exists()
     said = checked(options)
-    names = names_of(next(iter(said.values())).benchmark.name)
+    benchmark = next(iter(said.values())).benchmark.name
+    names = names_of(benchmark, not options.quick, options.losses is not None)
     with only_run(options.output, names, options.wait):
         try:
             job = read(options, said)
@@ -126,8 +126,8 @@ def read(options: Options, said: Mapping[str, Settings]) -> Job:
     except UnitsFailed as error:  # the benchmark has the name of the file, which is told
         raise UnitsFailed(str(error).removeprefix(f"{name}: ")) from error
     logits = reading.found(name)
-    figures, priced = not options.quick, options.losses is not None
-    take(options.output, names_of_options(figures, priced, "groups" in logits.details))
+    if "groups" in logits.details:
+        take(options.output, ["groups.csv"])
     job = Job.of(options, said, logits)
     draws, wanted = (of.evaluation.floor_repetitions for of in (job.first, settings))
     if draws < wanted:

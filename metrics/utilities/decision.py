@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from numpy.typing import ArrayLike
@@ -20,6 +20,9 @@ class Decision(UtilityClass):
     Args:
         losses: [m, C, K] (or [C, K]), the loss of each action under each outcome.
     """
+
+    actions: Sequence[str] = ()
+    """What a report calls each action."""
 
     def __init__(self, losses: ArrayLike) -> None:
         self.losses = parameter_matrix(losses, "losses", ndim=3)

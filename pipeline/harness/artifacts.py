@@ -31,6 +31,11 @@ def write_text(path: Path | str, text: str) -> Path:
     return Path(path)
 
 
+def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Write the texts by the names of their files in a folder; return the paths."""
+    return [write_text(folder / name, text) for name, text in texts.items()]
+
+
 def json_text(content: Any) -> str:
     """`content` as readable JSON, keys in the order given; NumPy scalars become numbers."""
     return json.dumps(content, indent=2, default=_plain) + "\n"

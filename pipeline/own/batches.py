@@ -25,9 +25,10 @@ from .assign import assigned, points_in, prepared, roles_of, without_ignored
 from .cells import Held, Labels, are_arrays
 from .check import scaled
 from .choices import Choices
+from .forms import PARTED, READ, SAVED, TABLES, check_is_given, ending_of
 from .given import Known
-from .read import READ, SAVED, check_is_given, read
-from .tables import LARGEST_TABLE, PARTED, PER_CELL, TABLES, ending_of, parquet_size, tables
+from .read import read
+from .tables import LARGEST_TABLE, PER_CELL, parquet_size, tables
 from .told import naming
 
 ROWS = 10_000

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hydra.utils import instantiate
 from numpy.typing import NDArray
 
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.metrics.validation import InputError
 
 from ..harness.settings import Settings
-from ..scoring.points import CachedLogits, groups_at, indices_of, logits_at, weights_at
+from ..scoring.fitted import fitted_on
+from ..scoring.points import CachedLogits, indices_of
 from .assign import answers_of, without_ignored
 from .cells import Labels, text_of
 from .choices import Choices
@@ -29,16 +29,10 @@ from .told import naming
 
 def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calibrator:
     """Fit a calibrator `on_all` points, else on the calibration points of the first split."""
-    logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
-    points = np.arange(len(labels))
-    if not on_all:
-        points, _ = indices_of(settings, cached, 0)
-        logits, labels = logits_at(cached, points), labels[points]
-    fitted: Calibrator = instantiate(settings.calibrator, _convert_="all")
-    groups = groups_at(cached, points, fitted)
-    fitted.fit(logits, labels, sample_weight=weights_at(cached, points), **groups)
+    points = np.arange(cached.n) if on_all else indices_of(settings, cached, 0)[0]
+    fitted: Calibrator = fitted_on(settings, cached, points, "cpu")
     kept: dict[str, Any] = {"takes_": cached.details.get("origin", {}).get("values", "logits")}
-    if groups:
+    if fitted.needs_groups and "groups" in cached.details:
         kept["groups_from_"] = settings.benchmark.source.get("groups") or "groups"
     if "class_names" in cached.details:
         kept["class_names_"] = np.array(cached.details["class_names"])

@@ -25,19 +25,17 @@ ALWAYS = (
 )
 
 
-def names_of(benchmark: str) -> list[str]:
-    """Return the files that every run writes for a benchmark; `*` matches several names."""
+def names_of(benchmark: str, figures: bool = False, costs: bool = False) -> list[str]:
+    """The files that a run writes for a benchmark; `*` matches several names.
+
+    figures, costs: whether it draws images, and whether it says what decisions cost.
+    """
+    pictures = ["ecdf", "worst_*", *(["decision_curve"] if costs else [])] if figures else []
+    names = ["decisions.json", "decisions.md"] if costs else []
+    names += [f"{name}.{kind}" for name in pictures for kind in PICTURES]
     scores = [f"scores/{benchmark}{end}" for end in (".csv", ".ecdf.csv", ".json")]
     folders = [f"data/fits/{benchmark}", f"data/scores/{benchmark}"]
-    return [*ALWAYS, *scores, *folders, f"data/logits/{benchmark}.npz"]
-
-
-def names_of_options(figures: bool, priced: bool, grouped: bool) -> list[str]:
-    """What a run writes with some options: figures, costs of decisions, groups."""
-    pictures = ["ecdf", "worst_*", *(["decision_curve"] if priced else [])] if figures else []
-    names = ["decisions.json", "decisions.md"] if priced else []
-    names += [f"{name}.{kind}" for name in pictures for kind in PICTURES]
-    return [*names, *(["groups.csv"] if grouped else [])]
+    return [*ALWAYS, *scores, *folders, f"data/logits/{benchmark}.npz", *names]
 
 
 @contextmanager

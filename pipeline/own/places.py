@@ -16,10 +16,9 @@ from .cells import Held, Labels, text_of
 from .choices import MOST, Choices
 from .given import Given
 from .patterns import TRUTH, as_number, whole_sets
-from .told import cut_off, some_of
+from .told import SAVEZ, cut_off, some_of
 from .usual import NO_LABELS
 
-SAVEZ = "numpy.savez('my.npz', logits=…, labels=…)"
 CLASS_NAMES = "add class_names=model.classes_, one per column, or --classes NAME,NAME"
 
 

@@ -7,18 +7,18 @@ from typing import Any
 
 from utility_calibration.metrics.registry import METRICS
 
-from ..harness.artifacts import CorruptFile, write_json, write_text
-from ..reporting.costs import costs_table
+from ..harness.artifacts import CorruptFile, json_text, write_texts
+from ..harness.cache import record_of
+from ..harness.parallel import run_tasks
+from ..plan import costs_step
 from ..reporting.names import PRESENT, method_name
 from ..reporting.sections import Section, provenance_of, section_of
 from ..reporting.tables import TableSpec
 from ..reporting.worst import left_words
-from ..reporting.write import write_page, write_section
-from ..scoring.costs import costs_of
+from ..reporting.write import page_texts, section_texts
 from ..scoring.files import ON_REQUEST, Scores, score_files
 from ..scoring.left import left_to_gain
 from .job import Job
-from .utilities import actions_of
 
 MADE = (
     "utility-calibration score made this page. The fitted parameters of every split are in "
@@ -33,17 +33,14 @@ def write_results(job: Job) -> Section:
     if scores is None:
         raise CorruptFile(f"{files.rows}: removed by another run; score the file again")
     methods = list(dict.fromkeys(unit.calibrator for unit in job.plan.units))
-    losses, costs = job.first.evaluation.own.get("u_losses"), None
-    if losses is not None:
-        costs = costs_of(losses, actions_of(losses["path"]), job.plan.units)
+    costs = _costs(job)
     section = _section(job, scores, methods, costs)
     if is_whole:
         section = _with_what_is_left(section, job, methods)
-    if costs is not None:
-        section = replace(section, priced=costs_table(costs))
-        write_json(folder / "decisions.json", costs)
-        write_text(folder / "decisions.md", costs_table(costs).markdown() + "\n")
-    write_section(section, folder)
+    texts = section_texts(section)
+    if section.costs is not None:
+        texts["decisions.json"] = json_text(costs)
+        texts["decisions.md"] = section.costs.markdown() + "\n"
     if is_whole:
         from ..reporting.figures import drawings_of  # matplotlib takes half a second to import
         from ..reporting.style import draw_all
@@ -52,9 +49,20 @@ def write_results(job: Job) -> Section:
     source = job.first.benchmark.source
     read = [Path(file).name for file in (source["path"], source["test"]) if file is not None]
     heads = job.first.benchmark.title, " and ".join(read)
-    write_page(folder, "report", heads, [section], provenance_of(MADE, [scores], methods))
-    write_json(folder / "metrics.json", _numbers(section))
+    texts |= page_texts("report", heads, [section], provenance_of(MADE, [scores], methods))
+    texts["metrics.json"] = json_text(_numbers(section))
+    write_texts(folder, texts)
     return section
+
+
+def _costs(job: Job) -> Mapping[str, Any] | None:
+    """What decisions by the person's losses cost; None without losses."""
+    if job.options.losses is None:
+        return None
+    step = costs_step(job.plan.units, job.logits)
+    run_tasks("decisions", [step], one_by_one=True)
+    costs: Mapping[str, Any] = (record_of(step.path) or {})["costs"]
+    return costs
 
 
 def _section(
@@ -65,7 +73,7 @@ def _section(
     keys = sorted(measured, key=list(dict.fromkeys([*METRICS, *measured])).index)
     columns = [key for key in keys if key not in ON_REQUEST]
     spec = TableSpec("table", job.first.benchmark.title, columns, tuple(_remarks(job)))
-    return section_of(scores, methods, [spec], keys, priced=costs)
+    return section_of(scores, methods, [spec], keys, costs=costs)
 
 
 def _with_what_is_left(section: Section, job: Job, methods: list[str]) -> Section:

@@ -20,7 +20,8 @@ from ..harness.machine import free_memory
 from ..harness.parallel import BYTES_PER_LOGIT
 from ..harness.settings import Settings
 from .choices import Choices
-from .read import SAVE, is_table
+from .forms import is_table
+from .read import SAVE
 
 BASE = 1 << 30  # bytes of libraries and of all else that does not grow with points and classes
 SMALL = 1 << 26  # up to this number of logits, any machine has enough memory

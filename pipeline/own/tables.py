@@ -18,29 +18,16 @@ from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.archive import LARGEST_ARRAY
 from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
 
+from .forms import LINE_BY_LINE, LINES, ending_of
 from .told import cut_off, is_plain, normal, some_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LINES = (".jsonl", ".ndjson")
-TABLES = (".csv", ".tsv", *LINES, ".parquet")
-"""Endings of file names that are read as tables; each may be followed by .gz but parquet."""
-PARTED = (".csv", ".tsv", ".parquet")  # endings of forms that are read by parts, too
-LINE_BY_LINE = (
-    "write one object per line: "
-    "pandas.read_json(…).to_json('my.jsonl', orient='records', lines=True)"
-)
 LARGEST_TABLE = 2 << 30  # bytes that the cells of a table may take while they are read
 PER_CELL, PER_TEXT = 16, 64  # bytes that a cell takes then: of numbers, and of text or JSON lines
 DECIMAL_COMMA = re.compile(r"(^|[;|\t])[ \"]*[+-]?\d*,\d+(e[+-]?\d+)?[ \"]*([;|\t]|$)", re.I | re.M)
 """A cell such as 0,25 between two separators that are no commas."""
-
-
-def ending_of(path: Path) -> str:
-    """The ending that says how to read a file: .csv for a.CSV and a.csv.gz."""
-    endings = [end.lower() for end in path.suffixes]
-    return endings[-2] if len(endings) > 1 and endings[-1] == ".gz" else "".join(endings[-1:])
 
 
 def tables(path: Path, rows: int | None = None) -> Iterator[pd.DataFrame]:

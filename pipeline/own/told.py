@@ -11,6 +11,7 @@ from utility_calibration.metrics.errors import InputError
 
 CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode's control characters, line ends, …
 JOINERS = "\u00ad\u200c\u200d"  # of these categories, but needed in Persian and Hindi names
+SAVEZ = "numpy.savez('my.npz', logits=…, labels=…)"
 COMPLETE = "complete or remove such rows"
 IMPOSSIBLE = "give an option that a point lacks the logit -inf or the probability 0"
 NAME_CLASSES = "name the columns of the classes: --classes NAME,NAME"

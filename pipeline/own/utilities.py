@@ -28,7 +28,8 @@ from utility_calibration.metrics.validation import InputError
 from ..harness.artifacts import sha256_of
 from ..harness.code import UnknownTarget, code_digest
 from .cells import numbers_of, text_column
-from .read import check_is_file, read_table
+from .forms import check_is_file
+from .read import read_table
 from .told import cut_off, naming, normal, some_of
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def losses(path: str | Path, class_names: Names, sha256: str | None = None) -> D
     lines = _lines(path, class_names, sha256)
     with naming(path):
         decision = Decision(numbers_of(lines, list(lines.columns), FIX))
+    decision.actions = list(lines.columns)
     return _named(decision, f"{Path(path).stem} (utility: minus the loss)")
 
 
@@ -122,11 +124,6 @@ def utility(function: str, code: str | None = None) -> FunctionUtility:
 def _named(utilities: Utilities, *names: str) -> Utilities:
     utilities.names = names
     return utilities
-
-
-def actions_of(path: str | Path) -> list[str]:
-    """The names of the actions in a file of losses."""
-    return list(_read(path).columns[1:])
 
 
 def _users(

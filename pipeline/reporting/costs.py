@@ -17,21 +17,21 @@ def costs_table(record: Mapping[str, Any]) -> TextTable:
         f"against {method_name(best)}", "most misjudged action", "another action would save",
     ]  # fmt: skip
     rows = []
-    for method, priced in methods.items():
-        name, action = max(priced["actions"].items(), key=lambda of: abs(of[1]["gap"]))
-        saves, other = "nothing", priced["otherwise"]
+    for method, own in methods.items():
+        name, action = max(own["actions"].items(), key=lambda of: abs(of[1]["gap"]))
+        saves, other = "nothing", own["otherwise"]
         if (saved := other["saved"]) > ROUNDING:
             floor = other["floor_q95"]
             chance = "unknown" if floor is None else f"{floor:.2g}"
             change = f"{other['instead']} instead of {other['action']}"
             saves = f"{change}: {saved:.2g} (chance {chance})"
-        to_best = "–" if method == best else with_half(priced["against"][best], "difference")
+        to_best = "–" if method == best else with_half(own["against"][best], "difference")
         rows.append(
             [
                 method_name(method),
-                with_half(priced, "cost"),
-                f"{priced['expected']:.3g}",
-                with_half(priced["against"][always], "difference"),
+                with_half(own, "cost"),
+                f"{own['expected']:.3g}",
+                with_half(own["against"][always], "difference"),
                 to_best,
                 f"{name} {action['gap']:+.2g} ({100 * action['share']:.0f} %)",
                 saves,

@@ -176,8 +176,8 @@ def report_markdown(
             parts += [verdict.legend, markdown_table(headings, rows, text=len(headings))]
         if verdict.summary:
             parts.append(bullets(verdict.summary))
-        if section.priced is not None:
-            parts.append(section.priced.markdown())
+        if section.costs is not None:
+            parts.append(section.costs.markdown())
         if section.groups:
             parts += ["### Groups", bullets(section.groups)]
         if section.worst:

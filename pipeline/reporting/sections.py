@@ -18,6 +18,7 @@ from ..scoring.choice import Gap, Repair, gaps_between, repairs_of
 from ..scoring.decisions import Decisions, decide
 from ..scoring.files import Scores
 from ..scoring.inference import SIZE
+from .costs import costs_table
 from .names import FLOOR_METHOD, method_name
 from .tables import ResultTable, TableSpec, remarks_of
 from .verdict import Verdict, verdict_of
@@ -49,7 +50,7 @@ class Curves:
 class Section:
     """One benchmark, or one group of its points, on the page.
 
-    `worst` utilities by metric and method, `pooled`: what they are over; `priced`: what acting on
+    `worst` utilities by metric and method, `pooled`: what they are over; `costs`: what acting on
     each method's probabilities costs, where losses were given; `facts`: where the logits come from;
     `studies`: images of page.STUDY_CAPTIONS, if any. `groups`: sentences on groups of points; the
     large ones are `parts` of `points` each. `gaps` are between two groups by method and metric,
@@ -59,7 +60,7 @@ class Section:
     decisions: Decisions
     tables: Sequence[ResultTable]
     verdict: Verdict
-    priced: TextTable | None = None
+    costs: TextTable | None = None
     curves: Sequence[Curves] = ()
     worst: Mapping[str, Mapping[str, Worst]] = field(default_factory=dict)
     pooled: str = ""
@@ -83,14 +84,14 @@ def section_of(
     specs: Sequence[TableSpec],
     shown: Sequence[str] = (),
     studies: Mapping[str, Path] | None = None,
-    priced: Mapping[str, Any] | None = None,
+    costs: Mapping[str, Any] | None = None,
 ) -> Section:
     """The section of a benchmark, with those of its groups.
 
     Args:
         specs: its tables, the main one first; the remarks that the scores' facts imply are added.
         shown: the metrics that the verdict rests on; those of the main table if there are none.
-        priced: what decisions by the user's losses cost (pipeline/scoring/costs.py).
+        costs: what decisions by the user's losses cost (pipeline/scoring/costs.py).
     """
     needed, logits = [key for spec in specs for key in spec.metrics], scores.facts["logits"]
     decisions = decide(scores, methods, shown or specs[0].metrics, needed)
@@ -107,7 +108,8 @@ def section_of(
     section = Section(
         decisions=decisions,
         tables=[ResultTable.of(decisions, spec) for spec in specs],
-        verdict=replace(verdict_of(decisions, priced), present=present_of(decisions, worst)),
+        verdict=replace(verdict_of(decisions, costs), present=present_of(decisions, worst)),
+        costs=None if costs is None else costs_table(costs),
         curves=all_curves(scores, methods),
         worst=worst,
         pooled=pooled_note(decisions.splits, pooled),

@@ -80,9 +80,9 @@ class Verdict:
         return list(rows.values())
 
 
-def verdict_of(decisions: Decisions, priced: Mapping[str, Any] | None = None) -> Verdict:
-    """The verdict; `priced`: what decisions by the user's losses cost (scoring/costs.py)."""
-    choice = chosen.choice_of(decisions, priced and priced["methods"])
+def verdict_of(decisions: Decisions, costs: Mapping[str, Any] | None = None) -> Verdict:
+    """The verdict; `costs`: what decisions by the user's losses cost (scoring/costs.py)."""
+    choice = chosen.choice_of(decisions, costs and costs["methods"])
     clusters = CLUSTERED.format(decisions.clusters) if decisions.clusters else ""
     sentences = _choice_sentence(choice), _guess(decisions, choice), *_limits(decisions, choice)
     occurring = {sign for use in choice.uses for sign in use.signs.values()}
@@ -91,7 +91,7 @@ def verdict_of(decisions: Decisions, priced: Mapping[str, Any] | None = None) ->
     remark = {"": NOT_TESTED, "bootstrap": FIXED_FITS}.get(decisions.test, "")
     legend = [", ".join(signs), remark if len(decisions.methods) > 1 else ""]
     return Verdict(
-        headline=_headline(decisions, choice, priced),
+        headline=_headline(decisions, choice, costs),
         legend="; ".join(filter(None, legend)),
         summary=list(filter(None, [*sentences, clusters])),
         uses=choice.uses,
@@ -100,7 +100,7 @@ def verdict_of(decisions: Decisions, priced: Mapping[str, Any] | None = None) ->
     )
 
 
-def _headline(decisions: Decisions, choice: Choice, priced: Mapping[str, Any] | None) -> str:
+def _headline(decisions: Decisions, choice: Choice, costs: Mapping[str, Any] | None) -> str:
     """Which methods will do for which use; with losses, which one has the lowest mean loss."""
     few = "points" if decisions.splits >= FEWEST_SPLITS else "points or splits"
     reasons = {
@@ -111,8 +111,8 @@ def _headline(decisions: Decisions, choice: Choice, priced: Mapping[str, Any] | 
         f"{counted(len(decisions.methods))}.",
     }
     unranked = reasons.get(choice.unranked, choice.unranked)
-    if priced is not None:
-        cost = _cost_sentence(decisions, choice, priced)
+    if costs is not None:
+        cost = _cost_sentence(decisions, choice, costs)
         return f"{unranked} On these test points {cost}" if unranked else cost
     if unranked or not choice.uses:
         return unranked
@@ -140,24 +140,24 @@ def _clause(uses: Sequence[Use]) -> str:
     return f"any of the {counted(len(methods))} methods with {signs}{finite} will do for {labels}"
 
 
-def _cost_sentence(decisions: Decisions, choice: Choice, priced: Mapping[str, Any]) -> str:
+def _cost_sentence(decisions: Decisions, choice: Choice, costs: Mapping[str, Any]) -> str:
     """Which method has the lowest mean loss, by how much, how sure that is; the best calibrated."""
-    costs, constant = priced["methods"], priced["best_constant"]
-    best = chosen.cheapest(costs)
-    others = {method: of["cost"] for method, of in costs.items() if method != best}
+    methods, constant = costs["methods"], costs["best_constant"]
+    best = chosen.cheapest(methods)
+    others = {method: of["cost"] for method, of in methods.items() if method != best}
     infinite = ", though its NLL is infinite" if best in decisions.marked(INFINITE) else ""
     start = f"{method_name(best)} has the lowest mean loss{infinite}: " if others else ""
-    text = f"{start or 'the mean loss is '}{costs[best]['cost']:.3g}"
+    text = f"{start or 'the mean loss is '}{methods[best]['cost']:.3g}"
     if others:
         second = min(others, key=others.__getitem__)
-        gap, dearer = costs[second]["against"][best], len(chosen.surely_dearer(costs, best))
+        gap, dearer = methods[second]["against"][best], len(chosen.surely_dearer(methods, best))
         text += f", {with_half(gap, 'difference')} less than with {method_name(second)}, the next"
         if gap["difference_half_width"] is not None and len(others) > 1:
             found = counted(dearer) if dearer else "none"
             text += f"; a test finds {found} of the {counted(len(others))} others costlier"
         elif gap["difference_half_width"] is not None:
             text += f"; {'a' if dearer else 'no'} test finds that one costlier"
-    always = costs[best]["against"][f"always {constant}"]["difference"]
+    always = methods[best]["against"][f"always {constant}"]["difference"]
     if always > chosen.ROUNDING:
         text += f", but to {constant} always costs {always:.2g} less"
     calibrated = [use.named for use in choice.uses if use.metric == "u_losses" and use.named]
@@ -165,7 +165,7 @@ def _cost_sentence(decisions: Decisions, choice: Choice, priced: Mapping[str, An
         count = len(calibrated[0])
         which = names(calibrated[0])
         if count > MOST_NAMED:
-            which = f"{counted(count).capitalize()} of {counted(len(costs))} methods"
+            which = f"{counted(count).capitalize()} of {counted(len(methods))} methods"
         text += f". {which} {'is' if count == 1 else 'are'} calibrated best for these losses"
     return f"{text}."
 

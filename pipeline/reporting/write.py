@@ -1,4 +1,4 @@
-"""Write and print what a report says: tables, verdicts and groups of its benchmarks, and the page.
+"""The files of a report, and what it prints: tables, verdicts and groups of benchmarks, the page.
 
 The report stage and the program score both use it, so a benchmark and a person's file get the same.
 """
@@ -17,7 +17,7 @@ from rich.text import Text
 
 from utility_calibration.metrics.registry import PURPOSES
 
-from ..harness.artifacts import write_json, write_text
+from ..harness.artifacts import json_text, write_json
 from ..harness.progress import OpenConsole, console
 from ..scoring.choice import is_use
 from ..scoring.decisions import Decisions
@@ -37,8 +37,8 @@ COMPARED = ("nll", "brier", *PURPOSES)
 """What people compare between runs: all metrics of all benchmarks would not fit on a screen."""
 
 
-def write_section(section: Section, folder: Path, prefix: str = "") -> list[Path]:
-    """Write the tables, and `<prefix>verdict.json` and `<prefix>groups.csv`; return the paths.
+def section_texts(section: Section, prefix: str = "") -> dict[str, str]:
+    """The tables, and `<prefix>verdict.json` and `<prefix>groups.csv`, by the names of their files.
 
     A table is `<name>.tex`, `.md` and `.csv` (unscaled, decisions.COLUMNS).
     """
@@ -47,7 +47,6 @@ def write_section(section: Section, folder: Path, prefix: str = "") -> list[Path
         name, keys = table.spec.name, [column.metric.key for column in table.columns]
         texts |= {f"{name}.tex": latex(table), f"{name}.md": markdown(table)}
         texts[f"{name}.csv"] = csv_text(table.decisions.frame(keys))
-    written = [write_text(folder / name, text) for name, text in texts.items()]
     content = asdict(section.verdict)
     if section.groups:
         content["groups"] = {
@@ -56,12 +55,12 @@ def write_section(section: Section, folder: Path, prefix: str = "") -> list[Path
             "repairs": [asdict(repair) for repair in section.repairs],
             "verdicts": {name: asdict(part.verdict) for name, part in section.parts.items()},
         }
-    written.append(write_json(folder / f"{prefix}verdict.json", content))
+    texts[f"{prefix}verdict.json"] = json_text(content)
     if section.parts:
         parts = section.parts.items()
         frames = [p.decisions.frame().assign(group=name, points=p.points) for name, p in parts]
-        written.append(write_text(folder / f"{prefix}groups.csv", csv_text(pd.concat(frames))))
-    return written
+        texts[f"{prefix}groups.csv"] = csv_text(pd.concat(frames))
+    return texts
 
 
 def write_metrics(folder: Path, benchmarks: Sequence[Decisions]) -> Path:
@@ -80,20 +79,19 @@ def write_metrics(folder: Path, benchmarks: Sequence[Decisions]) -> Path:
     return folder
 
 
-def write_page(
-    folder: Path,
+def page_texts(
     stem: str,
     heads: tuple[str, str],
     main: Sequence[Section],
     made: Mapping[str, str],
     leaderboard: Leaderboard | None = None,
     comparison: TextTable | None = None,
-) -> list[Path]:
-    """Write `<stem>.html` and `.md`; `heads`: title and `about`, the rest as in page.py."""
+) -> dict[str, str]:
+    """`<stem>.html` and `.md`; `heads`: title and `about`, the rest as in page.py."""
     sections = [each for section in main for each in (section, *section.parts.values())]
     page = report_html(*heads, sections, made, comparison, leaderboard)
     text = report_markdown(heads[0], sections, leaderboard)
-    return [write_text(folder / f"{stem}.html", page), write_text(folder / f"{stem}.md", text)]
+    return {f"{stem}.html": page, f"{stem}.md": text}
 
 
 def print_sections(sections: Sequence[Section], wide: bool = False) -> None:

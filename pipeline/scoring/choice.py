@@ -105,11 +105,11 @@ def choice_of(decisions: Decisions, costs: Mapping[str, Any] | None = None) -> C
     columns = {key: decisions.column(key) for key in decisions.shown if is_use(key)}
     signs = {key: {m: _sign(row) for m, row in column.items()} for key, column in columns.items()}
     errors = {key: {m: row.mean for m, row in column.items()} for key, column in columns.items()}
-    against = [gap for priced in (costs or {}).values() for gap in priced["against"].values()]
+    against = [gap for own in (costs or {}).values() for gap in own["against"].values()]
     if costs and any(gap.get("difference_half_width") is not None for gap in against):
         dearer = surely_dearer(costs, cheapest(costs))
         signs[COST] = {method: WORSE if method in dearer else CHEAP for method in costs}
-        errors[COST] = {method: priced["cost"] for method, priced in costs.items()}
+        errors[COST] = {method: own["cost"] for method, own in costs.items()}
     unranked = decisions.refused
     if signs and not unranked:
         is_told = any(WORSE in of_methods.values() for of_methods in signs.values())
@@ -159,7 +159,7 @@ def cheapest(costs: Mapping[str, Any]) -> str:
 
 def surely_dearer(costs: Mapping[str, Any], than: str) -> list[str]:
     """The methods whose cost exceeds another's by more than the 95 % interval, if it is known."""
-    gaps = {method: priced["against"][than] for method, priced in costs.items() if method != than}
+    gaps = {method: own["against"][than] for method, own in costs.items() if method != than}
     return [
         method
         for method, gap in gaps.items()

@@ -7,6 +7,7 @@ comes from labels drawn from the method's own probabilities (metrics/resampling.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,47 +31,77 @@ from utility_calibration.metrics.resampling import (
     resampled_weights,
 )
 
+from ..harness.artifacts import save_npz
+from ..harness.cache import Record, Save
+from ..harness.parallel import Progress
 from ..harness.settings import Evaluation
 from ..harness.units import Unit
 from .held_out import HeldOut, held_out
 from .inference import FEWEST_SPLITS, paired_difference
 
-Record = dict[str, Any]
 Floats = NDArray[np.float64]
 THRESHOLDS = np.round(np.arange(0.01, 1, 0.01), 2)
 TINY = 1e-300
 MOST_SAVINGS = 1 << 27  # numbers kept per method, 1 GB: of each pair of actions and draw of labels
 
 
-def costs_of(entry: Mapping[str, Any], names: Sequence[str], units: Sequence[Unit]) -> Record:
-    """Costs per method and constant action, gaps, decision curve.
+def costs_of(units: Sequence[Unit], device: str, progress: Progress) -> tuple[Save, Record]:
+    """The record: `costs` by the losses in `evaluation.own`, with all calibrators on all splits.
 
-    `entry`: the losses in `evaluation.own`; `names`: of their actions.
+    Per method and constant action mean losses, gaps, and for two classes the decision curve.
     """
-    losses: Floats = instantiate(entry, _convert_="all").losses[0].numpy()
+    entry = (units[0].settings.evaluation.own or {})["u_losses"]
+    decision = instantiate(entry, _convert_="all")
+    losses: Floats = decision.losses[0].numpy()
     by_split: dict[str, list[dict[str, Any]]] = {}
     drawn: dict[str, Any] = {}  # summed over the splits, because of their size
+    share = 1.0
     for unit in units:
         test, method = held_out(unit, "cpu"), unit.calibrator
         p, labels, is_whole = test.probabilities.numpy(), test.labels.numpy(), test.rows_sum_to_one
         taken = decisions(losses, p, labels, rows_sum_to_one=is_whole)
-        by_split.setdefault(method, []).append(_priced(losses, test, taken, unit))
+        if not by_split:
+            share = len(labels) / test.population
+        by_split.setdefault(method, []).append(_on_split(losses, test, taken, unit))
         if is_whole:
             by_chance = _savings_by_chance(losses, test, taken, unit.settings.evaluation)
             drawn[method] = drawn.get(method, 0) + by_chance
-    priced = {
+    found = {
         method: {key: np.array([split[key] for split in splits]) for key in splits[0]}
         for method, splits in by_split.items()
     }
-    first = next(iter(priced.values()))
+    record: Record = {"losses": str(entry["path"]), "actions": list(decision.actions)}
+    record |= _compared(found, drawn, decision.actions, share)
+    if len(losses) == 2:
+        first = next(iter(found.values()))
+        record["curve"] = {
+            "event": str(entry["class_names"][1]),
+            "thresholds": THRESHOLDS.tolist(),
+            "own_threshold": acting_threshold(losses) if losses.shape == (2, 2) else None,
+            "always": first["always"].mean(axis=0).tolist(),
+            "methods": {m: values["curve"].mean(axis=0).tolist() for m, values in found.items()},
+        }
+    return partial(save_npz, arrays={}), {"costs": record}
+
+
+def _compared(
+    found: Mapping[str, Mapping[str, Floats]],
+    drawn: Mapping[str, Floats],
+    names: Sequence[str],
+    share: float,
+) -> Record:
+    """Costs per method, against every other one and the best constant action.
+
+    `found`: by method what `_on_split` gives, with the splits as first axis; `drawn`: savings by
+    chance; `names` of the actions; `share` of the points that test.
+    """
+    first = next(iter(found.values()))
     constant = first["constant"].mean(axis=0)
-    best, share = int(constant.argmin()), first["points"][0] / test.population
-    references = {method: (values["cost"], values["drawn"]) for method, values in priced.items()}
+    best = int(constant.argmin())
+    references = {method: (values["cost"], values["drawn"]) for method, values in found.items()}
     always = first["constant"][:, best], first["drawn_constant"][:, best]
     references[f"always {names[best]}"] = always
-    record: Record = {
-        "losses": str(entry["path"]),
-        "actions": list(names),
+    return {
         "constant": dict(zip(names, constant.tolist())),
         "best_constant": names[best],
         "splits": len(first["cost"]),
@@ -89,21 +120,12 @@ def costs_of(entry: Mapping[str, Any], names: Sequence[str], units: Sequence[Uni
                     if key != method
                 },
             }
-            for method, values in priced.items()
+            for method, values in found.items()
         },
     }
-    if len(losses) == 2:
-        record["curve"] = {
-            "event": str(entry["class_names"][1]),
-            "thresholds": THRESHOLDS.tolist(),
-            "own_threshold": acting_threshold(losses) if losses.shape == (2, 2) else None,
-            "always": first["always"].mean(axis=0).tolist(),
-            "methods": {m: values["curve"].mean(axis=0).tolist() for m, values in priced.items()},
-        }
-    return record
 
 
-def _priced(losses: Floats, test: HeldOut, taken: Decisions, unit: Unit) -> dict[str, Any]:
+def _on_split(losses: Floats, test: HeldOut, taken: Decisions, unit: Unit) -> dict[str, Any]:
     """One method on one split: mean costs, share and gap of each action, and net benefits.
 
     `drawn` [B] and `drawn_constant` [K, B]: the costs under draws of the points, the same for every
@@ -119,10 +141,9 @@ def _priced(losses: Floats, test: HeldOut, taken: Decisions, unit: Unit) -> dict
     times = resampled_weights(torch.from_numpy(numbers), count, draws, seed)
     drawn = np.concatenate([np.empty((0, len(labels))), *map(np.asarray, times)]) * weights
     drawn /= np.maximum(drawn.sum(axis=1, keepdims=True), TINY)
-    priced = {
+    found = {
         "drawn": drawn @ np.asarray(taken.realized),
         "drawn_constant": (drawn @ losses[labels]).T,
-        "points": len(labels),
         "cost": np.average(taken.realized, weights=weights),
         "expected": np.average(taken.expected, weights=weights),
         "constant": constant_losses(losses, labels, weights),
@@ -132,9 +153,9 @@ def _priced(losses: Floats, test: HeldOut, taken: Decisions, unit: Unit) -> dict
     }
     if len(losses) == 2:
         p = test.probabilities.numpy()[:, 1].clip(0, 1)
-        priced["curve"] = net_benefit(p, labels, THRESHOLDS, weights)
-        priced["always"] = net_benefit(np.ones(len(labels)), labels, THRESHOLDS, weights)
-    return priced
+        found["curve"] = net_benefit(p, labels, THRESHOLDS, weights)
+        found["always"] = net_benefit(np.ones(len(labels)), labels, THRESHOLDS, weights)
+    return found
 
 
 def _savings_by_chance(

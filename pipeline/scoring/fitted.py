@@ -11,23 +11,38 @@ from utility_calibration.calibrators.peers import PeerCalibration
 
 from ..harness.cache import Record, Save
 from ..harness.parallel import Progress
+from ..harness.settings import Settings
 from ..harness.units import Unit
-from .points import find_logits, groups_at, indices_of, logits_at, weights_at
+from .points import (
+    CachedLogits,
+    Indices,
+    find_logits,
+    groups_at,
+    indices_of,
+    logits_at,
+    weights_at,
+)
 
 PREDICTED = 200  # number of test points whose predicted probabilities the record has a digest of
 
 
-def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
-    """Fit a unit's calibrator; return the function that writes its arrays, and its record."""
-    cached = find_logits(unit.settings)
-    points, test = indices_of(unit.settings, cached, unit.split)
-    calibrator: Any = instantiate(unit.settings.calibrator, _convert_="all")
+def fitted_on(settings: Settings, cached: CachedLogits, points: Indices, device: str) -> Any:
+    """The calibrator of the settings, fitted to some of the points."""
+    calibrator: Any = instantiate(settings.calibrator, _convert_="all")
     calibrator.fit(
         torch.from_numpy(logits_at(cached, points)).to(device),
         torch.from_numpy(cached.arrays()["labels"][points]).to(device),
         sample_weight=weights_at(cached, points),
         **groups_at(cached, points, calibrator),
     )
+    return calibrator
+
+
+def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
+    """Fit a unit's calibrator; return the function that writes its arrays, and its record."""
+    cached = find_logits(unit.settings)
+    points, test = indices_of(unit.settings, cached, unit.split)
+    calibrator = fitted_on(unit.settings, cached, points, device)
     if isinstance(calibrator, PeerCalibration):  # a loaded one would have to fit again
         calibrator.cache_predictions(torch.from_numpy(logits_at(cached, test)).to(device))
     few = test[:PREDICTED]

@@ -11,8 +11,8 @@ from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.errors import InputError, reason_of
 
 from ..harness.artifacts import sha256_of
+from ..own.forms import check_is_file
 from ..own.given import Given
-from ..own.read import check_is_file
 from ..own.scale import with_logits
 from ..own.told import naming
 from .content import SourceResult

@@ -14,7 +14,8 @@ from utility_calibration.metrics.validation import InputError
 from ..own.assign import assigned
 from ..own.check import checked
 from ..own.choices import Choices
-from ..own.read import digest_of, read
+from ..own.forms import digest_of
+from ..own.read import read
 from ..own.told import naming
 from .content import SourceResult
 

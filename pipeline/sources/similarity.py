@@ -22,7 +22,7 @@ from utility_calibration.metrics import Similarity
 from utility_calibration.metrics.archive import read_arrays
 from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
 
-from ..own.read import check_is_file
+from ..own.forms import check_is_file
 from ..scoring.class_names import class_names as resolve_names
 from .content import file_content, reads
 

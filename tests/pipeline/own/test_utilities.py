@@ -34,7 +34,7 @@ def test_losses_and_gains_are_matched_by_line_too(tmp_path):
     np.testing.assert_array_equal(
         own_utilities.losses(path, NAMES).losses[0], [[1, 2], [3, 4], [5, 6]]
     )
-    assert own_utilities.actions_of(path) == ["treat", "wait"]
+    assert own_utilities.losses(path, NAMES).actions == ["treat", "wait"]
     assert own_utilities.losses(path, NAMES).names == ("mine (utility: minus the loss)",)
     path = csv(tmp_path, "true,dog,cat\ncat,0.1,1\ndog,1,0.2\n")
     np.testing.assert_array_equal(

@@ -4,7 +4,7 @@ from utility_calibration.pipeline.reporting.costs import costs_table
 
 
 def record(half):
-    def priced(cost, other, difference):
+    def method(cost, other, difference):
         against = {"difference": difference, "difference_half_width": half}
         return {
             "cost": cost,
@@ -16,8 +16,8 @@ def record(half):
         }
 
     methods = {
-        "temperature": priced(0.1383333, "vector", -0.0027777),
-        "vector": priced(0.1411111, "temperature", 0.0027777),
+        "temperature": method(0.1383333, "vector", -0.0027777),
+        "vector": method(0.1411111, "temperature", 0.0027777),
     }
     constant = {"wait": 0.4}
     return {"methods": methods, "best_constant": "wait", "constant": constant, "splits": 4}

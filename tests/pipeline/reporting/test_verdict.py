@@ -21,9 +21,9 @@ def column_of(*methods, best=(), **rest):
     return {m: cell(0.01 * (k + 1), m in best, **rest) for k, m in enumerate(methods)}
 
 
-def verdict(columns, points=3000, priced=None, **more):
+def verdict(columns, points=3000, costs=None, **more):
     """The verdict on rows by metric and method."""
-    return verdict_of(decided(columns, test_points=points, **more), priced)
+    return verdict_of(decided(columns, test_points=points, **more), costs)
 
 
 def of_best(**best):
@@ -34,15 +34,15 @@ def of_best(**best):
     return table | {"brier": {m: cell(mean) for m, mean in ((VEC, 0.2), (ISO, 0.1), (DIR, 0.3))}}
 
 
-def costs_of(half, **costs):
+def costs_of(half, **means):
     """The record of decisions with these costs by method."""
     always = {"always wait": {"difference": -1.0}}
     methods = {
-        name: {"cost": cost, "against": always | {
-            other: {"difference": cost - costs[other], "difference_half_width": half}
-            for other in costs if other != name
+        name: {"cost": mean, "against": always | {
+            other: {"difference": mean - means[other], "difference_half_width": half}
+            for other in means if other != name
         }}
-        for name, cost in costs.items()
+        for name, mean in means.items()
     }  # fmt: skip
     return {"methods": methods, "best_constant": "wait"}
 
@@ -68,10 +68,10 @@ GUESS = {
     "two_bin": {TEMP: {"mean": 2e-4}, VEC: {"mean": 1e-4}},
 }
 PRICED = {
-    "priced": costs_of(0.05, temperature=0.2, vector=0.22, isotonic=0.3),
+    "costs": costs_of(0.05, temperature=0.2, vector=0.22, isotonic=0.3),
     "marks": {TEMP: (INFINITE,)},
 }
-UNPRICED = {"priced": costs_of(None, temperature=0.2, vector=0.22)}
+WITHOUT_HALF = {"costs": costs_of(None, temperature=0.2, vector=0.22)}
 MARKED = {"marks": {TEMP: (INFINITE,), ISO: (HARMED,)}}
 SINGLE, NO_TEST = {"splits": 1, "test": "bootstrap"}, {"splits": 1, "test": ""}
 CASES = {  # what is decided, what else is known; the method for all uses, and those named for each
@@ -93,7 +93,7 @@ CASES = {  # what is decided, what else is known; the method for all uses, and t
     "one split without a test": ({"u_cwe": UNTESTED}, NO_TEST, None, [()]),
     "a rare class": (RARE, {"rarest": Rarest(16, 20_000, 0.3, 25)}, None, [()]),
     "losses": (LOSSES, PRICED, TEMP, [(VEC,), (TEMP, VEC)]),
-    "losses without a test": ({"u_losses": UNTESTED}, {**NO_TEST, **UNPRICED}, None, [()]),
+    "losses without a test": ({"u_losses": UNTESTED}, {**NO_TEST, **WITHOUT_HALF}, None, [()]),
     "an own utility": (OWN, {"users": {TEMP: 0.5}}, None, [()]),
     "a bound of one split": (ALONE, NO_TEST | {"users": {TEMP: 0.13}}, None, [()]),
     "a bound of ten splits": (ALONE, {"users": {TEMP: 0.13}}, None, [()]),
@@ -117,8 +117,8 @@ def test_signs_and_marks_say_why():
     marked = verdict(TWO, **MARKED)
     assert [row[0] for row in marked.grid] == ["Temp. Scaling ∞", "Vector Scaling", "IR ▽"]
     assert list(verdict(RARE).uses[0].signs.values()) == [UNSEEN]
-    columns, priced, *_ = CASES["losses"]
-    assert [row[1:] for row in verdict(columns, **priced).grid] == [
+    columns, costs, *_ = CASES["losses"]
+    assert [row[1:] for row in verdict(columns, **costs).grid] == [
         ["✓", "="],
         ["✓", "="],
         ["✗", "✗"],

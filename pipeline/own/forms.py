@@ -1,0 +1,66 @@
+"""The files that a person may give: how each is read, by its ending, and what to do instead."""
+
+from pathlib import Path
+
+from utility_calibration.metrics.errors import InputError, MissingResource
+
+from ..harness.artifacts import sha256_of, sha256_of_json
+from .told import SAVEZ
+
+LINES = (".jsonl", ".ndjson")
+TABLES = (".csv", ".tsv", *LINES, ".parquet")
+"""Endings of file names that are read as tables; each may be followed by .gz but parquet."""
+PARTED = (".csv", ".tsv", ".parquet")  # endings of forms that are read by parts, too
+LINE_BY_LINE = (
+    "write one object per line: "
+    "pandas.read_json(…).to_json('my.jsonl', orient='records', lines=True)"
+)
+SAVED = "state.json"  # a file in every folder that `datasets` saves with save_to_disk
+READ = "npz, CSV, TSV, JSON lines or parquet"
+INSTEAD = {
+    (".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt"): "a pickle, which is never loaded; "
+    f"save its arrays: {SAVEZ}",
+    (".xlsx", ".xls", ".ods"): "a workbook; save the sheet as «CSV UTF-8»",
+    (".json",): "not read; " + LINE_BY_LINE,
+    (".zip", ".bz2", ".xz", ".zst", ".tar"): "not read; unpack it, or pack it with gzip (.csv.gz)",
+    (".npy",): f"a single array; save labels, too: {SAVEZ}",
+}
+"""What files are that are not read, and what to do instead, by their endings."""
+
+
+def ending_of(path: Path) -> str:
+    """The ending that says how to read a file: .csv for a.CSV and a.csv.gz."""
+    endings = [end.lower() for end in path.suffixes]
+    return endings[-2] if len(endings) > 1 and endings[-1] == ".gz" else "".join(endings[-1:])
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file (or a folder that `datasets` saved) is read as a table."""
+    return path.is_dir() or ending_of(path) in TABLES
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file, or of the data in a folder that `datasets` saved."""
+    if path.is_file():
+        return sha256_of(path)
+    return sha256_of_json({file.name: sha256_of(file) for file in sorted(path.glob("*.arrow"))})
+
+
+def check_is_file(path: Path, wanted: str) -> None:
+    """Raise an error of one line unless `path` is a file that may be read; `wanted` says which."""
+    if path.is_dir():
+        raise InputError("this is a folder", file=path, fixes=f"give the path of {wanted}")
+    if not path.is_file():
+        raise MissingResource(f"{path}: no such file; give the path of {wanted}")
+    for endings, instead in INSTEAD.items():
+        if ending_of(path) in endings:
+            told, _, fix = instead.partition("; ")
+            raise InputError(told, file=path, fixes=fix)
+
+
+def check_is_given(path: Path) -> None:
+    """Raise an error of one line unless `path` is a file, or a data set saved by `datasets`."""
+    if (path / "dataset_dict.json").is_file():
+        raise InputError("several data sets", file=path, fixes="give the folder of one of them")
+    if not (path / SAVED).is_file():
+        check_is_file(path, f"a file: {READ}, or a folder saved by datasets")
