@@ -6,6 +6,7 @@ utility-calibration evaluate suite=cifar evaluation=paper_batches
 It ends with the benchmark's scores as text, results/scores/<benchmark>.csv (pipeline/scoring/).
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from statistics import fmean
@@ -92,6 +93,12 @@ def _write_scores(plan: Plan, units: Sequence[Unit]) -> None:
     from .scoring.scores import with_all_splits, write_scores  # with torch: it takes seconds
 
     complete = with_all_splits(units)
+    few = Counter(unit.calibrator for unit in units if unit.calibrator not in complete)
+    if few:
+        say(
+            f"{units[0].benchmark}: evaluated on fewer than {settings.splits.count} splits, so not "
+            f"yet in results: {', '.join(f'{name} ({count})' for name, count in few.items())}"
+        )
     steps = {name: all_splits_step(own, logits) for name, own in complete.items()}
     written = []
     if steps:

@@ -24,8 +24,8 @@ from .reporting import comparison
 from .reporting.figures import drawings_of, leaderboard_figure
 from .reporting.leaderboard import leaderboard_of
 from .reporting.names import ordered
-from .reporting.page import STUDY_CAPTIONS
-from .reporting.sections import provenance_of, section_of
+from .reporting.page import STUDY_CAPTIONS, provenance_of
+from .reporting.sections import section_of
 from .reporting.study_figures import study_drawings
 from .reporting.style import draw_all
 from .reporting.tables import TableSpec

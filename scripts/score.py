@@ -29,9 +29,8 @@ Files beyond memory, such as a folder of shards: --stream (docs/streaming.md).
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 if __name__ == "__main__":
     raise SystemExit("error: type: utility-calibration score")
@@ -54,13 +53,12 @@ from utility_calibration.pipeline.own.folder import (
     give_back,
     names_of,
     only_run,
-    take,
 )
 from utility_calibration.pipeline.own.forms import check_is_file, check_is_given, is_table
 from utility_calibration.pipeline.own.job import Job, settings_of, takes
 from utility_calibration.pipeline.own.options import Options, parsed
 from utility_calibration.pipeline.own.results import write_results
-from utility_calibration.pipeline.own.size import LONG, MUCH, check_fits, core_seconds, memory
+from utility_calibration.pipeline.own.size import check_fits, long_run
 from utility_calibration.pipeline.own.stream import is_streamed, score_streamed
 from utility_calibration.pipeline.plan import Plan
 from utility_calibration.pipeline.reporting.write import print_sections
@@ -117,7 +115,8 @@ def read(options: Options, said: Mapping[str, Settings]) -> Job:
         InputError, UsageError, UnitsFailed: what cannot be used, in one line.
     """
     general = any(getattr(options, kind) for kind in ("similarity", "losses", "gain", "utility"))
-    check_fits(options.file, said, general)
+    if not any(map(is_table, filter(None, (options.file, options.test)))):
+        check_fits(options.file, said, general)
     method, settings = next(iter(said.items()))
     reading = Plan(units_of(settings, method, [0]))
     name = settings.benchmark.name
@@ -126,54 +125,44 @@ def read(options: Options, said: Mapping[str, Settings]) -> Job:
     except UnitsFailed as error:  # the benchmark has the name of the file, which is told
         raise UnitsFailed(str(error).removeprefix(f"{name}: ")) from error
     logits = reading.found(name)
-    if "groups" in logits.details:
-        take(options.output, ["groups.csv"])
     job = Job.of(options, said, logits)
-    draws, wanted = (of.evaluation.floor_repetitions for of in (job.first, settings))
+    for note in _notes(job, said, general):
+        say(note)
+    return job
+
+
+def _notes(job: Job, said: Mapping[str, Settings], general: bool) -> Iterator[str]:
+    """What a person must know before the run: what is done otherwise, left out, or takes long."""
+    options, first, details, n = job.options, job.first, job.logits.details, job.logits.n
+    splits, classes = first.splits.count, int(details["classes"])
+    draws, wanted = (of.evaluation.floor_repetitions for of in (first, next(iter(said.values()))))
     if draws < wanted:
-        say(f"many points: {draws} redrawn label vectors behind each noise floor")
-    if absent := absent_in_calibration(job.first, logits):
+        yield f"many points: {draws} redrawn label vectors behind each noise floor"
+    if absent := absent_in_calibration(first, job.logits):
         few = ", ".join(job.class_names[number] for number in list(absent)[:MOST_NAMED])
         more = f" and {len(absent) - MOST_NAMED:,} others" * (len(absent) > MOST_NAMED)
-        say(
-            f"class {few}{more} has no calibration point in {max(absent.values())} of "
-            f"{job.first.splits.count} splits; a method that learns class by class (vector, "
-            "isotonic, dirichlet) cannot learn it there"
+        yield (
+            f"class {few}{more} has no calibration point in {max(absent.values())} of {splits} "
+            "splits; a method that learns class by class (vector, isotonic, dirichlet) cannot "
+            "learn it there"
         )
     left_out = [name for name in options.methods if name not in job.settings]
     if too_large := [name for name in left_out if takes(said[name], "weights")]:
         told = "left out of a quick look, with more parameters than there are points"
-        say(f"{', '.join(too_large)}: {told} (to include it, name all with --methods)")
+        yield f"{', '.join(too_large)}: {told} (to include it, name all with --methods)"
     if unweighted := [name for name in left_out if name not in too_large]:
-        say(
+        yield (
             f"weights: {', '.join(unweighted)} cannot be fitted with weights; left out (to include "
             "them, draw points in proportion to their weights)"
         )
-    _say_what_it_takes(job, general)
-    return job
-
-
-def _say_what_it_takes(job: Job, general: bool) -> None:
-    """Say the time and memory of a large run, and which option makes it smaller."""
-    options, splits, details = job.options, job.first.splits.count, job.logits.details
-    n, classes = job.logits.n, int(details["classes"])
-    test = round((1 - job.first.splits.calibration_fraction) * n)
+    test = round((1 - first.splits.calibration_fraction) * n)
+    if options.may_split_once and "given_splits" not in details and splits == 1:
+        yield f"a large file: one split with {test:,} test points (to have three: --splits 3)"
     is_read = is_table(options.file) or details["origin"]["values"] == "probabilities"
-    seconds = core_seconds(job.settings, n, classes)
     kind = {"is_read": is_read, "has_groups": "groups" in details, "general": general}
-    held = memory(job.settings, n, test, classes, **kind)
-    most = max(held.values())
-    is_free = options.may_split_once and "given_splits" not in details
-    if is_free and splits == 1:
-        say(f"a large file: one split with {test:,} test points (to have three: --splits 3)")
-    if seconds < LONG and most < MUCH:
-        return
-    minutes = max(1, math.ceil(seconds / 60))
-    fix = "give fewer rows, or --methods temperature" if options.quick else "a first look: --quick"
-    say(
-        f"about {minutes} core minute{'s' * (minutes > 1)} and {most / 1e9:.1f} GB of memory for "
-        f"{len(job.settings)} methods and {splits} split{'s' * (splits > 1)} ({fix})"
-    )
+    if long := long_run(job.settings, n, test, classes, **kind):
+        fix = "give fewer rows, or --methods temperature"
+        yield f"{long} ({fix if options.quick else 'a first look: --quick'})"
 
 
 def _score(job: Job, began: float) -> None:

@@ -17,7 +17,7 @@ from utility_calibration.metrics.validation import InputError
 
 from ..harness.settings import Settings
 from ..scoring.fitted import fitted_on
-from ..scoring.points import CachedLogits, indices_of
+from ..scoring.points import CachedLogits
 from .assign import answers_of, without_ignored
 from .cells import Labels, text_of
 from .choices import Choices
@@ -29,8 +29,7 @@ from .told import naming
 
 def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calibrator:
     """Fit a calibrator `on_all` points, else on the calibration points of the first split."""
-    points = np.arange(cached.n) if on_all else indices_of(settings, cached, 0)[0]
-    fitted: Calibrator = fitted_on(settings, cached, points, "cpu")
+    fitted: Calibrator = fitted_on(settings, cached, None if on_all else 0, "cpu")
     kept: dict[str, Any] = {"takes_": cached.details.get("origin", {}).get("values", "logits")}
     if fitted.needs_groups and "groups" in cached.details:
         kept["groups_from_"] = settings.benchmark.source.get("groups") or "groups"

@@ -21,7 +21,7 @@ LIST = ".written_by_score.json"
 PICTURES = ("pdf", "svg", "png")
 ALWAYS = (
     *("report.html", "report.md", "verdict.json", "metrics.json"),
-    *("table.csv", "table.md", "table.tex", "data/locks", "data/log"),
+    *("table.csv", "table.md", "table.tex", "groups.csv", "data/locks", "data/log"),
 )
 
 

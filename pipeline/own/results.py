@@ -12,7 +12,8 @@ from ..harness.cache import record_of
 from ..harness.parallel import run_tasks
 from ..plan import costs_step
 from ..reporting.names import PRESENT, method_name
-from ..reporting.sections import Section, provenance_of, section_of
+from ..reporting.page import provenance_of
+from ..reporting.sections import Section, section_of
 from ..reporting.tables import TableSpec
 from ..reporting.worst import left_words
 from ..reporting.write import page_texts, section_texts
@@ -28,12 +29,12 @@ MADE = (
 
 def write_results(job: Job) -> Section:
     """Write all into the folder of output; return what is to be printed."""
-    files, folder, is_whole = score_files(job.first), job.options.output, not job.options.quick
+    folder, is_whole, costs = job.options.output, not job.options.quick, _costs(job)
+    files = score_files(job.first)
     scores = Scores.read(files)
     if scores is None:
         raise CorruptFile(f"{files.rows}: removed by another run; score the file again")
     methods = list(dict.fromkeys(unit.calibrator for unit in job.plan.units))
-    costs = _costs(job)
     section = _section(job, scores, methods, costs)
     if is_whole:
         section = _with_what_is_left(section, job, methods)

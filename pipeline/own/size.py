@@ -5,6 +5,7 @@ float32. Scoring holds the test points' probabilities in float64, and numbers co
 Both are rules, measured with 500 to 1,000,000 points of 10 to 20,000 classes.
 """
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from ..harness.machine import free_memory
 from ..harness.parallel import BYTES_PER_LOGIT
 from ..harness.settings import Settings
 from .choices import Choices
-from .forms import is_table
 from .read import SAVE
 
 BASE = 1 << 30  # bytes of libraries and of all else that does not grow with points and classes
@@ -109,17 +109,28 @@ def memory(
     return needed
 
 
+def long_run(methods: Mapping[str, Settings], n: int, test: int, classes: int, **kind: bool) -> str:
+    """The time and memory of a large run, in words, "" of a small one; arguments as of `memory`."""
+    seconds = core_seconds(methods, n, classes)
+    most = max(memory(methods, n, test, classes, **kind).values())
+    if seconds < LONG and most < MUCH:
+        return ""
+    minutes, splits = max(1, math.ceil(seconds / 60)), next(iter(methods.values())).splits.count
+    return (
+        f"about {minutes} core minute{'s' * (minutes > 1)} and {most / 1e9:.1f} GB of memory for "
+        f"{len(methods)} methods and {splits} split{'s' * (splits > 1)}"
+    )
+
+
 def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = False) -> None:
     """Refuse an npz that needs too much memory with one of `methods`, their settings by name.
 
-    Tables and small files pass: their readers have limits. InputError has the bytes needed and
-    free, and the methods that fit.
+    A small file passes; a table is not for here, because its reader has a limit. InputError has the
+    bytes needed and free, and the methods that fit.
     """
     first = next(iter(methods.values()))
     source = first.benchmark.source
     files = [Path(file) for file in (path, source["test"]) if file is not None]
-    if any(is_table(file) for file in files):
-        return
     said = Choices(**{name: source[name] for name in vars(Choices())})
     answers = [found for file in files for found in _answers(file, said)]
     shapes = [matrix.shape for _, matrix in answers]

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
+from omegaconf import OmegaConf
 
 from utility_calibration.metrics.registry import metric
 
-from ..scoring.files import rounded
+from ..scoring.files import Scores, rounded
 from .formats import heading, markdown
 from .leaderboard import Leaderboard
 from .looks import look
@@ -80,7 +81,7 @@ def report_html(
 ) -> str:
     """The whole page, self-contained: a reader fetches nothing, and all texts are escaped.
 
-    `about`: on what methods are compared; `made`: sections.provenance_of; `comparison`: the lines
+    `about`: on what methods are compared; `made`: `provenance_of`; `comparison`: the lines
     of its summary, the heading first.
     """
     introduction = INTRODUCTION.format(about)
@@ -88,6 +89,18 @@ def report_html(
     data = {section.spec.name: _data(section) for section in sections}
     page = templates().get_template("report.html")
     return page.render(**SHOWN_BY, **said, sections=sections, comparison=comparison, data=data)
+
+
+def provenance_of(what: str, scores: Sequence[Scores], methods: Sequence[str]) -> dict[str, str]:
+    """`what` made the numbers, in words, and the `configuration` of the benchmarks' scores."""
+    first = scores[0].facts
+    configuration = {
+        "benchmarks": [of_benchmark.benchmark for of_benchmark in scores],
+        "splits": first["splits"],
+        "evaluation": first["evaluation"],
+        "calibrators": {method: first["calibrators"][method]["config"] for method in methods},
+    }
+    return {"what": what, "configuration": OmegaConf.to_yaml(OmegaConf.create(configuration))}
 
 
 def _unrounded(column: Column, method: str) -> dict[str, Any]:

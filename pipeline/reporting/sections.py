@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from omegaconf import OmegaConf
 
 from utility_calibration.metrics.registry import metric
 
@@ -215,15 +214,3 @@ def _facts_of(logits: Mapping[str, Any]) -> list[str]:
     about += [str(logits[key]) for key in ("source", "model") if logits.get(key)]
     about.append(f"logits sha256 {logits['sha256'][:16]}")
     return ["; ".join(about) + ".", *logits.get("warnings", [])]
-
-
-def provenance_of(what: str, scores: Sequence[Scores], methods: Sequence[str]) -> dict[str, str]:
-    """`what` made the numbers, in words, and the `configuration` of the benchmarks' scores."""
-    first = scores[0].facts
-    configuration = {
-        "benchmarks": [of_benchmark.benchmark for of_benchmark in scores],
-        "splits": first["splits"],
-        "evaluation": first["evaluation"],
-        "calibrators": {method: first["calibrators"][method]["config"] for method in methods},
-    }
-    return {"what": what, "configuration": OmegaConf.to_yaml(OmegaConf.create(configuration))}

@@ -8,7 +8,7 @@ from typing import Any
 from ..scoring.choice import is_use, label_of
 from ..scoring.decisions import Decisions
 from .names import PRESENT, method_name
-from .wording import SMALLEST_BOUND, bound, interval, listed, short
+from .wording import SMALLEST_BOUND, bare, bound, interval, listed, short
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,10 @@ def _sentences(decisions: Decisions, worst: Mapping[str, Worst]) -> Iterator[str
 def _apart(threshold: float, act_from: float | None) -> tuple[str, str]:
     """Two predictions with so many decimals that they differ."""
     if act_from is None or not math.isfinite(act_from):
-        return f"{threshold:.2f}", "never act"
+        return bare(threshold, 2), "never act"
     gap = abs(act_from - threshold)
     digits = 2 if gap >= 0.02 or gap == 0 else 1 - math.floor(math.log10(gap))
-    return f"{threshold:.{digits}f}", f"act from {act_from:.{digits}f} on"
+    return bare(threshold, digits), f"act from {bare(act_from, digits)} on"
 
 
 def left_words(gains: Mapping[str, tuple[float, float]]) -> Iterator[str]:

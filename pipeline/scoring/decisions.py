@@ -160,10 +160,10 @@ def decide(
         draws = {method: scores.draws(method).get(key, ()) for method in methods}
         floors = {m: whole[m, key]["p_value"] for m in methods} if metric(key).has_floor else None
         larger = metric(key).larger_is_better
+        alone = {m: _decision(whole[m, key], values[m], share, rarest) for m in methods}
         compared = inference.against_best(values, share, draws, larger, floors)
         for m in methods:
-            alone = _decision(whole[m, key], values[m], share, rarest)
-            decided[m, key] = Decision(**alone, **compared[m]._asdict())
+            decided[m, key] = Decision(**alone[m], **compared[m]._asdict())
     splits, points = len(values[methods[0]]), int(whole[methods[0], keys[0]]["n_test"])
     tested = any(row.not_worse is not None for row in decided.values())
     marks = {}

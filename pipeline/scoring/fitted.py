@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import torch
 from hydra.utils import instantiate
 
@@ -15,7 +16,6 @@ from ..harness.settings import Settings
 from ..harness.units import Unit
 from .points import (
     CachedLogits,
-    Indices,
     find_logits,
     groups_at,
     indices_of,
@@ -26,8 +26,9 @@ from .points import (
 PREDICTED = 200  # number of test points whose predicted probabilities the record has a digest of
 
 
-def fitted_on(settings: Settings, cached: CachedLogits, points: Indices, device: str) -> Any:
-    """The calibrator of the settings, fitted to some of the points."""
+def fitted_on(settings: Settings, cached: CachedLogits, split: int | None, device: str) -> Any:
+    """The calibrator, fitted to the calibration points of a split, or for None to all points."""
+    points = np.arange(cached.n) if split is None else indices_of(settings, cached, split)[0]
     calibrator: Any = instantiate(settings.calibrator, _convert_="all")
     calibrator.fit(
         torch.from_numpy(logits_at(cached, points)).to(device),
@@ -41,8 +42,8 @@ def fitted_on(settings: Settings, cached: CachedLogits, points: Indices, device:
 def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
     """Fit a unit's calibrator; return the function that writes its arrays, and its record."""
     cached = find_logits(unit.settings)
-    points, test = indices_of(unit.settings, cached, unit.split)
-    calibrator = fitted_on(unit.settings, cached, points, device)
+    calibrator = fitted_on(unit.settings, cached, unit.split, device)
+    _, test = indices_of(unit.settings, cached, unit.split)
     if isinstance(calibrator, PeerCalibration):  # a loaded one would have to fit again
         calibrator.cache_predictions(torch.from_numpy(logits_at(cached, test)).to(device))
     few = test[:PREDICTED]

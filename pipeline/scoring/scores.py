@@ -28,13 +28,7 @@ def with_all_splits(units: Sequence[Unit]) -> dict[str, list[Unit]]:
     by_calibrator: dict[str, list[Unit]] = {}
     for unit in sorted(units, key=lambda unit: unit.split):
         by_calibrator.setdefault(unit.calibrator, []).append(unit)
-    incomplete = {name: len(s) for name, s in by_calibrator.items() if len(s) < count}
-    if incomplete:
-        say(
-            f"{units[0].benchmark}: evaluated on fewer than {count} splits, so not yet in "
-            f"results: {', '.join(f'{name} ({splits})' for name, splits in incomplete.items())}"
-        )
-    return {name: s for name, s in by_calibrator.items() if name not in incomplete}
+    return {name: own for name, own in by_calibrator.items() if len(own) == count}
 
 
 def write_scores(

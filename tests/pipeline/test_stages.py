@@ -37,7 +37,7 @@ def test_the_same_seed_gives_the_same_bytes(request_made, tmp_path):
     assert files_below(tmp_path / "data/fits") | files_below(tmp_path / "results") == before
 
 
-def test_settings_of_one_calibrator_refit_that_one_alone(request_made, tmp_path):
+def test_settings_of_one_calibrator_refit_that_one_alone(request_made, tmp_path, capsys):
     data = tmp_path / "data"
     before = times(data)
     request = request_made("calibrator=vector", "calibrator.l2=0.1")
@@ -46,6 +46,7 @@ def test_settings_of_one_calibrator_refit_that_one_alone(request_made, tmp_path)
     run_fit(Plan(request_made("calibrator=vector", "calibrator.l2=0.1", "split=1").units()))
     with fails(UnitsFailed, "tiny vector split 0"):
         run_evaluate(Plan(request.units()))
+    assert "vector (1)" in capsys.readouterr().out
     one = {"fits/tiny/vector/1.npz", "scores/tiny/vector/1.npz"}
     assert changed_below(data, before) == one  # what is fitted is evaluated
     run_fit(Plan(request.units()))

@@ -19,6 +19,7 @@ from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.metrics import scorecard
 from utility_calibration.pipeline.harness.artifacts import read_json
 from utility_calibration.pipeline.harness.command import UsageError
+from utility_calibration.pipeline.own import size
 from utility_calibration.pipeline.own.choices import Choices
 from utility_calibration.pipeline.own.folder import LIST, give_back
 from utility_calibration.pipeline.own.job import settings_of
@@ -176,7 +177,7 @@ def test_weights_weigh_fits_and_scores_and_the_patchings_are_left_out(tmp_path, 
 
 
 def test_absent_classes_and_what_a_run_takes_are_told_first(tmp_path, arrays, capsys, monkeypatch):
-    monkeypatch.setattr(score, "LONG", 0)
+    monkeypatch.setattr(size, "LONG", 0)
     z, y = arrays["logits"], arrays["labels"]
     lacking, rest = (np.arange(300) < 200) & (y != 2), np.arange(300) >= 200
     for name, rows in (("cal", lacking), ("test", rest)):
