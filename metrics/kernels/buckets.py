@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .compiled import compiled, compiled_sums
 
@@ -32,10 +33,16 @@ SHIFT = 52 - BITS
 ALL_BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
-@compiled
-def _grown(bits: Any) -> Any:
-    """Turn a double's bits into an integer that grows with the double, and back."""
-    return bits ^ ((bits >> 63) & ALL_BUT_SIGN)
+def memory_of(points: int) -> tuple[NDArray[Any], ...]:
+    """Return the working memory of `ranges_by_buckets` for n points.
+
+    A kernel that makes arrays itself takes longer to compile.
+    """
+    extremes, (bucket, index) = np.empty(2), np.empty((2, points), np.int32)
+    parts, limits = np.empty((2, BUCKETS, 2))
+    flags, of_points = np.empty((2, BUCKETS), np.bool_), (np.empty(points), bucket, index)
+    of_buckets = np.empty(BUCKETS, np.int32), parts, limits, np.empty(BUCKETS + 1), *flags
+    return extremes, extremes.view(np.int64), *of_points, *of_buckets
 
 
 @compiled
@@ -47,10 +54,18 @@ def key_of(distance: Any, shift: int) -> Any:
     return np.float64(distance).view(np.int64) >> shift
 
 
+@compiled
+def _grown(bits: Any) -> Any:
+    """Turn a double's bits into an integer that grows with the double, and back."""
+    return bits ^ ((bits >> 63) & ALL_BUT_SIGN)
+
+
 @compiled_sums
-def _extremes_and_sum(v: Any) -> Any:
-    """Return extremes and sum of v; integers, which have no NaN, are compared in vector lanes."""
-    bits = v.view(np.int64)
+def _sum_and_extremes(v: Any, bits: Any, extremes: Any) -> Any:
+    """Return the sum of v, and write the bits of its extremes.
+
+    Integers have no NaN, so they are compared in vector lanes.
+    """
     smallest, largest = ALL_BUT_SIGN, ~ALL_BUT_SIGN
     total = 0.0
     for i in range(v.size):
@@ -58,16 +73,15 @@ def _extremes_and_sum(v: Any) -> Any:
         smallest = min(smallest, grown)
         largest = max(largest, grown)
         total += v[i]
-    extremes = np.empty(2, np.int64)
     extremes[0], extremes[1] = _grown(smallest), _grown(largest)
-    values = extremes.view(np.float64)
-    return values[0], values[1], total
+    return total
 
 
 @compiled
-def _fill_buckets(v: Any, distance: Any, bucket: Any) -> None:
+def _fill_buckets(
+    v: Any, total: float, smallest: float, largest: float, distance: Any, bucket: Any
+) -> None:
     """Write the bucket of every point; a larger v never gets a smaller bucket."""
-    smallest, largest, total = _extremes_and_sum(v)
     from_top = total / v.size - smallest > largest - total / v.size
     for i in range(v.size):
         # -0.0 - 0.0 is negative zero, whose bits would send it to a bucket of its own.
@@ -79,11 +93,14 @@ def _fill_buckets(v: Any, distance: Any, bucket: Any) -> None:
 
 
 @compiled
-def _number(bucket: Any) -> int:
-    """Number the buckets that hold points from 0, in their order, and return how many there are."""
-    numbers = np.zeros(BUCKETS, np.int32)
-    for b in bucket:
-        numbers[b] = 1
+def _number(bucket: Any, numbers: Any) -> int:
+    """Number the buckets that hold points from 0, in their order, and return how many there are.
+
+    numbers: int32 [2048], working memory.
+    """
+    numbers[:] = 0
+    for i in range(bucket.size):
+        numbers[bucket[i]] = 1
     count = 0
     for b in range(BUCKETS):
         count += numbers[b]
@@ -94,39 +111,63 @@ def _number(bucket: Any) -> int:
 
 
 @compiled
-def _mark_gaps(v: Any, bucket: Any, tolerance: float, ends: Any, is_wide: Any) -> None:
+def _mark_gaps(v: Any, bucket: Any, tolerance: float, limits: Any, ends: Any, is_wide: Any) -> None:
     """Mark the buckets that end in a gap wider than the tolerance, and those that may hold one."""
-    extremes = np.empty((ends.size, 2))
-    extremes[:, 0] = np.inf
-    extremes[:, 1] = -np.inf
+    for b in range(ends.size):
+        limits[b, 0], limits[b, 1] = np.inf, -np.inf
     for i in range(v.size):
-        of_bucket = extremes[bucket[i]]
+        of_bucket = limits[bucket[i]]
         of_bucket[0] = min(of_bucket[0], v[i])
         of_bucket[1] = max(of_bucket[1], v[i])
     following = np.inf
     for b in range(ends.size - 1, -1, -1):
-        smallest, largest = extremes[b]
+        smallest, largest = limits[b, 0], limits[b, 1]
         ends[b] = largest >= smallest and following - largest > tolerance
         is_wide[b] = largest - smallest > tolerance
         following = min(following, smallest)
 
 
 @compiled
+def _sort(keys: Any, places: Any) -> None:
+    """Sort keys, and places where keys are equal: Shell's sort (gaps of Knuth 1973).
+
+    numba's own sorts take over a second to compile.
+    """
+    gap = 1
+    while gap < places.size // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, places.size):
+            key, place, j = keys[i], places[i], i
+            while j >= gap:
+                other = keys[j - gap]
+                if other < key or (other == key and places[j - gap] < place):
+                    break
+                keys[j], places[j] = other, places[j - gap]
+                j -= gap
+            keys[j], places[j] = key, place
+        gap //= 3
+
+
+@compiled
 def _walk_open(
-    v: Any, table: Any, codes: Any, starts: Any, bucket: Any, rows: Any, tolerance: float, ends: Any
-) -> Any:
+    v: Any, table: Any, codes: Any, starts: Any, bucket: Any, rows: Any, keys: Any,
+    tolerance: float, ends: Any,
+) -> Any:  # fmt: skip
     """Sort the points `rows` of the open buckets and walk through them."""
-    ordered = rows[np.argsort(v[rows], kind="mergesort")]
+    for k in range(rows.size):
+        keys[k] = v[rows[k]]
+    _sort(keys, rows)
     low = high = total = 0.0
     current = -1
-    for k in range(ordered.size):
-        i = ordered[k]
+    for k in range(rows.size):
+        i = rows[k]
         if bucket[i] != current:
             current = bucket[i]
             total = starts[current]
         total += table[codes[i]] - v[i]
-        following = ordered[min(k + 1, ordered.size - 1)]
-        if k == ordered.size - 1 or bucket[following] != current:
+        following = rows[min(k + 1, rows.size - 1)]
+        if k == rows.size - 1 or bucket[following] != current:
             is_end = ends[current]
         else:
             is_end = v[following] - v[i] > tolerance
@@ -136,48 +177,54 @@ def _walk_open(
 
 
 @compiled
-def range_by_buckets(
-    v: Any, payoffs: Any, codes: Any, scratch: Any, places: Any, tolerance: float, least: float
-) -> Any:
-    """Return the extremes of the running sum of payoffs[codes] - v in the order of v [n].
+def ranges_by_buckets(
+    predicted: Any, bits: Any, payoffs: Any, codes: Any, memory: Any,
+    tolerance: float, margin: float, ranges: Any,
+) -> None:  # fmt: skip
+    """Write the ranges [b] of the running sums of payoffs[codes] - v in the order of v [b, n].
 
-    They are taken at the end of all points, and where the next v is further than the tolerance. If
-    bounds on them show that their range is below `least`, the bounds are returned.
-    `scratch` float64 [n] and `places` int32 [2, n] are working memory.
+    Sums count at the end of all points, and where the next v is further than the tolerance. If
+    bounds on a range show that it is smaller than the largest by `margin`, the bound is written.
+    bits: those of v, as integers. memory: `memory_of`.
     """
-    n = v.size
-    bucket, index = places[0], places[1]
-    _fill_buckets(v, scratch, bucket)
-    # Of few points, most buckets are empty, and steps bucket by bucket would take most of the time.
-    count = _number(bucket) if n < BUCKETS else BUCKETS
-    parts = np.zeros((count, 2))  # the sums of positive and of negative residuals
-    for i in range(n):
-        residual = payoffs[codes[i]] - v[i]
-        parts[bucket[i], 1 if residual < 0 else 0] += abs(residual)
-    starts = np.zeros(count + 1)  # the sum of all points before each bucket
-    lowest = highest = 0.0  # whatever the order inside each bucket
-    for b in range(count):
-        lowest = min(lowest, starts[b] - parts[b, 1])
-        highest = max(highest, starts[b] + parts[b, 0])
-        starts[b + 1] = starts[b] + (parts[b, 0] - parts[b, 1])
-    if highest - lowest < least:
-        return lowest, highest
-    ends, is_wide = np.ones(count, np.bool_), np.ones(count, np.bool_)
-    if tolerance > 0:
-        _mark_gaps(v, bucket, tolerance, ends, is_wide)
-    low = high = 0.0
-    for b in range(count):
-        if ends[b]:
-            low, high = min(low, starts[b + 1]), max(high, starts[b + 1])
-    is_open = np.zeros(count, np.bool_)
-    for b in range(count):  # those inside which the running sum may leave [low, high]
-        beyond = starts[b] + parts[b, 0] > high or starts[b] - parts[b, 1] < low
-        is_open[b] = beyond and is_wide[b]
-    m = 0
-    for i in range(n):
-        index[m] = i
-        m += is_open[bucket[i]]
-    if m == 0:
-        return low, high
-    inside = _walk_open(v, payoffs, codes, starts, bucket, index[:m], tolerance, ends)
-    return min(low, inside[0]), max(high, inside[1])
+    extremes, extreme_bits, distance, bucket, index, numbers = memory[:6]
+    parts, limits, starts, of_ends, of_open = memory[6:]
+    rows, n = predicted.shape
+    widest = 0.0
+    for row in range(rows):
+        v, table = predicted[row], payoffs[row]
+        total = _sum_and_extremes(v, bits[row], extreme_bits)
+        _fill_buckets(v, total, extremes[0], extremes[1], distance, bucket)
+        # Of few points, most buckets are empty, and steps by bucket would take most of the time.
+        count = _number(bucket, numbers) if n < BUCKETS else BUCKETS
+        parts[:count] = 0.0
+        for i in range(n):
+            residual = table[codes[i]] - v[i]
+            parts[bucket[i], 1 if residual < 0 else 0] += abs(residual)
+        low = high = 0.0  # bounds, whatever the order inside each bucket
+        starts[0] = 0.0
+        for b in range(count):
+            low = min(low, starts[b] - parts[b, 1])
+            high = max(high, starts[b] + parts[b, 0])
+            starts[b + 1] = starts[b] + (parts[b, 0] - parts[b, 1])
+        if high - low >= widest - margin:
+            ends, is_open = of_ends[:count], of_open[:count]
+            ends[:] = is_open[:] = True
+            if tolerance > 0:
+                _mark_gaps(v, bucket, tolerance, limits, ends, is_open)
+            low = high = 0.0
+            for b in range(count):
+                if ends[b]:
+                    low, high = min(low, starts[b + 1]), max(high, starts[b + 1])
+            for b in range(count):  # those inside which the running sum may leave [low, high]
+                is_above = starts[b] + parts[b, 0] > high
+                is_open[b] &= is_above | (starts[b] - parts[b, 1] < low)
+            m = 0
+            for i in range(n):
+                index[m] = i
+                m += is_open[bucket[i]]
+            given = v, table, codes, starts, bucket, index[:m], distance, tolerance, ends
+            inside = _walk_open(*given)
+            low, high = min(low, inside[0]), max(high, inside[1])
+        ranges[row] = high - low
+        widest = max(widest, ranges[row])

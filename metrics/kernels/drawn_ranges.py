@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .compiled import compiled
+from .threads import row_blocks
 
 
 def draws_of(codes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[Any]]:
@@ -36,9 +37,14 @@ def draws_of(codes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDAr
     usual, starts = np.zeros(n, codes.dtype), np.zeros(n + 1, np.int64)
     _find_usual(codes, usual, starts)
     np.cumsum(starts, out=starts)
-    are_short = codes.itemsize == 2 and draws <= 1 << 16
-    unusual = np.empty(starts[-1], np.uint32 if are_short else np.uint64)
-    _list_unusual(codes, usual, starts, unusual)
+    kind: Any = np.uint32 if codes.itemsize == 2 and draws <= 1 << 16 else np.uint64
+    unusual = np.empty(starts[-1], kind)
+    numbers, shift = np.arange(draws, dtype=kind), kind(4 * unusual.itemsize)
+    for start, stop in row_blocks(n, draws):
+        entries = (codes[start:stop].astype(kind) << shift) | numbers
+        entries.sort(axis=1)
+        is_unusual = (entries >> shift) != usual[start:stop, None]
+        unusual[starts[start] : starts[stop]] = entries[is_unusual]
     return usual, starts, unusual
 
 
@@ -57,19 +63,6 @@ def _find_usual(codes: Any, usual: Any, counts: Any) -> None:
 
 
 @compiled
-def _list_unusual(codes: Any, usual: Any, starts: Any, unusual: Any) -> None:
-    n, draws = codes.shape
-    shift = 4 * unusual.itemsize
-    for i in range(n):
-        k = starts[i]
-        for draw in range(draws):
-            if codes[i, draw] != usual[i]:
-                unusual[k] = (np.uint64(codes[i, draw]) << shift) | np.uint64(draw)
-                k += 1
-        unusual[starts[i] : k].sort()
-
-
-@compiled
 def ranges_of_draws(
     predicted: Any, orders: Any, payoffs: Any, outcomes: Any, edges: Any, sums: Any
 ) -> None:
@@ -81,13 +74,16 @@ def ranges_of_draws(
     (usual, starts, unusual, weights), (low, high, at_edges) = outcomes, sums
     rows, n = predicted.shape
     draws = low.shape[1]
-    away, smallest, largest = np.empty(draws), np.empty(draws), np.empty(draws)
+    away, before = np.empty(draws), np.empty(draws)
+    runs = np.empty((payoffs.shape[1], 2), np.uint64)
     for row in range(rows):
+        smallest, largest = low[row], high[row]
         v, order, table = predicted[row], orders[row], payoffs[row]
-        runs, has_runs = _equal_runs(table), (table[1:] == table[:-1]).any()
+        has_runs = _find_runs(table, runs)
         total = 0.0  # of the usual outcomes; its extremes since any draw went another way
         lowest, highest = np.inf, -np.inf
-        away[:], smallest[:], largest[:] = 0.0, 0.0, 0.0
+        for draw in range(draws):
+            away[draw] = smallest[draw] = largest[draw] = 0.0
         edge, passed = 0, 0.0
         for j in range(n):
             i = order[j]
@@ -96,11 +92,12 @@ def ranges_of_draws(
             if has_runs:
                 others = _that_pay_else(others, table, runs, payoff)
             while edge < edges.shape[1] and edges[0, edge] < passed + weight:
-                before = at_edges[row, :, edge]
-                before[:] = away
                 share = edges[0, edge] - passed
+                for draw in range(draws):
+                    before[draw] = away[draw]
                 _add_unusual(others, table, payoff, share, before)
-                before += total + share * (payoff - v[i])
+                for draw in range(draws):
+                    at_edges[row, draw, edge] = before[draw] + (total + share * (payoff - v[i]))
                 edge += 1
             passed += weight
             if others.size:
@@ -111,22 +108,26 @@ def ranges_of_draws(
             if j == n - 1 or v[i] != v[order[j + 1]]:
                 lowest, highest = min(lowest, total), max(highest, total)
         for last_edge in range(edge, edges.shape[1]):  # reached by all points, up to rounding
-            at_edges[row, :, last_edge] = total + away
+            for draw in range(draws):
+                at_edges[row, draw, last_edge] = total + away[draw]
         widen(lowest, highest, away, smallest, largest)
-        low[row], high[row] = smallest, largest
 
 
 @compiled
-def _equal_runs(table: Any) -> Any:
-    """Return for each code the first and the last code of its run of equal payoffs: [L, 2]."""
-    runs = np.empty((table.size, 2), np.uint64)
+def _find_runs(table: Any, runs: Any) -> bool:
+    """Write each code's first and last code of its run of equal payoffs; is one of several codes?
+
+    runs: uint64 [L, 2].
+    """
     for code in range(table.size):
         continues = code > 0 and table[code] == table[code - 1]
         runs[code, 0] = runs[code - 1, 0] if continues else code
+    has_runs = False
     for code in range(table.size - 1, -1, -1):
         continues = code + 1 < table.size and table[code] == table[code + 1]
         runs[code, 1] = runs[code + 1, 1] if continues else code
-    return runs
+        has_runs |= continues
+    return has_runs
 
 
 @compiled

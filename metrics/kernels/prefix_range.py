@@ -26,8 +26,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .buckets import range_by_buckets
-from .compiled import compiled
+from .buckets import memory_of, ranges_by_buckets
 from .drawn_ranges import draws_of, ranges_of_draws
 from .ranks import descending_order
 from .threads import BLOCK_ELEMENTS, by_row, over_blocks, row_blocks
@@ -114,37 +113,22 @@ def prefix_range_torch(
     return torch.stack(high) - torch.stack(low), torch.stack(at_edges)
 
 
-@compiled
-def _ranges_once(
-    predicted: Any, payoffs: Any, codes: Any, tolerance: float, margin: float, low: Any, high: Any
-) -> None:
-    """Write low, high [b] of utilities whose predictions [b, n] lie row by row."""
-    rows, n = predicted.shape
-    largest = 0.0
-    scratch = np.empty(n)
-    places = np.empty((2, n), np.int32)
-    for row in range(rows):
-        low[row], high[row] = range_by_buckets(
-            predicted[row], payoffs[row], codes, scratch, places, tolerance, largest - margin
-        )
-        largest = max(largest, high[row] - low[row])
-
-
 def _one_draw(
     predicted: Tensor, payoffs: Tensor, codes: Tensor, tolerance: float, margin: float
 ) -> tuple[Tensor, Tensor]:
     table = payoffs.contiguous().numpy()
     outcome = _short_codes(codes, table.shape[1])[0]
     rows, n = predicted.shape
-    low, high = np.empty(rows), np.empty(rows)
+    ranges = np.empty(rows)
 
     def work(start: int, stop: int) -> None:
         block = slice(start, stop)
         v = by_row(predicted[block])
-        _ranges_once(v, table[block], outcome, tolerance, margin, low[block], high[block])
+        given = v, v.view(np.int64), table[block], outcome, memory_of(n)
+        ranges_by_buckets(*given, tolerance, margin, ranges[block])
 
     over_blocks(work, row_blocks(rows, n, max(BLOCK_ELEMENTS, TOGETHER * n)))
-    return torch.from_numpy(high - low)[None], predicted.new_empty(1, rows, 0)
+    return torch.from_numpy(ranges)[None], predicted.new_empty(1, rows, 0)
 
 
 def _several(

@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from .buckets import ALL_BUT_SIGN
 from .compiled import compiled
 from .threads import over_blocks, row_blocks
 
@@ -30,6 +31,7 @@ FEW = 20
 """Classes that are sorted by insertion; more are marked and then read in order."""
 MOST_SORTED = 400
 """Columns of a matrix up to which all are sorted where only the largest are needed."""
+NEGATIVE_ZERO = np.int64(-(1 << 63))
 SHORT, WIDE = 32, 62
 """Bits of a cell's number and the class number together, in one unsigned or signed integer."""
 
@@ -73,7 +75,7 @@ def _rank_rows(values: NDArray[np.float64], tied: float, order: NDArray[np.int32
     if not tied:
         mask = np.uint64((1 << bits) - 1)
         packed, is_sorted = np.empty(values.shape, np.uint64), np.empty(len(values), np.bool_)
-        _pack(values, mask, packed)
+        _pack(values.view(np.int64), mask, packed)
         packed.sort(axis=1)
         _unpack(packed, mask, values, order, is_sorted)
         if not is_sorted.all():
@@ -154,18 +156,18 @@ def _sort_group(classes: Any, is_member: Any) -> None:
 
 
 @compiled
-def _pack(values: Any, mask: Any, packed: Any) -> None:
-    """Write keys that grow as the values fall, with the class number in the bits of `mask`."""
-    rows, columns = values.shape
-    doubles = np.empty(columns)
-    bits = doubles.view(np.int64)
+def _pack(bits: Any, mask: Any, packed: Any) -> None:
+    """Write keys that grow as the values fall, with the class number in the bits of `mask`.
+
+    `bits` are those of the values, as integers.
+    """
+    rows, columns = bits.shape
     for row in range(rows):
         for k in range(columns):
-            # Adding 0.0 turns -0.0 into 0.0: two bit patterns, one value, so they must tie.
-            doubles[k] = values[row, k] + 0.0
-        for k in range(columns):
+            # -0.0 and 0.0 are two bit patterns and one value, so they must tie.
+            own = bits[row, k] if bits[row, k] != NEGATIVE_ZERO else 0
             # Negative doubles grow downwards in their bits, positive ones upwards.
-            falling = bits[k] if bits[k] < 0 else bits[k] ^ np.int64(0x7FFFFFFFFFFFFFFF)
+            falling = own if own < 0 else own ^ ALL_BUT_SIGN
             packed[row, k] = (np.uint64(falling) & ~mask) | np.uint64(k)
 
 
@@ -173,15 +175,14 @@ def _pack(values: Any, mask: Any, packed: Any) -> None:
 def _unpack(packed: Any, mask: Any, values: Any, order: Any, is_sorted: Any) -> None:
     """Write the order of rows from their sorted keys, and whether it also sorts their values."""
     rows, columns = packed.shape
-    ranked = np.empty(columns)
     for row in range(rows):
+        v, classes, wrong = values[row], order[row], 0
         for k in range(columns):
-            order[row, k] = np.int32(packed[row, k] & mask)
-            ranked[k] = values[row, order[row, k]]
-        wrong = 0
-        for k in range(1, columns):  # all are counted: without a branch, in vector lanes
-            wrong += ranked[k - 1] < ranked[k]
-            wrong += (ranked[k - 1] == ranked[k]) & (order[row, k - 1] > order[row, k])
+            classes[k] = packed[row, k] & mask
+        for k in range(1, columns):  # all are counted: without a branch
+            before, after = v[classes[k - 1]], v[classes[k]]
+            wrong += before < after
+            wrong += (before == after) & (classes[k - 1] > classes[k])
         is_sorted[row] = wrong == 0
 
 
