@@ -23,6 +23,7 @@ from .patterns import TRUTH, Bearers, as_number, bearers_of, borne_alone, whole_
 from .told import IGNORE, NAME_CLASSES, all_of_one_class, some_of
 from .usual import NO_LABELS, SINGLE, spelt, with_names
 
+SURE = 3  # standard errors by which a column is larger, or smaller, at the points of its class
 SUMS_TO_ONE = 0.02  # rows of columns that are probabilities miss one by less
 Classes = tuple[list[str], list[str] | None, int | None]
 """Columns, the names of their classes (None: labels are places), and the class of a single one."""
@@ -155,15 +156,17 @@ def _likely(held: Held, columns: Sequence[str], labels: Labels) -> list[str]:
     if labels.are_known:
         return bearing if len(bearing) == 1 else usual
     values = {name: _values(held, [name]) for name in columns}
-    varied = [name for name in columns if (values[name] % 1 != 0).any()]  # no predicted classes
-    sides = {name: _side(held, name, labels) for name in varied}
-    within = [k for k in varied if 0 <= values[k].min() <= values[k].max() <= 1 and sides[k] > -3]
-    varied = [name for name in varied if sides[name] > 3]
-    for can_be in (within, varied if len(bearing) < 2 else []):
+    # Whole numbers may be predicted classes.
+    fractions = [name for name in columns if (values[name] % 1 != 0).any()]
+    sides = {name: _side(held, name, labels) for name in fractions}
+    in_unit = [name for name in fractions if 0 <= values[name].min() <= values[name].max() <= 1]
+    probabilities = [name for name in in_unit if sides[name] > -SURE]
+    log_odds = [name for name in fractions if sides[name] > SURE] if len(bearing) < 2 else []
+    for can_be in (probabilities, log_odds):
         for named in (bearing, usual):
             if found := [name for name in can_be if name in named]:
                 return found
-    return [name for name in columns if len(columns) == 1 and name in (*bearing, *usual)]
+    return list(columns) if len(columns) == 1 and columns[0] in (*bearing, *usual) else []
 
 
 def _single(held: Held, column: str, labels: Labels) -> Classes:
@@ -176,7 +179,7 @@ def _single(held: Held, column: str, labels: Labels) -> Classes:
         told = f"{' and '.join(labels.texts)}, which are not 0 and 1"
         raise InputError(told, field="labels", fixes=["correct them", "add a column per class"])
     meant = meant or labels.texts[1]
-    if not labels.are_known and _side(held, column, labels) < -3:
+    if not labels.are_known and _side(held, column, labels) < -SURE:
         told, fix = f"smaller values where the label is {meant}", "rename it as its own label"
         raise InputError(told, column=column, fixes=fix)
     return [column], labels.texts, labels.texts.index(meant)
@@ -228,8 +231,7 @@ def _in_question(
     told, fixes = f"{some_of(unknown, MOST)}: no label has this name", [NAME_CLASSES, IGNORE]
     if found is not None and found.others:
         told += f", but {some_of([*found.others])} may be a class without a point"
-        numbers = sorted(-1.0 if (k := as_number(of)) is None else k for of in found.named.values())
-        if (first := numbers[0]) in (0, 1) and numbers == [first + k for k in range(len(numbers))]:
+        if _are_counted([as_number(of) for of in found.named.values()]):
             option = _option(found.named, found.pattern, [*found.labels, *unknown])
             fixes = [f"if so: {option}"]
     elif found is not None:
@@ -243,6 +245,11 @@ def _in_question(
     if any("group" in name.lower() for name in unknown):
         fixes.append("name the groups of points: --groups NAME")
     return InputError(told, field="columns", fixes=fixes)
+
+
+def _are_counted(numbers: Sequence[float | None]) -> bool:
+    """Whether these are the whole numbers from 0 on, or from 1 on."""
+    return any(set(numbers) == set(range(first, first + len(numbers))) for first in (0, 1))
 
 
 def _no_bearers(held: Held, columns: list[str], labels: Labels) -> InputError:

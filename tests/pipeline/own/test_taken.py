@@ -29,6 +29,9 @@ TOKENS = [
     [{"token": NAMES[k], "logprob": row[k], "bytes": [97]} for k in np.argsort(-row)]
     for row in LOGITS
 ]
+PAIRS = [
+    [[z, False] for z in row] for row in LOGITS.tolist()
+]  # logit, whether it is the greedy one
 IMPOSSIBLE = {"logits": LOGITS.copy(), "labels": Y, "split": np.repeat(["cal", "test"], [40, 20])}
 IMPOSSIBLE["logits"][50, Y[50]] = -np.inf
 TYPED = table(names=NAMES, y=NAMES[Y], site=pd.Categorical(NAMES[Y])).convert_dtypes()
@@ -78,6 +81,7 @@ TYPED = table(names=NAMES, y=NAMES[Y], site=pd.Categorical(NAMES[Y])).convert_dt
         ("jsonl", ORDERED, {}),
         ("parquet", WRITTEN, {"classes": "ant,bee,cat"}),
         ("jsonl", pd.DataFrame({"top_logprobs": TOKENS, "answer": NAMES[Y]}), {}),
+        ("jsonl", pd.DataFrame({"filtered_resps": PAIRS, "target": Y}), {}),
     ],
 )
 def test_the_own_class_has_its_probability(tmp_path, name, content, options):

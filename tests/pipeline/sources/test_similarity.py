@@ -99,7 +99,8 @@ def test_files_that_are_not_vectors(vectors):
     for name, text in texts.items():
         (vectors / name).write_text(text)
     (vectors / "cut.bin").write_bytes((vectors / "small.bin").read_bytes()[:-7])
-    for name in (*texts, "cut.bin"):
+    (vectors / "cut.gz").write_bytes((vectors / NAMES[3]).read_bytes()[:-9])
+    for name in (*texts, "cut.bin", "cut.gz"):
         refused(name, class_similarity, "cifar10", vectors / name)
     refused("absent.bin", class_similarity, "cifar10", vectors / "absent.bin")
 
