@@ -7,7 +7,7 @@ It ends with the benchmark's scores as text, results/scores/<benchmark>.csv (pip
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from statistics import fmean
 
@@ -21,6 +21,7 @@ from .harness.parallel import run_tasks
 from .harness.progress import say, say_files
 from .harness.units import Request, Unit
 from .plan import Plan, all_splits_step, key_of
+from .scoring.points import CachedLogits
 
 
 @command
@@ -69,18 +70,22 @@ def run_evaluate(plan: Plan) -> None:
     except UnitsFailed as error:
         failures.append(str(error))
     for name in dict.fromkeys(unit.benchmark for unit in ready):
-        of_name = [unit for unit in fitted if unit.benchmark == name]
-        if scored := [unit for unit in of_name if plan.score(unit).is_current()]:
-            _write_scores(plan, scored)
+        steps = {unit: plan.score(unit) for unit in fitted if unit.benchmark == name}
+        if scored := {unit: step.key for unit, step in steps.items() if step.is_current()}:
+            _write_scores(scored, plan.found(name))
     if failures:
         raise UnitsFailed("; ".join(failures))
 
 
-def _write_scores(plan: Plan, units: Sequence[Unit]) -> None:
-    """Write a benchmark's scores as text, unless the files are those that the same units made."""
-    settings, logits = units[0].settings, plan.found(units[0].benchmark)
+def _write_scores(scored: Mapping[Unit, str], logits: CachedLogits) -> None:
+    """Write a benchmark's scores as text, unless the files are those that the same units made.
+
+    `scored`: its units that are up to date, with their keys.
+    """
+    units = list(scored)
+    settings = units[0].settings
     content = {
-        "units": [(str(unit), plan.score(unit).key) for unit in units],
+        "units": [(str(unit), key) for unit, key in scored.items()],
         "logits": [logits.sha256, logits.arrays_sha256, logits.details],
     }
     results, stamp = settings.paths.results, units[0].scores_path.parents[1] / "written.json"
