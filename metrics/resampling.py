@@ -33,11 +33,9 @@ standard errors instead of percentiles, because repeated points make UC itself l
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -65,10 +63,6 @@ PAIRS = 4
 """About how many different labels a point gets in the draws, where its weights go with them."""
 TINY = 1e-17
 """Stands for a uniform number of 0, whose normal quantile is infinite."""
-RELATIVE_ERROR = 0.5
-"""The share of a class's frequency by which its forecasts are wrong: claimed 1.5 or .5 times."""
-POWER = 0.8
-"""Share of samples in which such an error should exceed the noise floor."""
 EQUAL_DRAWS = 1e-12
 """Relative rounding error of errors, which are sums of at most about 10⁶ terms."""
 
@@ -130,24 +124,6 @@ def noise_floor(
     )
     observed = utilities.errors(sample.forecast, sample.outcomes).max()
     return NoiseFloor.of(largest_by_chance(utilities, sample, repetitions, seed), float(observed))
-
-
-def fewest_positives(points: float, floor: float, relative_error: float = RELATIVE_ERROR) -> int:
-    """Return how many points of a class are needed to find a relative error in 80 % of samples.
-
-    For a rare class, its own error drowns in the noise of the other classes or of its few
-    positives. With k positives among n points, an error δ times the class's frequency makes a UC of
-    about δ k/n, with a standard deviation of √k/n. It exceeds the floor f in 80 % of the samples if
-    δ k >= n f + .84 √k. With fewer positives, a "within noise" does not speak for the class.
-
-    Args:
-        points: n, the points that are tested.
-        floor: f, the 95 % quantile of the noise floor of U_CWE.
-        relative_error: δ.
-    """
-    z = NormalDist().inv_cdf(POWER)
-    root = (z + math.sqrt(z**2 + 4 * relative_error * points * floor)) / (2 * relative_error)
-    return math.ceil(root**2)
 
 
 def largest_by_chance(

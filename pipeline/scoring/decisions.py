@@ -13,7 +13,6 @@ import pandas as pd
 from utility_calibration.metrics.card import ALL_CLASSES
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.registry import metric
-from utility_calibration.metrics.resampling import fewest_positives
 
 from . import inference
 from .files import ALL_SPLITS, Scores
@@ -29,7 +28,7 @@ class Rarest:
     """The rarest class has `points` of `n`; a test part has a `share` of all points.
 
     needed: so many in a test part let U_CWE tell whether its forecasts are off by half
-    (metrics/resampling.py), with every method.
+    (scoring/inference.py), with every method.
     """
 
     points: int
@@ -217,7 +216,7 @@ def _rarest(
     if logits.get("rarest_class") is None:
         return None
     floors = [(row["n_test"], row["floor_q95"]) for row in rows if math.isfinite(row["floor_q95"])]
-    needed = max((fewest_positives(*floor) for floor in floors), default=0)
+    needed = max((inference.fewest_positives(*floor) for floor in floors), default=0)
     return Rarest(int(logits["rarest_class"]), int(logits["n"]), share, needed)
 
 

@@ -21,6 +21,7 @@ under resampled points have the other sign.
 
 import math
 from collections.abc import Mapping
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,10 @@ CONFIDENCE = 0.95
 FEWEST_SPLITS = 5  # from this number of splits on, the test is over the splits
 SIZE = 0.05  # of the tests: against the noise floor, and between methods
 ROUNDED = 1e-6  # smaller relative differences of means come from the rounding of results/scores
+RELATIVE_ERROR = 0.5
+"""The share of a class's frequency by which its forecasts are wrong: claimed 1.5 or .5 times."""
+POWER = 0.8
+"""Share of samples in which such an error should exceed the noise floor."""
 
 
 class Difference(NamedTuple):
@@ -173,3 +178,21 @@ def against_best(
         not_worse = None if math.isnan(p_value) else method not in worse
         compared[method] = AgainstBest(sign * one.difference, one.half_width, p_value, not_worse)
     return compared
+
+
+def fewest_positives(points: float, floor: float, relative_error: float = RELATIVE_ERROR) -> int:
+    """How many points of a class are needed to find a relative error in 80 % of samples.
+
+    For a rare class, its own error drowns in the noise of the other classes or of its few
+    positives. With k positives among n points, an error δ times the class's frequency makes a UC of
+    about δ k/n, with a standard deviation of √k/n. It exceeds the floor f in 80 % of the samples if
+    δ k >= n f + .84 √k. With fewer positives, a "within noise" does not speak for the class.
+
+    Args:
+        points: n, the points that are tested.
+        floor: f, the 95 % quantile of the noise floor of U_CWE.
+        relative_error: δ.
+    """
+    z = NormalDist().inv_cdf(POWER)
+    root = (z + math.sqrt(z**2 + 4 * relative_error * points * floor)) / (2 * relative_error)
+    return math.ceil(root**2)

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.stats import binom
 
 from tests.pipeline.reporting.conftest import decided
-from utility_calibration.metrics import TopK
+from utility_calibration.metrics import ClassWise, TopK, noise_floor
 from utility_calibration.metrics.resampling import (
     NoiseFloor,
     bootstrap_draws,
@@ -23,8 +23,10 @@ from utility_calibration.pipeline.scoring.choice import (
     repairs_of,
 )
 from utility_calibration.pipeline.scoring.inference import (
+    RELATIVE_ERROR,
     against_best,
     corrected_half_width,
+    fewest_positives,
     paired_difference,
     rejected,
     two_standard_errors,
@@ -205,3 +207,26 @@ def test_a_gap_is_closed_where_the_error_comes_down_to_noise(before, after):
     assert (repair.outcome == UNTOLD) == (None in (before, after))
     assert (repair.outcome == "closed") == ((before, after) == (True, False))
     assert not repairs_of({"north": decided({"u_cwe": {PLAIN[1]: plain}})})
+
+
+def test_the_rule_of_a_rare_class_of_two():
+    """Its floor is 2.24 √k positives, the 95 % quantile of a Brownian motion's range."""
+    assert fewest_positives(20_000, 2.24 * math.sqrt(16) / 20_000) > 16
+    assert fewest_positives(20_000, 2.24 * math.sqrt(40) / 20_000) <= 40
+    assert fewest_positives(20_000, 0.01) > fewest_positives(20_000, 0.005) > 100 / RELATIVE_ERROR
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("positives", "is_enough"), [(12, False), (60, True)])
+def test_with_enough_positives_an_error_of_half_the_frequency_is_found(positives, is_enough):
+    """One class claims 1.5 times what occurs; `positives` are those in expectation."""
+    n, found, enough = 4000, 0, 0
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        true = np.minimum(positives / n * random.gamma(2, 0.5, size=n), 0.5)
+        labels = (random.random(n) < true).astype(int)
+        claimed = np.stack([1 - 1.5 * true, 1.5 * true], axis=1)
+        floor = noise_floor(ClassWise(), claimed, labels, repetitions=100, seed=seed)
+        found += floor.p_value < 0.05
+        enough += labels.sum() >= fewest_positives(n, floor.q95)
+    assert (found >= 70) == (enough >= 50) == is_enough
