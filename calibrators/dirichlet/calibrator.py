@@ -148,7 +148,7 @@ class DirichletCalibration(LinearMapCalibrator):
             fast = inputs.to(linear_map.products_type(n, classes))
             problem = LinearMapProblem(fast, labels, begin.beta, begin.spread, self.loss, weights)
             penalties = linear_map.odir_weights(classes, self.odir_, self.l2_, logits.device)
-            fit = problem.solve(penalties, max_iterations=self.max_iterations)
+            fit = problem.solve_renewed(penalties, self.max_iterations)
             warn_unless_converged(fit, "DirichletCalibration")
             point, self.n_evaluations_ = fit.point, fit.evaluations
         self.nll_ = linear_map.map_loss(inputs, labels, point, counts=weights)

@@ -51,9 +51,12 @@ class ClassCurvature:
 
     @classmethod
     def at(
-        cls, inputs: Tensor, beta: float, loss: Loss = "nll", counts: Tensor | None = None
+        cls, inputs: Tensor, point: float | Tensor, loss: Loss = "nll", counts: Tensor | None = None
     ) -> Self:
-        """Return the curvature at W = β I, b = 0 for `inputs` [n, C], weighted by `counts` [n]."""
+        """Return the curvature for `inputs` [n, C], weighted by `counts` [n].
+
+        `point` is (W, b), float64 [C, C + 1], or the number β for W = β I, b = 0.
+        """
         n, classes = inputs.shape
         shares = row_weights(counts, inputs)
         shares = shares / shares.sum()
@@ -64,7 +67,12 @@ class ClassCurvature:
         powers = torch.stack([torch.ones_like(means), means, means**2])
         sums = torch.zeros(3, classes, dtype=torch.float64, device=inputs.device)
         for first, last in row_blocks(n, classes, BLOCK):
-            variance = logit_curvature(softmax(inputs[first:last], beta), loss)
+            block, beta = inputs[first:last], 1.0
+            if isinstance(point, Tensor):
+                block = (block.double() @ point[:, :-1].T).add_(point[:, -1])
+            else:
+                beta = point
+            variance = logit_curvature(softmax(block, beta), loss)
             variance *= shares[first:last, None]
             sums += powers[:, first:last] @ variance
             weights[first:last] = variance

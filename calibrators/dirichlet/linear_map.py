@@ -6,8 +6,8 @@ in float32 above that. The loss, the softmax and the sums over blocks of rows ar
 """
 
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +21,7 @@ from utility_calibration.metrics.kernels.threads import one_thread, row_blocks
 from ..base import Calibrator
 from ..losses import Loss, residuals, row_weights
 from ..modules import AffineSoftmax
-from ..solvers.lbfgs import PRINTED_DIGITS, Minimum, dot, minimize
+from ..solvers.lbfgs import PRINTED_DIGITS, Minimum, Pair, dot, minimize
 from ..stored import Learned, Stored
 from .curvature import ClassCurvature
 
@@ -32,6 +32,10 @@ ONE_THREAD_WORK = 100_000_000  # n C² up to which a fit works on one thread
 BLOCK = 1 << 23  # Elements per block. In products of fewer rows, threads would wait for each other.
 PREDICTED_BLOCK = 1 << 24  # number of probabilities that are predicted at a time
 RIDGE = 1e-8  # weight of the pull towards the start that makes the optimum unique
+RENEWED = 100
+"""Iterations after which a slow fit computes the curvature anew. A map that nearly interpolates
+ends where few rows are undecided; the curvature of its start says nothing of them."""
+SLOW_ENDS = 1e-12  # Newton decrement in nats that is enough after half of all iterations
 FLOAT32_NOISE = 1e-7  # relative error of a mean NLL whose logits are float32 products
 
 
@@ -91,6 +95,7 @@ class LinearMapProblem:
         tolerance: float = PRINTED_DIGITS,
         max_iterations: int,
         give_up: Callable[[int, Tensor], bool] | None = None,
+        pairs: Iterable[Pair] = (),
     ) -> Minimum:
         """Minimise the mean loss + Σ weights (V - start)² + ridge, from `begin` or the start.
 
@@ -115,7 +120,28 @@ class LinearMapProblem:
                 max_iterations=max_iterations,
                 noise=0.0 if exact else FLOAT32_NOISE,
                 give_up=give_up,
+                pairs=pairs,
             )
+
+    def solve_renewed(self, weights: Tensor, max_iterations: int) -> Minimum:
+        """Return `solve` from the start; if that is slow, the curvature is renewed on the way."""
+        fits = [self.solve(weights, max_iterations=min(RENEWED, max_iterations))]
+        is_slow = not fits[0].converged
+        while rest := max_iterations - sum(fit.iterations for fit in fits):
+            last, enough = fits[-1], SLOW_ENDS if 2 * rest <= max_iterations else 0.0
+            if last.iterations < RENEWED or last.decrement <= enough:
+                break
+            if is_slow:
+                of_rows = self.loss, self.counts
+                self.curvature = ClassCurvature.at(self.inputs, last.point, *of_rows)
+                rest = min(RENEWED, rest)
+            fits.append(self.solve(weights, last.point, max_iterations=rest, pairs=last.pairs))
+            if not is_slow:
+                break
+        iterations, evaluations = (
+            sum(getattr(fit, name) for fit in fits) for name in ("iterations", "evaluations")
+        )
+        return replace(fits[-1], iterations=iterations, evaluations=evaluations)
 
 
 def map_loss(

@@ -53,6 +53,23 @@ def test_it_minimises_the_stated_formula(made_up, on, loss):
     np.testing.assert_allclose(fitted.predict_proba(logits), expected, rtol=1e-10)
 
 
+def test_a_slow_fit_renews_its_curvature_and_ends_no_higher(made_up):
+    logits, labels = map(torch.from_numpy, made_up(n=200, classes=20))
+    inputs = torch.log_softmax(logits.double(), dim=1)
+    weights = map_module.odir_weights(20, 0.1, 0.1, inputs.device)
+    problem = map_module.LinearMapProblem(inputs, labels, beta=1.0, spread=1.0)
+    plain = problem.solve(weights, max_iterations=2000)
+    renewed = problem.solve_renewed(weights, max_iterations=2000)
+
+    def objective(point):
+        away = (point - problem.start).square()
+        penalty = (weights * away).sum() + 0.5 * (problem.ridge * away).sum()
+        return map_module.map_loss(inputs, labels, point) + float(penalty)
+
+    assert map_module.RENEWED < renewed.iterations < plain.iterations
+    assert renewed.converged and objective(renewed.point) <= objective(plain.point) + 1e-12
+
+
 @settings(max_examples=20)
 @given(
     n=st.integers(4, 80),
