@@ -4,7 +4,6 @@ from pathlib import Path
 
 from utility_calibration.metrics.errors import InputError, MissingResource
 
-from ..harness.artifacts import sha256_of, sha256_of_json
 from .told import SAVEZ
 
 LINES = (".jsonl", ".ndjson")
@@ -37,13 +36,6 @@ def ending_of(path: Path) -> str:
 def is_table(path: Path) -> bool:
     """Whether a file (or a folder that `datasets` saved) is read as a table."""
     return path.is_dir() or ending_of(path) in TABLES
-
-
-def digest_of(path: Path) -> str:
-    """SHA-256 of a file, or of the data in a folder that `datasets` saved."""
-    if path.is_file():
-        return sha256_of(path)
-    return sha256_of_json({file.name: sha256_of(file) for file in sorted(path.glob("*.arrow"))})
 
 
 def check_is_file(path: Path, wanted: str) -> None:

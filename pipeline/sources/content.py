@@ -86,7 +86,7 @@ def inputs_of(entry: Options, held: Options) -> dict[str, dict[str, Any]]:
     contents, without_effect, _ = declared or ({}, (), None)
     files: dict[str, Any] = {}
     if declared is None:  # each text may name a file
-        found = {name: _any_content(text) for name, text in entry.items() if isinstance(text, str)}
+        found = {name: any_content(text) for name, text in entry.items() if isinstance(text, str)}
         files = {name: content for name, content in found.items() if content or name in held}
     for name, content_of in contents.items():
         value = entry.get(name)
@@ -147,7 +147,7 @@ def files_content(paths: Iterable[Path]) -> str | None:
     return sha256_of_json(held) if held else None
 
 
-def _any_content(text: str) -> str | None:
+def any_content(text: Place) -> str | None:
     """The content of a file, or of a folder that `datasets` saved; None of another text."""
     if (saved := Path(text) / "state.json").is_file():
         return files_content(saved.parent.glob("*.arrow"))

@@ -14,10 +14,9 @@ from utility_calibration.metrics.validation import InputError
 from ..own.assign import assigned
 from ..own.check import checked
 from ..own.choices import Choices
-from ..own.forms import digest_of
 from ..own.read import read
 from ..own.told import naming
-from .content import SourceResult
+from .content import SourceResult, any_content
 
 VALUES = ("auto", "logits", "probabilities")
 
@@ -49,9 +48,13 @@ def file_logits(
     mistakes = list[InputError]()
     with naming(" and ".join(map(str, files))):
         given = checked(assigned(files, held, choices, mistakes), values, mistakes)
-    origin = {"file": str(files[0].absolute()), "sha256": digest_of(files[0]), "values": given.kind}
+    origin = {
+        "file": str(files[0].absolute()),
+        "sha256": any_content(files[0]),
+        "values": given.kind,
+    }
     if test is not None:
-        origin |= {"test": str(files[1].absolute()), "test_sha256": digest_of(files[1])}
+        origin |= {"test": str(files[1].absolute()), "test_sha256": any_content(files[1])}
     details: dict[str, Any] = {
         "source": "a file",
         "model": files[0].stem,
