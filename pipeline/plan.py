@@ -74,7 +74,7 @@ def _inputs_of(entry: Target | None, held: Record) -> Record:
 def fit_step(unit: Unit, logits: CachedLogits) -> Task:
     """Fit a unit; the key has calibrator, split, logits and code."""
     content = {**_points(unit.settings, unit.split, logits), "calibrator": unit.settings.calibrator}
-    return _of_unit(unit, logits, "fits", "scoring.fitted.fitted", content)
+    return _step(str(unit), unit.settings, logits, unit.fit_path, "fitted.fitted", content, unit)
 
 
 def score_step(unit: Unit, logits: CachedLogits) -> Task:
@@ -89,39 +89,28 @@ def score_step(unit: Unit, logits: CachedLogits) -> Task:
         "similarity": logits.similarity_sha256,
         "evaluation": asdict(unit.settings.evaluation),
     }
-    return _of_unit(unit, logits, "scores", "scoring.held_out.evaluated", content)
+    path, maker = unit.scores_path, "held_out.evaluated"
+    return _step(str(unit), unit.settings, logits, path, maker, content, unit)
 
 
 def all_splits_step(units: Sequence[Unit], logits: CachedLogits) -> Task:
     """Find one calibrator's worst intervals over its scored `units`, and score groups."""
-    name, path = f"{units[0].calibrator}, all splits", units[0].scores_path.with_name("worst.npz")
+    first = units[0]
     content = {
+        "scores": _keys(units),
         "arrays": logits.arrays_sha256,
         "class_names": logits.details.get("class_names"),
     }
-    return _of_scores(units, logits, "across_splits.across_splits", name, path, content)
+    path, maker = first.scores_path.with_name("worst.npz"), "across_splits.across_splits"
+    name = f"{first.benchmark} {first.calibrator}, all splits"
+    return _step(name, first.settings, logits, path, maker, content, units)
 
 
 def costs_step(units: Sequence[Unit], logits: CachedLogits) -> Task:
     """Find what decisions by one's own losses cost with all calibrators; `units` are scored."""
-    path = units[0].scores_path.parents[1] / "costs.npz"
-    return _of_scores(units, logits, "costs.costs_of", "decisions", path, {})
-
-
-def _of_scores(
-    units: Sequence[Unit],
-    logits: CachedLogits,
-    maker: str,
-    name: str,
-    path: Path,
-    content: Mapping[str, Any],
-) -> Task:
-    """Make something of scored units together; the key has their keys."""
-    maker = f"{__package__}.scoring.{maker}"
-    keys = [str((record_of(unit.scores_path) or {}).get("key")) for unit in units]
-    key, make = key_of({"scores": keys, **content}, maker), partial(late, maker, units)
-    settings = units[0].settings
-    return Task(f"{units[0].benchmark} {name}", settings, path, key, make, logits.size)
+    first, content = units[0], {"scores": _keys(units)}
+    path, name = first.scores_path.parents[1] / "costs.npz", f"{first.benchmark}, decisions"
+    return _step(name, first.settings, logits, path, "costs.costs_of", content, units)
 
 
 def dynamics_step(settings: Settings, family: str, split: int) -> Task:
@@ -131,25 +120,31 @@ def dynamics_step(settings: Settings, family: str, split: int) -> Task:
     used = {
         key: options[key] for key in options if key not in {"name", "families", "splits", *others}
     }
-    logits, maker = find_logits(settings), f"{__package__}.scoring.dynamics_study.studied"
+    logits, maker = find_logits(settings), "dynamics_study.studied"
     content = {**_points(settings, split, logits), "family": family, "options": used}
-    return Task(
-        f"{benchmark} {family} split {split}",
-        settings,
-        settings.paths.data / "dynamics" / benchmark / family / f"{split}.npz",
-        key_of(content, maker),
-        partial(late, maker, settings, family, split),
-        logits.size,
-    )
+    path = settings.paths.data / "dynamics" / benchmark / family / f"{split}.npz"
+    name, given = f"{benchmark} {family} split {split}", (settings, family, split)
+    return _step(name, settings, logits, path, maker, content, *given)
 
 
-def _of_unit(
-    unit: Unit, logits: CachedLogits, stage: str, maker: str, content: Mapping[str, Any]
+def _step(
+    name: str,
+    settings: Settings,
+    logits: CachedLogits,
+    path: Path,
+    maker: str,
+    content: Mapping[str, Any],
+    *given: Any,
 ) -> Task:
-    path = unit.fit_path if stage == "fits" else unit.scores_path
-    maker = f"{__package__}.{maker}"
-    make = partial(late, maker, unit)
-    return Task(str(unit), unit.settings, path, key_of(content, maker), make, logits.size)
+    """The step in which a function of scoring/ makes a file from what is `given` to it."""
+    maker = f"{__package__}.scoring.{maker}"
+    key, make = key_of(content, maker), partial(late, maker, *given)
+    return Task(name, settings, path, key, make, logits.size)
+
+
+def _keys(units: Sequence[Unit]) -> list[str]:
+    """The keys of the units' scores."""
+    return [str((record_of(unit.scores_path) or {}).get("key")) for unit in units]
 
 
 def _points(settings: Settings, split: int, logits: CachedLogits) -> dict[str, Any]:
