@@ -17,7 +17,7 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, InstantiationException, MissingConfigException
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, open_dict
 from omegaconf.errors import InterpolationResolutionError as Unresolved
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
@@ -75,7 +75,16 @@ def command(task: Callable[[DictConfig], float | None]) -> Callable[[], None]:
         with user_errors_in_one_line():
             sys.argv[1:] = with_suite(sys.argv[1:])
             check_sweep(sys.argv[1:])
-            hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
+            if any(text.startswith(("-", "hydra")) for text in sys.argv[1:]):
+                hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
+                return
+            # Hydra's program composes a second time, only to see whether a sweep is asked for.
+            with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+                config = hydra.compose("config", sys.argv[1:], return_hydra_config=True)
+                HydraConfig.instance().set_config(config)
+                with open_dict(config):
+                    del config["hydra"]
+                job(config)
 
     return main
 
