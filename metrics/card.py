@@ -192,10 +192,8 @@ def scorecard(
         rows_sum_to_one=rows_sum_to_one,
         ignore_index=ignore_index,
     )
-    users, few = (
-        sampled_users(whole.forecast.classes, options, count)
-        for count in (options.utilities, options.floor_utilities)
-    )
+    users = sampled_users(whole.forecast.classes, options, options.utilities)
+    few = sampled_users(whole.forecast.classes, options, options.floor_utilities)
     whole = replace(whole, metrics=metrics_of(options), families=tuple(users))
     samples = in_batches(whole, options.utility_batch, options.noise_seed)
     observed = [Measurement(s.forecast, s.outcomes, options, users) for s in samples]
@@ -206,8 +204,8 @@ def scorecard(
     of_errors = [replace(s, metrics=[m for m in s.metrics if m.has_floor]) for s in samples]
     repetitions, seed = options.floor_repetitions * rows_sum_to_one, options.noise_seed
     drawn = floor_draws(of_errors, measure, repetitions, seed)
-    moved = bootstrap_draws(samples, measure, options.bootstrap_repetitions, seed, population)
-    return _card(whole, samples, observed, drawn, moved)
+    resampled = bootstrap_draws(samples, measure, options.bootstrap_repetitions, seed, population)
+    return _card(whole, samples, observed, drawn, resampled)
 
 
 def _measured(sample: Sample, measurement: Measurement) -> dict[str, Tensor]:
@@ -221,7 +219,7 @@ def _card(
     samples: Sequence[Sample],
     observed: Sequence[Measurement],
     drawn: Mapping[str, Floats],
-    moved: Mapping[str, Floats],
+    resampled: Mapping[str, Floats],
 ) -> Scorecard:
     """Return the scorecard of what was measured under observed, drawn and resampled outcomes."""
     metrics, measured = whole.metrics, means(map(_measured, samples, observed))
@@ -255,7 +253,7 @@ def _card(
         worst=worst,
         ecdf=ecdf,
         draws={f"floor_{key}": draws for key, draws in floors.items()}
-        | {f"bootstrap_{key}": moved[key] for key in values if key in moved},
+        | {f"bootstrap_{key}": resampled[key] for key in values if key in resampled},
         certificates=_certificates(whole, observed[0], floors) if len(samples) == 1 else {},
         zero_likelihood=int(zero_likelihoods(whole.forecast, whole.outcomes)[0]),
     )
