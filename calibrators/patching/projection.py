@@ -100,7 +100,8 @@ def project_row(x: Any) -> None:
 
 @compiled
 def _move_row(p: Any, order: Any, vector: Any, by_rank: bool, step: float, moved: Any) -> None:
-    moved[:] = p
+    for k in range(p.size):
+        moved[k] = p[k]
     for k in range(vector.size):
         moved[order[k] if by_rank else k] += step * vector[k]
     project_row(moved)

@@ -81,10 +81,10 @@ def _replace_rows(
 ) -> None:
     """Copy p and order [k, C] to `rows` of a state's arrays; write their top-K sums and ranks."""
     for k, i in enumerate(rows):
-        to_p[i] = p[k]
-        to_order[i] = order[k]
         total, ranks[i] = 0.0, 0
         for place, label in enumerate(order[k]):
+            to_p[i, place] = p[k, place]
+            to_order[i, place] = label
             total += p[k, label]
             to_sums[i, place] = total
             if label == labels[i]:

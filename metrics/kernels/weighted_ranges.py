@@ -30,16 +30,19 @@ def ranges_of_weights(
     (codes, weights, is_signed), (low, high, at_edges) = outcomes, sums
     rows, n = predicted.shape
     draws, edge_count = edges.shape
-    total, smallest, largest = np.empty(draws), np.empty(draws), np.empty(draws)
+    total = np.empty(draws)
     residuals, place = np.empty(n), np.empty(n, np.uint8)
     before = np.empty((-(-n // STRETCH) if edge_count else 0, draws))
     for row in range(rows):
         order = orders[row]
         _find_turns(predicted[row], order, payoffs[row], codes, is_signed, residuals, place)
-        total[:], smallest[:], largest[:] = 0.0, 0.0, 0.0
+        smallest, largest = low[row], high[row]
+        for draw in range(draws):
+            total[draw] = smallest[draw] = largest[draw] = 0.0
         for j in range(0, n, 4):
             if edge_count and j % STRETCH == 0:
-                before[j // STRETCH] = total
+                for draw in range(draws):
+                    before[j // STRETCH, draw] = total[draw]
             has_turn, are_apart = _kind_of(place[j : j + 4])
             if not are_apart:
                 for point in range(j, min(n, j + 4)):
@@ -66,7 +69,6 @@ def ranges_of_weights(
                 high_of_four = max(max(first, second), max(third, total[draw]))
                 smallest[draw] = min(smallest[draw], low_of_four) + 0.0
                 largest[draw] = max(largest[draw], high_of_four) + 0.0
-        low[row], high[row] = smallest, largest
         _sum_at_edges(order, residuals, weights, edges, before, total, at_edges[row])
 
 
@@ -114,9 +116,11 @@ def _sum_at_edges(
     passed, passed_before = np.zeros(draws), np.empty(draws)
     edge = np.zeros(draws, np.int64)
     for stretch in range(len(before)):
-        passed_before[:] = passed
+        for draw in range(draws):
+            passed_before[draw] = passed[draw]
         for i in order[stretch * STRETCH : (stretch + 1) * STRETCH]:
-            passed += weights[i]
+            for draw in range(draws):
+                passed[draw] += weights[i, draw]
         for draw in range(draws):
             k, reached, sums = edge[draw], passed_before[draw], before[stretch, draw]
             j = stretch * STRETCH
