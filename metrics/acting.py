@@ -73,7 +73,7 @@ def largest_gain(
     """Return `gain`, `threshold` and `act_from` of one utility by name, from v and u: [n] each."""
     order = np.argsort(predicted, kind="stable")
     counts = np.ones(len(order)) if weights is None else weights[order].astype(np.float64)
-    found = _largest_gain(predicted[order], realized[order], counts).tolist()
+    found = _largest_gain(predicted[order], realized[order], counts)
     return dict(zip(("gain", "threshold", "act_from"), found, strict=True))
 
 
@@ -140,10 +140,14 @@ def _largest_gain(v: Any, u: Any, w: Any) -> Any:
     Who acts too rarely gains by acting below t. Who acts too often gains by not acting above t,
     which is the same with -v and -u.
     """
-    n, whole = len(v), w.sum()
+    n, whole = len(v), 0.0
     widths, heights, hull = np.empty(n + 1), np.empty(n + 1), np.empty(n + 1, np.int64)
+    minus_v, minus_u, backwards = np.empty(n), np.empty(n), np.empty(n)
+    for i in range(n):
+        whole += w[i]
+        minus_v[n - 1 - i], minus_u[n - 1 - i], backwards[n - 1 - i] = -v[i], -u[i], w[i]
     below, first, t = _gain_below(v, u, w, widths, heights, hull)
-    above, last, minus_t = _gain_below(-v[::-1], -u[::-1], w[::-1], widths, heights, hull)
+    above, last, minus_t = _gain_below(minus_v, minus_u, backwards, widths, heights, hull)
     if below >= above:
-        return np.array([below / whole, t, v[first]])
-    return np.array([above / whole, -minus_t, v[n - last] if last else np.inf])
+        return below / whole, t, v[first]
+    return above / whole, -minus_t, v[n - last] if last else np.inf
