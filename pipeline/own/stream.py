@@ -28,7 +28,7 @@ from ..harness.progress import Bar, say
 from ..harness.settings import Settings
 from ..plan import key_of
 from ..reporting.names import PRESENT
-from ..reporting.wording import markdown_table
+from ..reporting.wording import markdown_table, p_value
 from .batches import Points, Stream, is_too_large, shards_of
 from .choices import Choices
 from .folder import only_run
@@ -239,7 +239,8 @@ def _text(record: Mapping[str, Any]) -> list[str]:
         [
             *(name, key.replace("u_", "U_")),
             *(f"{its[key][end]:.5f}" for end in ("lower", "upper")),
-            *(f"{its[key][chance]:.4f}" for chance in ("floor", "p_value")),
+            f"{its[key]['floor']:.4f}",
+            p_value(its[key]["p_value"]).removeprefix("p ").removeprefix("= "),
             *(f"{end:.5f}" for end in its[key]["interval"]),
         ]
         for name, its in record.items()
