@@ -75,18 +75,27 @@ def command(task: Callable[[DictConfig], float | None]) -> Callable[[], None]:
         with user_errors_in_one_line():
             sys.argv[1:] = with_suite(sys.argv[1:])
             check_sweep(sys.argv[1:])
-            if any(text.startswith(("-", "hydra")) for text in sys.argv[1:]):
+            names_hydra = any(text.startswith("-") or "hydra" in text for text in sys.argv[1:])
+            if names_hydra or not _ran_alone(job):
                 hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
-                return
-            # Hydra's program composes a second time, only to see whether a sweep is asked for.
-            with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-                config = hydra.compose("config", sys.argv[1:], return_hydra_config=True)
-                HydraConfig.instance().set_config(config)
-                with open_dict(config):
-                    del config["hydra"]
-                job(config)
 
     return main
+
+
+def _ran_alone(job: Callable[[DictConfig], float | None]) -> bool:
+    """Run one job, and return True; False, and nothing ran: a file asks Hydra for a sweep.
+
+    Hydra's own program composes all settings a second time, to see whether it is asked for one.
+    """
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        config = hydra.compose("config", sys.argv[1:], return_hydra_config=True)
+        if config.hydra.mode is not None:
+            return False
+        HydraConfig.instance().set_config(config)
+        with open_dict(config):
+            del config["hydra"]
+        job(config)
+    return True
 
 
 @contextmanager
