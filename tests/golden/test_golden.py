@@ -26,7 +26,7 @@ def golden(request, tmp_path):
     """`golden(name, text)`: the text is that of the file of this name, but for the last digits."""
 
     def check(name, text):
-        text = re.sub(r"; \d+ s\n", "; … s\n", text.replace(str(tmp_path), "…"))
+        text = re.sub(r"; [\d.]+ s\n", "; … s\n", text.replace(str(tmp_path), "…"))
         text = "".join(f"{line.rstrip()}\n" for line in text.strip().splitlines())
         if request.config.getoption("--record"):
             (HERE / name).write_text(text, encoding="utf-8")
