@@ -1,4 +1,4 @@
-"""What the tests of the metrics share: awkward forecasts."""
+"""What the tests of metrics and calibrators share: awkward forecasts."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -178,7 +178,7 @@ def points_in(
             if is_moved and not set(labels.texts) <= set(known.classes.texts):
                 told, fix = "numbers of columns that have another order", "class_names[labels]"
                 raise InputError(told, field="labels", fixes=f"save the names: {fix}")
-            if not known.classes.is_text:  # the first rows may have been few
+            if not known.classes.is_text:  # few first rows do not show where labels start
                 check_start(found.matrix, codes, known.seen, len(known.classes.texts))
             given = replace(found, order=found.labels, labels=codes)
     first = np.unique(labels.places, return_index=True)[1]
