@@ -124,24 +124,30 @@ class LinearMapProblem:
             )
 
     def solve_renewed(self, weights: Tensor, max_iterations: int) -> Minimum:
-        """Return `solve` from the start; if that is slow, the curvature is renewed on the way."""
-        fits = [self.solve(weights, max_iterations=min(RENEWED, max_iterations))]
-        is_slow = not fits[0].converged
-        while rest := max_iterations - sum(fit.iterations for fit in fits):
-            last, enough = fits[-1], SLOW_ENDS if 2 * rest <= max_iterations else 0.0
-            if last.iterations < RENEWED or last.decrement <= enough:
+        """Return `solve` from the start; a slow fit takes the curvature anew on its way.
+
+        A fit that is near its optimum after `RENEWED` iterations goes on as it began. Any other one
+        takes the curvature at its present point, which stays in `self`, every `RENEWED` iterations.
+        """
+        fit = self.solve(weights, max_iterations=min(RENEWED, max_iterations))
+        is_near, latest = fit.converged, fit.iterations
+        while latest >= RENEWED and fit.iterations < max_iterations:
+            left = max_iterations - fit.iterations
+            if fit.decrement <= (SLOW_ENDS if 2 * left <= max_iterations else 0.0):
                 break
-            if is_slow:
-                of_rows = self.loss, self.counts
-                self.curvature = ClassCurvature.at(self.inputs, last.point, *of_rows)
-                rest = min(RENEWED, rest)
-            fits.append(self.solve(weights, last.point, max_iterations=rest, pairs=last.pairs))
-            if not is_slow:
+            if not is_near:
+                self.curvature = ClassCurvature.at(self.inputs, fit.point, self.loss, self.counts)
+                left = min(RENEWED, left)
+            more = self.solve(weights, fit.point, max_iterations=left, pairs=fit.pairs)
+            latest = more.iterations
+            fit = replace(
+                more,
+                iterations=fit.iterations + more.iterations,
+                evaluations=fit.evaluations + more.evaluations,
+            )
+            if is_near:
                 break
-        iterations, evaluations = (
-            sum(getattr(fit, name) for fit in fits) for name in ("iterations", "evaluations")
-        )
-        return replace(fits[-1], iterations=iterations, evaluations=evaluations)
+        return fit
 
 
 def map_loss(
