@@ -15,27 +15,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 if __name__ == "__main__":
     raise SystemExit("error: type: utility-calibration apply")
 
-import numpy as np
-import pandas as pd
-
-from utility_calibration.calibrators.base import Calibrator
-from utility_calibration.metrics.atomic import atomic_path
-from utility_calibration.metrics.validation import InputError
-from utility_calibration.pipeline.harness.artifacts import write_npz
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
-from utility_calibration.pipeline.harness.progress import say
-from utility_calibration.pipeline.own.choices import Choices
-from utility_calibration.pipeline.own.deployed import read_points
-from utility_calibration.pipeline.own.folder import check_replaceable
-from utility_calibration.pipeline.own.forms import check_is_file
 from utility_calibration.pipeline.own.options import add_options
-
-ROWS_AT_ONCE = 100_000
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -60,75 +45,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def apply(options: argparse.Namespace) -> None:
-    """Write the calibrated probabilities.
-
-    Raises:
-        InputError: a file that is missing, damaged or does not fit the calibrator; one line.
-    """
-    ending = options.output.suffix.lower()
-    if ending not in (".npz", ".csv", ".parquet"):
-        fix = "end its name with .npz, .csv or .parquet"
-        raise InputError(options.output, field="--output", fixes=fix)
-    check_is_file(options.calibrator, "a saved calibrator")
-    for path in (options.calibrator, options.file):
-        if options.output.exists() and path.exists() and options.output.samefile(path):
-            told = f"{options.output} would replace what is read"
-            raise InputError(told, field="--output", fixes="name another")
-    calibrator = Calibrator.load(options.calibrator)
-    names = [str(name) for name in getattr(calibrator, "class_names_", ())]
-    columns = names or [f"c{number}" for number in range(calibrator.n_features_in_)]
-    check_replaceable(options.output, "--output", columns)
-    choices = Choices.of(options)
-    points, groups = read_points(options.file, calibrator, choices)
-    if options.prior is not None:
-        calibrator = calibrator.with_prior(prior_of(options.prior, calibrator, points, columns))
-    parts = []
-    for start in range(0, len(points), ROWS_AT_ONCE):
-        rows = slice(start, start + ROWS_AT_ONCE)
-        named = {} if groups is None else {"groups": groups[rows]}
-        parts.append(calibrator.predict_proba(points[rows], **named))
-    probabilities = np.concatenate(parts)
-    if ending == ".npz":
-        known: dict[str, Any] = {"class_names": np.array(names)} if names else {}
-        write_npz(options.output, probabilities=probabilities, **known)
-    else:  # with all digits, so that reading it gives the same numbers
-        table = pd.DataFrame(probabilities, columns=columns)
-        with atomic_path(options.output) as temporary:
-            if ending == ".csv":
-                table.to_csv(temporary, index=False, lineterminator="\n")
-            else:
-                table.to_parquet(temporary, index=False)
-    n, classes = probabilities.shape
-    say(f"wrote {options.output}: {n} points, {classes} classes, {type(calibrator).__name__}")
-
-
-def prior_of(text: str, calibrator: Calibrator, points: Any, names: Sequence[str]) -> list[float]:
-    """The shares of the classes that --prior names, or their estimate, which is printed.
-
-    Raises:
-        InputError: a part of the text is no share, or names no class.
-    """
-    if text == "estimate":
-        found = calibrator.estimate_prior(points)
-        for name, share, low, high in zip(names, found.shares, found.lower, found.upper):
-            say(f"share of {name}: {share:.4f}, from {low:.4f} to {high:.4f} with 95 % confidence")
-        return found.shares.tolist()
-    pairs = [part.rpartition("=") for part in text.split(",")]
-    try:
-        shares = {name.strip(): float(share) for name, _, share in pairs}
-    except ValueError as error:
-        told, fix = f"{text}: {error}", "write .9,.1 or sick=.1,healthy=.9"
-        raise InputError(told, field="--prior", fixes=fix) from error
-    if not any(name.strip() for name, _, _ in pairs):
-        return [float(share) for _, _, share in pairs]
-    if shares.keys() != set(names) or len(pairs) != len(names):
-        fix = f"name each class once: {', '.join(names)}"
-        raise InputError(text, field="--prior", fixes=fix)
-    return [shares[name] for name in names]
-
-
 def main() -> None:
     """The program."""
     with user_errors_in_one_line():
-        apply(parse())
+        options = parse()
+        from utility_calibration.pipeline.apply import apply  # with torch: it takes seconds
+
+        apply(options)

@@ -7,7 +7,6 @@ with the smallest numbers are a uniform sample.
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,7 +24,7 @@ from .assign import assigned, points_in, prepared, roles_of, without_ignored
 from .cells import Held, Labels, are_arrays
 from .check import scaled
 from .choices import Choices
-from .forms import PARTED, READ, SAVED, TABLES, check_is_given, ending_of
+from .forms import PARTED, check_is_given, ending_of, shards_of
 from .given import Known
 from .read import read
 from .tables import LARGEST_TABLE, PER_CELL, parquet_size, tables
@@ -37,23 +36,6 @@ ENOUGH_ROWS = 10
 """Rows of logits from which on they hardly look like probabilities by chance."""
 TEXT_PER_CELL = 8
 """Bytes of a cell of a CSV, about."""
-
-
-def shards_of(path: Path) -> list[Path]:
-    """The files that a file, a folder or a pattern such as shards/*.parquet means, by name.
-
-    A data set that `datasets` saved is one shard.
-    """
-    if path.is_dir() and not (path / SAVED).is_file():
-        readable = [file for file in sorted(path.iterdir()) if ending_of(file) in (*TABLES, ".npz")]
-        shards = [file for file in readable if not file.name.startswith((".", "_"))]
-    elif path.exists() or not glob.has_magic(str(path)):
-        shards = [path]
-    else:
-        shards = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
-        if not shards:
-            raise InputError("no file fits", file=path, fixes=["quote the pattern", f"give {READ}"])
-    return shards or [path]
 
 
 def is_too_large(path: Path) -> bool:

@@ -1,5 +1,6 @@
 """The files that a person may give: how each is read, by its ending, and what to do instead."""
 
+import glob
 from pathlib import Path
 
 from utility_calibration.metrics.errors import InputError, MissingResource
@@ -36,6 +37,23 @@ def ending_of(path: Path) -> str:
 def is_table(path: Path) -> bool:
     """Whether a file (or a folder that `datasets` saved) is read as a table."""
     return path.is_dir() or ending_of(path) in TABLES
+
+
+def shards_of(path: Path) -> list[Path]:
+    """The files that a file, a folder or a pattern such as shards/*.parquet means, by name.
+
+    A data set that `datasets` saved is one shard.
+    """
+    if path.is_dir() and not (path / SAVED).is_file():
+        readable = [file for file in sorted(path.iterdir()) if ending_of(file) in (*TABLES, ".npz")]
+        shards = [file for file in readable if not file.name.startswith((".", "_"))]
+    elif path.exists() or not glob.has_magic(str(path)):
+        shards = [path]
+    else:
+        shards = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
+        if not shards:
+            raise InputError("no file fits", file=path, fixes=["quote the pattern", f"give {READ}"])
+    return shards or [path]
 
 
 def check_is_file(path: Path, wanted: str) -> None:

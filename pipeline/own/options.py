@@ -10,7 +10,6 @@ from typing import Any
 from ..harness.command import CONF, Parser, known_instead
 from ..reporting.names import METHODS
 from .choices import Choices, option
-from .utilities import OWN
 
 QUICK_METHODS, QUICK_SPLITS = ("uncalibrated", "temperature", "vector"), 3
 QUICK_EVALUATION = (
@@ -19,6 +18,14 @@ QUICK_EVALUATION = (
     "evaluation.floor_repetitions=100",
     "evaluation.bootstrap_repetitions=100",
 )
+OWN = {
+    "payoffs": "users paid by class: CSV, a line per user, a column per class",
+    "valuations": "users paid by rank: CSV, a line per user, columns 1, 2, … for the ranks",
+    "losses": "a decision: CSV, a line per class (named first), a column per action",
+    "gain": "gains in [0, 1]: CSV, a line per true class (named first), a column per predicted one",
+    "utility": "a function of probabilities [n, C] to u(p, e_j) [n, C], torch to torch",
+}
+"""Options for own utilities; each adds the metric u_<option>."""
 
 
 def _method(text: str) -> str:

@@ -29,9 +29,10 @@ from ..harness.settings import Settings
 from ..plan import key_of
 from ..reporting.names import PRESENT
 from ..reporting.wording import markdown_table, p_value
-from .batches import Points, Stream, is_too_large, shards_of
+from .batches import Points, Stream, is_too_large
 from .choices import Choices
 from .folder import only_run
+from .forms import shards_of
 from .job import settings_of, takes
 from .options import Options
 

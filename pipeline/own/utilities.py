@@ -1,9 +1,9 @@
 """A user's own utilities, as classes of `metrics` and as settings of the evaluation.
 
-OWN says what their files hold. If the first column of payoffs or valuations is no class or rank, it
-names the users. Classes are matched by name, in any order. The entries of the configuration
-`evaluation.own` have the digest of a file's content or of a function's code, so that a change makes
-earlier results stale. Each utility is a metric u_<kind>.
+options.py says what their files hold. If the first column of payoffs or valuations is no class or
+rank, it names the users. Classes are matched by name, in any order. The entries of the
+configuration `evaluation.own` have the digest of a file's content or of a function's code, so that
+a change makes earlier results stale. Each utility is a metric u_<kind>.
 """
 
 from __future__ import annotations
@@ -38,14 +38,6 @@ if TYPE_CHECKING:
 Names = Sequence[str]
 Utilities = TypeVar("Utilities", bound=UtilityClass)
 FIX = ["write numbers such as 0.5"]
-OWN = {
-    "payoffs": "users paid by class: CSV, a line per user, a column per class",
-    "valuations": "users paid by rank: CSV, a line per user, columns 1, 2, … for the ranks",
-    "losses": "a decision: CSV, a line per class (named first), a column per action",
-    "gain": "gains in [0, 1]: CSV, a line per true class (named first), a column per predicted one",
-    "utility": "a function of probabilities [n, C] to u(p, e_j) [n, C], torch to torch",
-}
-"""Options for own utilities; each adds the metric u_<option>."""
 
 
 def own_utilities(options: Mapping[str, str], class_names: Names) -> dict[str, dict[str, Any]]:
@@ -56,7 +48,7 @@ def own_utilities(options: Mapping[str, str], class_names: Names) -> dict[str, d
 
 
 def entry_of(kind: str, value: str, class_names: Names) -> dict[str, Any]:
-    """The entry of `evaluation.own` for an option of the command line, one of OWN.
+    """The entry of `evaluation.own` for an option of the command line, one of `options.OWN`.
 
     `value` is the path of its file, for `utility` its name, module:function. `class_names` [C] are
     in the order of the probabilities' columns.

@@ -9,8 +9,9 @@ from tests.scripts.conftest import quick
 from utility_calibration.calibrators import TemperatureScaling, VectorScaling, from_probabilities
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.metrics.validation import InputError
+from utility_calibration.pipeline.apply import apply
 from utility_calibration.pipeline.harness.artifacts import read_json
-from utility_calibration.scripts import apply
+from utility_calibration.scripts import apply as program
 
 ONE = ("--methods", "temperature", "--splits", "1")
 
@@ -22,7 +23,7 @@ def problem(n: int, seed: int):
 
 
 def run(calibrator, file, output, *options):
-    apply.apply(apply.parse([str(calibrator), str(file), "--output", str(output), *options]))
+    apply(program.parse([str(calibrator), str(file), "--output", str(output), *options]))
 
 
 @pytest.fixture

@@ -17,8 +17,9 @@ from utility_calibration import metrics
 from utility_calibration.calibrators import TemperatureScaling
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.metrics import scorecard
+from utility_calibration.pipeline import score as running
 from utility_calibration.pipeline.harness.artifacts import read_json
-from utility_calibration.pipeline.harness.command import UsageError
+from utility_calibration.pipeline.harness.command import UsageError, user_errors_in_one_line
 from utility_calibration.pipeline.own import size
 from utility_calibration.pipeline.own.choices import Choices
 from utility_calibration.pipeline.own.folder import LIST, give_back
@@ -62,7 +63,7 @@ def test_what_looks_like_a_setting_is_taken_literally(tmp_path, text):
     path = write_example(tmp_path / f"{text}.npz", n=200, classes=2)
     given = [f"--{name}={text}" for name in ("title", "ignore")]
     options = score.parse([str(path), f"--output={tmp_path / text}", *given])
-    job = score.read(options, score.checked(options))
+    job = running.read(options, running.checked(options))
     settings = job.first
     assert (settings.benchmark.title, settings.benchmark.source["ignore"]) == (text, text)
     assert job.logits.n == 200
@@ -80,7 +81,7 @@ def test_every_choice_of_the_command_line_reaches_the_reader(tmp_path):
     np.savez(tmp_path / "own.npz", z=arrays["logits"], t=odd)
     given = ["--labels=t", "--logits=z", "--ignore-label=-100", f"--output={tmp_path / 'out'}"]
     options = score.parse([str(tmp_path / "own.npz"), "--methods", "uncalibrated", *given])
-    assert score.read(options, score.checked(options)).logits.n == 195
+    assert running.read(options, running.checked(options)).logits.n == 195
 
 
 @pytest.mark.parametrize(
@@ -98,11 +99,19 @@ def test_every_choice_of_the_command_line_reaches_the_reader(tmp_path):
 def test_mistakes_are_one_line(tmp_path, monkeypatch, capsys, arguments, told):
     monkeypatch.chdir(tmp_path)
     write_example(tmp_path / "x.npz")
-    with pytest.raises(SystemExit) as caught, score.user_errors_in_one_line():
+    with pytest.raises(SystemExit) as caught, user_errors_in_one_line():
         score.score(score.parse(["--output", "out", *arguments]))
     assert caught.value.code in (1, 2)
     check_line(capsys.readouterr().err.removesuffix("\n"), told)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("given", ["score --help", "apply --help", "score none.npz"])
+def test_what_needs_no_numbers_is_told_before_torch_is_imported(given):
+    program = "import runpy, sys\ntry: runpy.run_module('utility_calibration', run_name='__main__')"
+    program += "\nexcept SystemExit: sys.exit('torch' in sys.modules)"
+    command = [sys.executable, "-c", program, *given.split()]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def test_a_method_is_known_by_how_it_begins_and_quick_takes_those_without_tuning():
@@ -111,7 +120,7 @@ def test_a_method_is_known_by_how_it_begins_and_quick_takes_those_without_tuning
     assert score.parse(["x.npz", "--save", "c.npz", "--method", "temp"]).method == "temperature"
     quick = score.parse(["x.npz", "--quick"])
     assert (quick.methods, quick.splits) == (("uncalibrated", "temperature", "vector"), 3)
-    assert score.settings_of(quick, ["vector"])["vector"].evaluation.utilities == 200
+    assert settings_of(quick, ["vector"])["vector"].evaluation.utilities == 200
     named = score.parse(["x.npz", "--quick", "--methods", "isotonic", "--splits", "2"])
     assert (named.methods, named.splits) == (("isotonic",), 2)
 
@@ -184,7 +193,7 @@ def test_absent_classes_and_what_a_run_takes_are_told_first(tmp_path, arrays, ca
         np.savez(tmp_path / f"{name}.npz", logits=z[rows], labels=y[rows])
     files = [str(tmp_path / "cal.npz"), "--test", str(tmp_path / "test.npz")]
     options = score.parse([*files, "--output", str(tmp_path / "out")])
-    score.read(options, score.checked(options))
+    running.read(options, running.checked(options))
     told = " ".join(capsys.readouterr().out.split())
     assert "class 2" in told and "1 of 1 splits" in told
     assert re.search(r"about 1 core minutes? and \d\.\d GB of memory .* --quick", told)

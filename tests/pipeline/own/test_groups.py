@@ -6,10 +6,11 @@ import pytest
 
 from tests.scripts.conftest import quick
 from utility_calibration.metrics import scorecard
+from utility_calibration.pipeline import score
 from utility_calibration.pipeline.harness.artifacts import read_json
+from utility_calibration.pipeline.own.options import parsed
 from utility_calibration.pipeline.scoring.files import Scores, score_files
 from utility_calibration.pipeline.scoring.held_out import held_out
-from utility_calibration.scripts import score as script
 
 N = 420
 ONE = ("--methods", "uncalibrated", "--splits", "1")
@@ -27,9 +28,9 @@ def scored(tmp_path_factory):
     logits[groups == "south", 0] -= 3
     np.savez(folder / "in.npz", logits=logits, labels=labels, groups=groups)
     arguments = [str(folder / "in.npz"), "--output", str(folder / "out"), "--jobs", "1", "--quick"]
-    options = script.parse([*arguments, "--methods", "uncalibrated", "temperature"])
-    script.score(options)
-    job = script.read(options, script.checked(options))
+    options = parsed("", [*arguments, "--methods", "uncalibrated", "temperature"])
+    score.run(options)
+    job = score.read(options, score.checked(options))
     return folder / "out", job, groups
 
 

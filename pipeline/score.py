@@ -1,0 +1,160 @@
+"""Score a person's file: read it, run the stages on it, and write what `score` promises."""
+
+import time
+from collections.abc import Iterator, Mapping
+
+from .evaluate import run_evaluate
+from .fit import run_fit
+from .harness.command import UnitsFailed, UsageError
+from .harness.progress import say
+from .harness.settings import Settings
+from .harness.units import units_of
+from .logits import run_logits
+from .own.deployed import fit_to_keep
+from .own.folder import check_replaceable, give_back, names_of, only_run
+from .own.forms import check_is_file, is_table
+from .own.job import Job, settings_of, takes
+from .own.options import Options
+from .own.results import write_results
+from .own.size import check_fits, long_run
+from .own.stream import is_streamed, score_streamed
+from .plan import Plan
+from .reporting.write import print_sections
+from .scoring.files import score_files
+from .scoring.points import absent_in_calibration
+
+MOST_NAMED = 5  # classes without calibration points that are named
+
+
+def run(options: Options) -> None:
+    """Score a file, in one pass where its points are too many for the memory."""
+    if is_streamed(options):
+        score_streamed(options)
+    else:
+        score_whole(options)
+
+
+def score_whole(options: Options) -> None:
+    """Run the stages on all points at once, and write the reports."""
+    began, is_new = time.monotonic(), not options.output.exists()
+    said = checked(options)
+    benchmark = next(iter(said.values())).benchmark.name
+    names = names_of(benchmark, not options.quick, options.losses is not None)
+    with only_run(options.output, names, options.wait):
+        try:
+            job = read(options, said)
+        except Exception:
+            if is_new:  # it has the log and the locks of a run that made nothing
+                give_back(options.output)
+            raise
+        _score(job, began)
+
+
+def checked(options: Options) -> dict[str, Settings]:
+    """The settings of each method, after what can be checked before anything is written.
+
+    Raises:
+        InputError, UsageError, MissingResource: what cannot be used, in one line.
+    """
+    said = settings_of(options, options.used)
+    if options.calibrate_for and not any(takes(each, "utilities") for each in said.values()):
+        fix = "only patching and logit_shift calibrate for a utility; add one"
+        raise UsageError(f"--calibrate-for: {fix}")
+    if options.similarity is not None:
+        check_is_file(options.similarity, "a similarity")
+    if options.save is not None:
+        check_replaceable(options.save, "--save")
+    return said
+
+
+def read(options: Options, said: Mapping[str, Settings]) -> Job:
+    """Read all files; `said` are the settings of each method.
+
+    Raises:
+        InputError, UsageError, UnitsFailed: what cannot be used, in one line.
+    """
+    general = any(getattr(options, kind) for kind in ("similarity", "losses", "gain", "utility"))
+    if not any(map(is_table, filter(None, (options.file, options.test)))):
+        check_fits(options.file, said, general)
+    method, settings = next(iter(said.items()))
+    reading = Plan(units_of(settings, method, [0]))
+    name = settings.benchmark.name
+    try:
+        run_logits(reading)
+    except UnitsFailed as error:  # the benchmark has the name of the file, which is told
+        raise UnitsFailed(str(error).removeprefix(f"{name}: ")) from error
+    logits = reading.found(name)
+    job = Job.of(options, said, logits)
+    for note in _notes(job, said, general):
+        say(note)
+    return job
+
+
+def _notes(job: Job, said: Mapping[str, Settings], general: bool) -> Iterator[str]:
+    """What a person must know before the run: what is done otherwise, left out, or takes long."""
+    options, first, details, n = job.options, job.first, job.logits.details, job.logits.n
+    splits, classes = first.splits.count, int(details["classes"])
+    draws, wanted = (of.evaluation.floor_repetitions for of in (first, next(iter(said.values()))))
+    if draws < wanted:
+        yield f"many points: {draws} redrawn label vectors behind each noise floor"
+    if absent := absent_in_calibration(first, job.logits):
+        few = ", ".join(job.class_names[number] for number in list(absent)[:MOST_NAMED])
+        more = f" and {len(absent) - MOST_NAMED:,} others" * (len(absent) > MOST_NAMED)
+        yield (
+            f"class {few}{more} has no calibration point in {max(absent.values())} of {splits} "
+            "splits; a method that learns class by class (vector, isotonic, dirichlet) cannot "
+            "learn it there"
+        )
+    left_out = [name for name in options.methods if name not in job.settings]
+    if too_large := [name for name in left_out if takes(said[name], "weights")]:
+        told = "left out of a quick look, with more parameters than there are points"
+        yield f"{', '.join(too_large)}: {told} (to include it, name all with --methods)"
+    if unweighted := [name for name in left_out if name not in too_large]:
+        yield (
+            f"weights: {', '.join(unweighted)} cannot be fitted with weights; left out (to include "
+            "them, draw points in proportion to their weights)"
+        )
+    test = round((1 - first.splits.calibration_fraction) * n)
+    if options.may_split_once and "given_splits" not in details and splits == 1:
+        yield f"a large file: one split with {test:,} test points (to have three: --splits 3)"
+    is_read = is_table(options.file) or details["origin"]["values"] == "probabilities"
+    kind = {"is_read": is_read, "has_groups": "groups" in details, "general": general}
+    if long := long_run(job.settings, n, test, classes, **kind):
+        fix = "give fewer rows, or --methods temperature"
+        yield f"{long} ({fix if options.quick else 'a first look: --quick'})"
+
+
+def _score(job: Job, began: float) -> None:
+    """Make and write all results, and then print them: a closed terminal loses none of them."""
+    options, plan = job.options, job.plan
+    # These scores may be of other options. Numbers that are up to date come again from out/data.
+    files = score_files(job.first)
+    for path in (files.rows, files.curves, files.facts):
+        path.unlink(missing_ok=True)
+    run_fit(plan)
+    run_evaluate(plan)
+    section = write_results(job)
+    saved = _saved(job)
+    print_sections([section], options.wide)
+    splits = job.first.splits.count
+    say(
+        f"methods: {len(plan.units) // splits}, splits: {splits}, points: {job.logits.n:,}; "
+        f"{time.monotonic() - began:.0f} s"
+    )
+    say(f"wrote {options.output / 'report.html'}, the page, and the files beside it")
+    if saved:
+        say(saved)
+
+
+def _saved(job: Job) -> str:
+    """Save a calibrator, if asked to; a line that says what it was fitted on."""
+    options = job.options
+    if options.save is None:
+        return ""
+    is_random = "given_splits" not in job.logits.details
+    on_all = is_random if options.save_on is None else options.save_on == "all"
+    calibrator = fit_to_keep(job.settings[str(options.method)], job.logits, on_all)
+    fitted = "all points" if on_all else "the calibration points"
+    fitted += "" if options.method in options.methods else " and not scored here"
+    saved = calibrator.save(str(options.save))
+    return f"wrote {saved}: {options.method} fitted on {fitted}; see utility-calibration apply"
