@@ -72,6 +72,7 @@ def test_the_range_of_gains_is_that_of_the_utility_not_of_the_gains_seen():
     found, expected = m.calibration_interval(gains, p, y), m.calibration_interval(losses, p, y)
     assert found == pytest.approx(expected, abs=1e-12)
     assert found.upper_finite > 0.4
+    assert found.lower == 0  # a drawn label is a miss more often than in 5 % of the draws
     half = m.calibration_interval(m.GainMatrix([[1, 0.5], [0.5, 1]]), p, y)
     assert half == pytest.approx(np.array(expected) / 2, abs=1e-12)
     similarity = m.Similarity([[1, -0.4], [-0.4, 1]])

@@ -97,13 +97,6 @@ def check(kind, accuracy, ratio, classes, n, trials) -> Counter[str]:
     return hits
 
 
-@pytest.mark.parametrize("kind", ["TopK", "Decision"])
-def test_the_bounds_of_a_classifier_that_hardly_errs_hold(kind):
-    """With multipliers alone `lower` holds in 15 %, with a plain normal bound `upper` in 59 %."""
-    check(kind, 0.9996, 1, 10, 500, trials=60)
-    check(kind, 0.999, 3, 2, 300, trials=60)
-
-
 @pytest.mark.parametrize(("n", "most"), [(300, 8), (3000, 24)])
 def test_the_upper_bound_of_a_rare_event_holds_in_95_percent(n, most):
     """Claimed .001, true .003: the exact coverage, by the number of misses among n points.

@@ -42,15 +42,6 @@ def test_the_range_of_the_running_curve_is_uc_and_its_ends_are_the_worst_interva
     assert diagram.worst.high in diagram.running.predicted
 
 
-def test_calibrated_forecasts_are_in_the_band_and_a_sharpened_one_is_beyond_it():
-    for sharpen, is_calibrated in ((1.0, True), (4.0, False)):
-        diagram = utility_diagram(predictions(ClassWise(), 0, sharpen))
-        inside = (diagram.running.values >= diagram.running.low) & (
-            diagram.running.values <= diagram.running.high
-        )
-        assert (inside.mean() > 0.5) == is_calibrated
-
-
 def test_redrawn_labels_have_the_band_around_the_prediction():
     diagram = utility_diagram(predictions(ClassWise(), 1), bins=6)
     later = diagram.running.predicted > 0.02  # before, hardly a draw has a hit
