@@ -10,6 +10,7 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
+from utility_calibration.metrics.layout import check_same_order
 from utility_calibration.metrics.validation import (
     InputError,
     check_nothing_is_masked,
@@ -81,6 +82,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         has no weighted form (`Calibrator.fit` says which calibrators have one).
         """
         self._check_arguments()
+        check_same_order({"X": X, "y": y, "sample_weight": sample_weight})
         for values, name in ((X, "X"), (y, "y")):
             check_nothing_is_masked(values, name)
         check_classification_targets(y)

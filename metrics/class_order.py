@@ -18,7 +18,7 @@ from .validation import check_labels, check_nothing_is_masked
 
 def frame_names(values: Any) -> NDArray[np.str_] | None:
     """The names of a data frame's columns as text; None for pandas' own 0 … C-1."""
-    columns = getattr(values, "columns", None)
+    columns = getattr(values, "column_names", getattr(values, "columns", None))  # arrow's, others'
     if columns is None or list(columns) == list(range(len(columns))):
         return None
     return np.array([str(name) for name in columns], dtype=np.str_)
@@ -35,9 +35,10 @@ def classes_of(
     `labels` [n] are those of the points, `matrix` is what a user gave, with `columns` C.
     InputError: nothing says which column belongs to which class, or two things disagree.
     """
-    frame, text = frame_names(matrix), _as_text(labels, name)
+    frame = frame_names(matrix)
     if classes is not None:
         return _checked_classes(classes, columns, frame)
+    text = _as_text(labels, name)
     if text is None:
         if frame is not None:
             _check_numbered(labels, frame.tolist(), name)
@@ -61,9 +62,10 @@ def classes_of(
 def _checked_classes(classes: Any, columns: int, frame: NDArray[np.str_] | None) -> NDArray[Any]:
     """Return the user's `classes` as numbers or text, if they fit the columns."""
     given = np.asarray(classes.cpu() if isinstance(classes, Tensor) else classes).ravel()
+    known = [_text_of(entry) for entry in given.tolist()]
     if given.dtype.kind not in "iuU":
-        given = np.array([str(entry) for entry in given.tolist()], dtype=np.str_)
-    known = [str(entry) for entry in given.tolist()]
+        is_whole = given.dtype.kind == "f" and bool((given == np.round(given)).all())
+        given = given.astype(np.int64) if is_whole else np.array(known, dtype=np.str_)
     if len(known) != columns or len(set(known)) < columns:
         raise InputError(
             f"{len(set(known))} names for {columns} columns",
@@ -111,17 +113,17 @@ def codes_of(labels: Any, n: int, classes: NDArray[Any], name: str = "labels") -
         return check_labels(labels, n, len(classes), name)
     check_nothing_is_masked(labels, name)
     given = np.asarray(labels.cpu() if isinstance(labels, Tensor) else labels)
-    if given.dtype.kind == "f" and bool((given == np.round(given)).all()):
-        given = given.astype(np.int64)  # pandas makes 3.0 of 3 in a column with a gap
-    place_of = {str(entry): place for place, entry in enumerate(classes.tolist())}
-    distinct, places = np.unique(given.astype(np.str_), return_inverse=True)
-    codes = np.array([place_of.get(entry, -1) for entry in distinct.tolist()], dtype=np.int64)
+    place_of = {_text_of(entry): place for place, entry in enumerate(classes.tolist())}
+    given = given.astype(np.str_) if given.dtype.kind == "O" else given
+    distinct, places = np.unique(given, return_inverse=True)
+    texts = [_text_of(entry) for entry in distinct.tolist()]
+    codes = np.array([place_of.get(text, -1) for text in texts], dtype=np.int64)
     if (codes < 0).any():
         unknown = int((codes < 0).argmax())
         row = int((places.ravel() == unknown).argmax())
         shown = ", ".join(map(str, classes[:3])) + ", …" * (len(classes) > 3)
         raise InputError(
-            f"none of the classes ({shown}): {str(distinct[unknown])!r}",
+            f"none of the classes ({shown}): {texts[unknown]!r}",
             field=name,
             row=row,
             fixes="correct it",
@@ -136,6 +138,16 @@ def class_codes(
     return codes_of(labels, shape[0], classes_of(labels, matrix, shape[1], classes, name), name)
 
 
+def column_numbers(labels: Any, matrix: Any, shape: Sequence[int], name: str = "labels") -> Tensor:
+    """Return labels that are numbers of columns, int64 [n], for a `matrix` of `shape` [n, C].
+
+    Names are refused, for what is kept by column: the next batch may have another order of them.
+    """
+    numbers = check_labels(labels, shape[0], shape[1], name)
+    classes_of(labels, matrix, shape[1], name=name)
+    return numbers
+
+
 def _as_text(labels: Any, name: str) -> NDArray[np.str_] | None:
     if isinstance(labels, Tensor):
         return None
@@ -144,6 +156,18 @@ def _as_text(labels: Any, name: str) -> NDArray[np.str_] | None:
         values = np.asarray(labels)
     except ValueError:  # rows of different lengths, which `check_labels` reports
         return None
-    if values.dtype.kind == "O" and all(isinstance(label, str) for label in values.ravel()):
-        values = values.astype(np.str_)
+    if values.dtype.kind == "O":
+        are_text = [isinstance(label, str) for label in values.ravel()]
+        if any(are_text) and not all(are_text):
+            row = are_text.index(False)
+            told, fix = f"{values.ravel()[row]!r} among names", "name its class, or leave it out"
+            raise InputError(told, field=name, row=row, fixes=fix)
+        values = values.astype(np.str_) if all(are_text) else values
     return values if values.dtype.kind == "U" and values.ndim == 1 else None
+
+
+def _text_of(label: Any) -> str:
+    """One text for a class and for its label; pandas makes 3.0 of 3 in a column with a gap."""
+    if isinstance(label, bytes):
+        return label.decode(errors="replace")
+    return str(label).removesuffix(".0") if isinstance(label, float) else str(label)

@@ -24,6 +24,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from .class_order import column_numbers
+from .layout import check_same_order
 from .utilities.base import check_classes, parameter_matrix
 from .validation import (
     InputError,
@@ -86,7 +88,8 @@ def decisions(
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
     table = parameter_matrix(losses, "losses").to(p.device)
     check_classes("losses", len(table), p.shape[1])
-    y = check_labels(labels, *p.shape).to(p.device)
+    check_same_order({"probabilities": probabilities, "labels": labels})
+    y = column_numbers(labels, probabilities, p.shape).to(p.device)
     expected = p @ table
     actions = expected.argmin(dim=1)
     chosen = expected.gather(1, actions[:, None])[:, 0]
@@ -105,6 +108,7 @@ def constant_losses(
     losses: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> Tensor | NDArray[np.float64]:
     """Return for each action its mean loss if taken at all points: [K], of the kind of `labels`."""
+    check_same_order({"labels": labels, "sample_weight": sample_weight})
     table = parameter_matrix(losses, "losses")
     y = check_labels(labels, check_numbers(labels, "labels").numel(), len(table))
     return like(_shares(sample_weight, len(y)).to(y.device) @ table.to(y.device)[y], labels)
@@ -130,6 +134,7 @@ def swap_savings(
         labels: [n], or [R, n] for R draws of the labels.
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
     """
+    check_same_order({"actions": actions, "labels": labels, "sample_weight": sample_weight})
     y = as_tensor(labels)
     table = parameter_matrix(losses, "losses").to(y.device)
     (classes, count), n = table.shape, y.shape[-1]
@@ -179,6 +184,7 @@ def net_benefit(
         thresholds: [T], in (0, 1).
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
     """
+    check_same_order({"probability": probability, "event": event, "sample_weight": sample_weight})
     p = check_numbers(probability, "probability").to(torch.float64)
     t = check_numbers(thresholds, "thresholds").to(torch.float64)
     if p.ndim != 1 or not len(p) or not bool(((p >= 0) & (p <= 1)).all()):

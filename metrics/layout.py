@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from itertools import pairwise
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ def is_kept(labels: Any, ignore_index: int | str) -> NDArray[np.bool_]:
 def check_same_order(given: Mapping[str, Any]) -> None:
     """Raise `InputError` if two pandas objects have the same rows in different orders."""
     indexed = {name: held.index for name, held in given.items() if hasattr(held, "iloc")}
-    for (one, first), (other, index) in pairwise(indexed.items()):
+    for (one, first), (other, index) in combinations(indexed.items(), 2):
         if len(first) != len(index) or first.equals(index) or not first.is_unique:
             continue
         if set(first) == set(index):
@@ -102,6 +102,10 @@ def _at(values: Any, rows: NDArray[np.bool_]) -> Any:
         return None
     if isinstance(values, Tensor):
         return values[torch.from_numpy(rows).to(values.device)]
-    if hasattr(values, "iloc"):  # a data frame keeps the names of its columns
+    # A data frame of pandas, polars or arrow keeps the names of its columns.
+    if hasattr(values, "iloc"):
         return values.iloc[rows.nonzero()[0]]
+    if hasattr(values, "columns"):
+        at = values.take if hasattr(values, "column_names") else values.__getitem__
+        return at(rows.nonzero()[0])
     return np.asanyarray(values)[rows]

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from .archive import read_arrays
 from .atomic import atomic_path
+from .class_order import column_numbers
 from .errors import InputError
 from .forecast import PART, Forecast
 from .kernels.bucket_sums import Borders, Buckets
@@ -35,7 +36,7 @@ from .streaming_result import Seen, StreamingResult, result_of
 from .utilities.base import Block
 from .utilities.function import Utility, utilities_of
 from .utilities.payoffs import ClassWise, TopK
-from .validation import both_classes, check_labels, check_logits, check_probabilities, check_weights
+from .validation import both_classes, check_logits, check_probabilities, check_weights
 
 BUCKETS = 1000
 """Buckets of a utility at most: 39 KB."""
@@ -105,20 +106,19 @@ class StreamingCalibration:
             probabilities: [n, C], or logits if `logits`; for two classes [n] of class 1. With
                 labels [B, …] also [B, C, …] or [B, …, C].
             labels: [n], numbers of classes.
-            sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
-            ignore_index: points of this label are left out, such as -100 for padded tokens.
+            sample_weight, ignore_index: as in `accuracy`.
         """
         name = "logits" if self.logits else "probabilities"
-        scores = both_classes(probabilities, name, log_odds=self.logits)
         if ignore_index is not None and not is_kept(labels, ignore_index).any():
             return
-        given = points_of(scores, labels, ignore_index, name, sample_weight=sample_weight)
-        matrix, labels, sample_weight = given
+        given = points_of(probabilities, labels, ignore_index, name, sample_weight=sample_weight)
+        probabilities, labels, sample_weight = given
+        matrix = both_classes(probabilities, name, log_odds=self.logits)
         matrix = (check_logits if self.logits else check_probabilities)(matrix, name)
         if matrix.shape[1] != self.classes:
             told = f"{matrix.shape[1]} columns, expected {self.classes}"
             raise InputError(told, field=name, fixes="give one column per class")
-        y = check_labels(labels, *matrix.shape).to(matrix.device)
+        y = column_numbers(labels, probabilities, matrix.shape).to(matrix.device)
         weights = torch.ones(len(y), dtype=torch.float64)
         if sample_weight is not None:
             weights = check_weights(sample_weight, len(y))

@@ -17,15 +17,16 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from .class_order import column_numbers
 from .errors import InputError
 from .forecast import Forecast
 from .kernels.bucket_sums import bounds_of
-from .layout import points_of
+from .layout import is_kept, points_of
 from .streaming import StreamingCalibration
 from .streaming_result import COMBINED, Seen
 from .utilities.function import Utility, utilities_of
 from .utilities.payoffs import ClassWise, TopK
-from .validation import as_tensor, both_classes, check_labels, check_logits, check_probabilities
+from .validation import both_classes, check_logits, check_probabilities
 
 try:
     from torchmetrics import Metric
@@ -97,16 +98,15 @@ class UtilityCalibrationError(Metric):
         `target` is [B, …] and `preds` [B, C, …], as of torch's cross entropy, or [B, …, C]. If both
         fit, this is refused. For two classes `preds` may be those of class 1 alone, [B].
         """
-        scores = both_classes(preds, "preds", log_odds=self.logits)
-        labels = as_tensor(target)
-        if self.ignore_index is not None and bool((labels == self.ignore_index).all()):
+        if self.ignore_index is not None and not is_kept(target, self.ignore_index).any():
             return
-        preds, target = points_of(scores, labels, self.ignore_index, "preds")
-        points = (check_logits if self.logits else check_probabilities)(preds, "preds")
-        labels = check_labels(target, len(points), points.shape[1], "target").to(points.device)
+        preds, target = points_of(preds, target, self.ignore_index, "preds")
+        scores = both_classes(preds, "preds", log_odds=self.logits)
+        points = (check_logits if self.logits else check_probabilities)(scores, "preds")
+        labels = column_numbers(target, preds, points.shape, "target").to(points.device)
         if self.streaming is None:
             # Data loaders reuse the memory of NumPy's arrays, so these are copied.
-            self.forecasts.append(as_tensor(preds).clone())
+            self.forecasts.append(scores.clone())
             self.labels.append(labels.clone())
             return
         if points.shape[1] != self.streaming.classes:

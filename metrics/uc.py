@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from .kernels.prefix_range import prefix_range
+from .layout import check_same_order
 from .validation import InputError, check_numbers, check_weights, like
 
 EQUAL_SUMS = 1e-9
@@ -40,7 +41,11 @@ class WorstInterval(NamedTuple):
     sign: int
 
 
-def _checked(predicted: ArrayLike, realized: ArrayLike) -> tuple[Tensor, Tensor]:
+def _checked(
+    predicted: ArrayLike, realized: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[Tensor, Tensor]:
+    given = {"predicted": predicted, "realized": realized, "sample_weight": sample_weight}
+    check_same_order(given)
     v = check_numbers(predicted, "predicted").to(torch.float64)
     u = check_numbers(realized, "realized").to(torch.float64).to(v.device)
     if v.ndim == 0 or v.shape[-1] == 0:
@@ -83,7 +88,7 @@ def utility_calibration(
     Returns:
         [...] errors in the unit of the utilities, of the kind of `predicted`.
     """
-    v, u = _checked(predicted, realized)
+    v, u = _checked(predicted, realized, sample_weight)
     n = v.shape[-1]
     rows_v, rows_u = v.reshape(-1, n), u.reshape(-1, n)
     points = torch.arange(n, device=v.device)[None]
@@ -109,7 +114,7 @@ def worst_interval(
 
     If the errors of several intervals differ only by rounding, the first interval is taken.
     """
-    v, u = _checked(predicted, realized)
+    v, u = _checked(predicted, realized, sample_weight)
     if v.ndim != 1:
         raise InputError(
             "expected shape [n]", field="predicted", fixes="ask for one utility at a time"

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from utility_calibration.metrics.layout import points_of
+from utility_calibration.metrics.layout import check_same_order, points_of
 from utility_calibration.metrics.validation import InputError
 
 from ..losses import Loss
@@ -134,6 +134,7 @@ class LogitShiftPatching(Patching):
         """
         if groups is None:
             return super().predict_proba(X)
+        check_same_order({"X": X, "groups": groups})
         self._names = checked_groups(groups, np.shape(X)[0])
         unseen = np.setdiff1d(self._names, self.groups_)
         if unseen.size:

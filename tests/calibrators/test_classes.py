@@ -2,13 +2,20 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 
 from tests.refusals import check_facts, refuses
 from utility_calibration.calibrators import TemperatureScaling, UtilityPatching, VectorScaling
 from utility_calibration.calibrators.base import Calibrator
-from utility_calibration.metrics import InputError, brier_score
+from utility_calibration.metrics import (
+    InputError,
+    StreamingCalibration,
+    TopK,
+    brier_score,
+    decisions,
+)
 
 NAMES = np.array(["cat", "dog", "eel"])
 
@@ -20,7 +27,10 @@ def data():
     return random.normal(size=(200, 3)) + 1.5 * np.eye(3)[labels], labels
 
 
-@pytest.mark.parametrize("names", [NAMES, NAMES[[2, 0, 1]], np.array([7, 3, 5])])
+@pytest.mark.parametrize(
+    "names",
+    [NAMES, NAMES[[2, 0, 1]], np.array([7, 3, 5]), np.array([2.0, 0, 1])],
+)
 def test_classes_name_the_columns_in_any_order(data, names, tmp_path):
     logits, labels = data
     named = VectorScaling().fit(logits, names[labels], classes=names)
@@ -58,6 +68,8 @@ def test_names_beside_columns_without_names_are_refused_by_fit_and_by_metrics(ki
     one_rule(["cat", "emu"] * 30, p, NAMES, field="labels", row=1, number="emu")
     one_rule(NAMES[labels], p, ["cat", "dog"], field="classes", number="2")
     one_rule(labels, p, NAMES, field="labels", row=0, number="'0'")
+    for absent in (None, np.nan, pd.NA):
+        one_rule(pd.Series([absent, *NAMES[labels[1:]]]), p, field="labels", row=0)
 
 
 def test_metrics_take_the_names_of_a_frames_columns_too_and_refuse_two_orders():
@@ -102,8 +114,15 @@ def test_columns_are_never_taken_in_another_order_than_their_names_say(data):
         TemperatureScaling().fit(table, NAMES[labels])
     for names in (["p_2", "p_0", "p_1"], [2, 0, 1], ["p3", "p1", "p2"], ["1.0", "2.0", "0.0"]):
         numbered = pd.DataFrame(logits[:, [2, 0, 1]], columns=names)
-        with refuses("labels", fix="the order 0 to 2"):
-            TemperatureScaling().fit(numbered, labels)
+        p = pd.DataFrame(np.full((200, 3), 1 / 3), columns=names)
+        for call in (
+            lambda of=numbered: TemperatureScaling().fit(of, labels),
+            lambda of=p: StreamingCalibration(TopK(), 3).update(of, labels),
+            lambda of=p: decisions(np.eye(3), of, labels),
+            lambda of=p: brier_score(pa.Table.from_pandas(of.rename(columns=str)), labels),
+        ):
+            with refuses("labels", fix="the order 0 to 2"):
+                call()
 
 
 def test_numbers_as_text_are_names():

@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
 from tests.refusals import fails, refuses
 from utility_calibration import metrics as m
-from utility_calibration.calibrators import TemperatureScaling
+from utility_calibration.calibrators import CalibratedModel, LogitShiftPatching, TemperatureScaling
 from utility_calibration.metrics.plots import UtilityDisplay
 
 RANDOM = np.random.default_rng(0)
@@ -69,8 +70,18 @@ def test_rows_of_pandas_in_different_orders_are_refused():
     frame, truth = pd.DataFrame(P), pd.Series(Y)
     moved = truth.sample(frac=1, random_state=0)
     fitted = TemperatureScaling().fit(np.log(frame), truth)
+    groups = pd.Series(np.where(Y == 0, "a", "b"))
+    shifted = LogitShiftPatching(steps=1).fit(np.log(frame), truth)
     calls = [
         lambda: m.scorecard(frame, moved, utilities=0),
+        lambda: m.StreamingCalibration(m.TopK(), 3).update(frame, moved),
+        lambda: m.decisions(np.eye(3), frame, moved),
+        lambda: m.constant_losses(np.eye(3), truth, moved),
+        lambda: m.net_benefit(frame[0], moved == 0, [0.5]),
+        lambda: m.utility_calibration(frame[0], moved),
+        lambda: m.worst_interval(P[:, 0], truth, sample_weight=moved),
+        lambda: shifted.predict_proba(np.log(frame), groups=groups.loc[moved.index]),
+        lambda: CalibratedModel(GaussianNB()).fit(frame, moved),
         lambda: m.accuracy(P, truth, sample_weight=moved),
         lambda: fitted.fit(frame, moved),
         lambda: fitted.score(frame, moved),
@@ -81,6 +92,8 @@ def test_rows_of_pandas_in_different_orders_are_refused():
             call()
     again = moved.set_axis(range(100, 160))  # another index is none of the forecast's
     assert m.accuracy(frame, again) == m.accuracy(P, moved.to_numpy())
+    with refuses("sample_weight"):  # against the forecast, although the labels lie between them
+        m.accuracy(frame, again, sample_weight=moved)
 
 
 def test_a_function_is_a_utility_wherever_one_is_taken():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 
@@ -45,7 +46,7 @@ MEASURES = {
 
 
 @pytest.mark.parametrize("name", MEASURES)
-@pytest.mark.parametrize("form", ["last", "second", "torch", "flat", "frame", "lists"])
+@pytest.mark.parametrize("form", ["last", "second", "torch", "flat", "frame", "arrow", "lists"])
 def test_ignored_points_are_left_out_of_every_measure(name, form):
     measure, weights = MEASURES[name], WEIGHTS
     expected = measure(PROBABILITIES[KEPT], LABELS[KEPT], sample_weight=WEIGHTS[KEPT])
@@ -54,12 +55,16 @@ def test_ignored_points_are_left_out_of_every_measure(name, form):
         p = np.moveaxis(p, -1, 1)
     elif form == "torch":
         p, y = torch.from_numpy(p), torch.from_numpy(y)
-    elif form in ("flat", "frame"):
+    elif form in ("flat", "frame", "arrow"):
         p, y, weights = p.reshape(-1, 3), y.ravel(), WEIGHTS.ravel()
     elif form == "lists":
         p, y = p.tolist(), y.tolist()
     if form == "frame":
         p, y = pd.DataFrame(p), pd.Series(y, index=range(5, 5 + len(y)))
+    elif form == "arrow":
+        p = pa.table({f"p_{k}": p[:, k] for k in range(3)})
+        with refuses("labels", fix="the order 0 to 2"):
+            measure(p.select(["p_2", "p_0", "p_1"]), y, ignore_index=-100)
     assert measure(p, y, sample_weight=weights, ignore_index=-100) == expected
 
 

@@ -14,9 +14,9 @@ X, CODES = load_iris(return_X_y=True)
 FOLDS = StratifiedKFold(3)
 
 
-@pytest.mark.parametrize("names", [np.arange(3), np.array(["z", "a", "m"]), np.array([7, 3, 5])])
+@pytest.mark.parametrize("names", [[0, 1, 2], ["z", "a", "m"], [7, 3, 5], [0.0, 1, 2], [7.0, 3, 5]])
 def test_scores_are_minus_the_largest_error_by_the_estimators_classes(names):
-    y = names[CODES]
+    y = np.array(names)[CODES]
     scores = cross_val_score(GaussianNB(), X, y, cv=FOLDS, scoring=calibration_scorer(TopK()))
     for score, (train, test) in zip(scores, FOLDS.split(X, y), strict=True):
         model = GaussianNB().fit(X[train], y[train])

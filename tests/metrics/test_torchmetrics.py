@@ -140,7 +140,7 @@ def test_scores_of_many_dimensions_are_read_and_labels_left_out(options) -> None
         metric.update(cube, labels.reshape(10, 30))
         metric.update(cube[:1], torch.full((1, 30), -100))
         assert float(metric.compute()) == pytest.approx(float(expected), abs=1e-12)
-    with refuses("scores"):
+    with refuses("preds"):
         metric.update(torch.zeros(2, CLASSES, CLASSES), torch.zeros(2, CLASSES, dtype=int))
     odds = UtilityCalibrationError(ClassWise(), logits=True)
     odds.update(logits[:, 0] - logits[:, 1] + 0.1, (labels == 0).long())
