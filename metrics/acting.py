@@ -19,6 +19,7 @@ from .kernels.compiled import compiled
 from .option_checks import check_whole
 from .resampling import redrawn_outcomes
 from .scores import checked
+from .uc import first_largest
 from .utilities.base import UtilityClass
 
 
@@ -60,7 +61,7 @@ def acting_gain(
     floors = [_gains(utilities, *given)[:, :, 0].max(axis=1) for given in drawn]
     floor = float(np.quantile(np.concatenate(floors), 0.95)) if floors else float("nan")
     gains = _gains(utilities, forecast, outcomes)[0]
-    worst = int(gains[:, 0].argmax())
+    worst = first_largest(torch.from_numpy(gains[:, 0]))
     gain, threshold, act_from = gains[worst].tolist()
     return ActingGain(gain, worst, threshold, act_from, floor)
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from .forecast import Forecast, Outcomes
 from .scores import checked
-from .uc import WorstInterval, worst_interval
+from .uc import WorstInterval, first_largest, worst_interval
 from .utilities.base import UtilityClass
 
 Array = NDArray[np.float64]
@@ -93,7 +93,7 @@ def diagram_of(
     """
     forecast, outcomes = checked(probabilities, labels)
     if index is None:
-        index = int(utility.errors(forecast, outcomes)[0].argmax())
+        index = first_largest(utility.errors(forecast, outcomes)[0])
     uniforms = np.random.default_rng(seed).random((repetitions, forecast.n))
     drawn = forecast.redraw(torch.from_numpy(uniforms)).labels
     return utility_diagram(predictions_of(utility, forecast, outcomes, index, drawn), bins)

@@ -14,7 +14,7 @@ from .certificate import CalibrationInterval
 from .kernels.bucket_sums import MASS, Bounds, Buckets, bounds_of
 from .resampling import NoiseFloor
 from .streaming_chance import Walks
-from .uc import WorstInterval
+from .uc import WorstInterval, first_largest
 
 
 class Seen(NamedTuple):
@@ -142,7 +142,7 @@ def _equal_mass(buckets: Buckets, bounds: Bounds, bins: int) -> Tensor:
 
 def _worst(buckets: Buckets, bounds: Bounds, weight: float) -> tuple[int, WorstInterval]:
     """Return the utility of largest error at the borders, and its worst interval."""
-    index = int(bounds.lower.argmax())
+    index = first_largest(bounds.lower)
     sums, ends = bounds.at_borders[index], buckets.ends[index]
     bottom, top = int(sums.argmin()), int(sums.argmax())
     first, last = (0, len(ends)) if bottom == top else (min(bottom, top), max(bottom, top))

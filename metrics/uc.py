@@ -22,7 +22,8 @@ from .layout import check_same_order
 from .validation import InputError, check_numbers, check_weights, like
 
 EQUAL_SUMS = 1e-9
-"""Sums of residuals that differ by at most this share of their range count as equal."""
+"""Sums of residuals that differ by at most this share of their range count as equal, and so do
+errors by this share of the largest."""
 
 
 class WorstInterval(NamedTuple):
@@ -137,6 +138,14 @@ def worst_interval(
     first, last = int(positions[min(bottom, top)]), int(positions[max(bottom, top)]) - 1
     sign = -1 if top > bottom else 1
     return WorstInterval(error, float(ordered[first]), float(ordered[last]), sign)
+
+
+def first_largest(errors: Tensor) -> int:
+    """Return the first of `errors` [m] that is the largest but for rounding.
+
+    The two classes of a binary forecast have equal errors, so rounding would decide between them.
+    """
+    return int((errors >= (1 - EQUAL_SUMS) * errors.max()).to(torch.uint8).argmax())
 
 
 def ecdf(errors: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -21,7 +21,7 @@ from torch import Tensor
 from ..forecast import Forecast, Outcomes
 from ..kernels.prefix_range import Orders, prefix_range
 from ..scores import checked
-from ..uc import WorstInterval, worst_interval
+from ..uc import WorstInterval, first_largest, worst_interval
 from ..validation import InputError, check_numbers, like
 
 BLOCK_BYTES = 64 << 20
@@ -181,7 +181,7 @@ class UtilityClass(ABC):
         self, forecast: Forecast, outcomes: Outcomes, errors: Tensor
     ) -> tuple[int, WorstInterval]:
         """Return `worst` for `errors` [m] that were computed on the first draw of `outcomes`."""
-        index = int(errors.argmax())
+        index = first_largest(errors)
         predicted, realized = self.predicted_and_realized(forecast, outcomes, index)
         weights = None if outcomes.weights is None else outcomes.weights[0]
         return index, worst_interval(predicted, realized, sample_weight=weights)

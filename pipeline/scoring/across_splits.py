@@ -18,6 +18,7 @@ from utility_calibration.metrics.diagram import Predictions, predictions_of, uti
 from utility_calibration.metrics.forecast import Forecast
 from utility_calibration.metrics.measurement import Options
 from utility_calibration.metrics.registry import metrics_of
+from utility_calibration.metrics.uc import first_largest
 from utility_calibration.metrics.validation import InputError
 
 from ..harness.artifacts import save_npz
@@ -109,8 +110,8 @@ def worst_of(
         utilities = metric.utilities(options)
         if utilities is None:
             continue
-        errors = [utilities.errors(f, outcomes)[0].numpy() for f, outcomes, _ in parts]
-        index = int(np.mean(errors, axis=0).argmax())
+        errors = [utilities.errors(f, outcomes)[0] for f, outcomes, _ in parts]
+        index = first_largest(torch.stack(errors).mean(dim=0))
         points = [predictions_of(utilities, f, o, index, drawn) for f, o, drawn in parts]
         pooled = Predictions.pooled(points)
         diagram = utility_diagram(pooled, points=81)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from utility_calibration import metrics
 from utility_calibration import metrics as m
 from utility_calibration.metrics import reference
+from utility_calibration.metrics.diagram import diagram_of
 
 NEAR = [0.3, np.nextafter(0.3, 1), 0.1 + 0.2]
 AWKWARD = [0.0, -0.0, 5e-324, 1e-310, *NEAR, 0.5, 1 - 2**-53, 1.0, -0.25, -1.0, -5e-324]
@@ -72,3 +73,18 @@ def test_of_intervals_that_only_rounding_tells_apart_the_first_is_the_worst(unit
     assert (first.low, first.high, first.sign) == (0.0, 0.0, -1)
     clearly = m.worst_interval(v, v + residuals * [1, 1, 1 + 1e-6, 1])
     assert (clearly.low, clearly.high) == (0.0, 2.0)
+
+
+def test_of_two_classes_with_equal_errors_the_first_is_the_worst_in_any_order_of_points():
+    rng = np.random.default_rng(0)
+    p, y = rng.random(50), rng.integers(0, 2, 50)
+    forecast, classes = np.column_stack([1 - p, p]), m.ClassWise()
+    for rows in (rng.permutation(50) for _ in range(20)):
+        assert classes.worst(forecast[rows], y[rows])[0] == 0
+        streaming = m.StreamingCalibration(classes, 2)
+        streaming.update(forecast[rows], y[rows])
+        assert streaming.result().worst[0] == 0
+        assert diagram_of(classes, forecast[rows], y[rows], repetitions=0).worst.low == (
+            classes.worst(forecast, y)[1].low
+        )
+        assert m.acting_gain(classes, forecast[rows], y[rows], 0).utility == 0
