@@ -72,9 +72,10 @@ def largest_gain(
     weights: NDArray[np.float64] | None = None,
 ) -> dict[str, float]:
     """Return `gain`, `threshold` and `act_from` of one utility by name, from v and u: [n] each."""
+    counts = np.ones(len(predicted)) if weights is None else np.asarray(weights, np.float64)
     order = np.argsort(predicted, kind="stable")
-    counts = np.ones(len(order)) if weights is None else weights[order].astype(np.float64)
-    found = _largest_gain(predicted[order], realized[order], counts)
+    order = order[counts[order] > 0]  # 0 times is no point
+    found = _largest_gain(predicted[order], realized[order], counts[order])
     return dict(zip(("gain", "threshold", "act_from"), found, strict=True))
 
 

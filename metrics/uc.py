@@ -123,6 +123,7 @@ def worst_interval(
     v, u = v.cpu(), u.cpu()  # the order in which CUDA adds up a long row may vary
     n = v.shape[0]
     weights = torch.ones(n) if sample_weight is None else check_weights(sample_weight, n).cpu()
+    v, u, weights = (column[weights > 0] for column in (v, u, weights))  # 0 times is no point
     ordered, order = torch.sort(v, stable=True)
     sums = torch.nn.functional.pad((weights[order] * (u[order] - ordered)).cumsum(0), (1, 0))
     allowed = torch.nn.functional.pad(ordered.diff() > tolerance, (1, 1), value=True)
