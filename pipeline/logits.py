@@ -83,7 +83,9 @@ def made(
         arrays, details = _computed(settings, progress)
     if similarity is not None:
         _check_size(similarity[0], details["classes"])
-        arrays["similarity"], details["similarity"] = similarity
+        from .sources.similarity import in_order  # with torch
+
+        arrays["similarity"], details["similarity"] = in_order(similarity, details)
         if line := details["similarity"].get("line"):
             say(f"{benchmark.name}: {line}")
     return partial(save_npz, arrays=arrays), {**inputs, "details": details}

@@ -50,7 +50,10 @@ class Options(Choices):
     test: Path | None = option(
         "a second such file: its points test, the first one's calibrate", type=Path, metavar="FILE"
     )
-    similarity: Path | None = option("similarity [C, C] for u_w2v: npz `matrix` or CSV", type=Path)
+    similarity: Path | None = option(
+        "similarity [C, C] for u_w2v: npz `matrix` or CSV, with names if the classes have any",
+        type=Path,
+    )
     output: Path = option("folder (default: out)", default=Path("out"), type=Path)
     wait: bool = option(
         "wait while another run writes into the folder", default=False, action="store_true"

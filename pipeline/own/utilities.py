@@ -94,7 +94,7 @@ def losses(path: str | Path, class_names: Names, sha256: str | None = None) -> D
 def gain(path: str | Path, class_names: Names, sha256: str | None = None) -> GainMatrix:
     """The gain of predicting a class (column) when the true class is that of the line."""
     lines = _lines(path, class_names, sha256)
-    _check_match(list(lines.columns), class_names, path, "column", "class")
+    check_match(list(lines.columns), class_names, path, "column", "class")
     with naming(path):
         return _named(GainMatrix(numbers_of(lines, class_names, FIX)), Path(path).stem)
 
@@ -127,7 +127,7 @@ def _users(
         what, wanted = "rank", [str(k) for k in range(1, len(class_names) + 1)]
     columns = list(table.columns)
     is_named = columns[0] not in wanted
-    _check_match(columns[is_named:], wanted, path, "column", what)
+    check_match(columns[is_named:], wanted, path, "column", what)
     names = text_column(table.iloc[:, 0]).tolist() if is_named else [""] * len(table)
     # A bare number, such as pandas' row number, would look like a number of the report.
     is_bare = [name.isdecimal() or not name for name in names]
@@ -140,7 +140,7 @@ def _lines(path: str | Path, class_names: Names, sha256: str | None) -> pd.DataF
     """All columns but the first of a file with a line per class, in the order of the classes."""
     table = _read(path, sha256)
     names = [normal(name) for name in text_column(table.iloc[:, 0]).tolist()]
-    _check_match(names, class_names, path, "line", "class")
+    check_match(names, class_names, path, "line", "class")
     place = {name: row for row, name in enumerate(names)}
     return table.iloc[[place[name] for name in class_names], 1:]
 
@@ -153,7 +153,7 @@ def _read(path: str | Path, sha256: str | None = None) -> pd.DataFrame:
     return read_table(path)
 
 
-def _check_match(names: Names, wanted: Names, path: str | Path, what: str, each: str) -> None:
+def check_match(names: Names, wanted: Names, path: str | Path, what: str, each: str) -> None:
     """Raise `InputError` unless `names` are the `wanted` ones, each once."""
     known, counts = set(wanted), Counter(names)
     for name in (*[name for name in names if name not in known], *wanted):

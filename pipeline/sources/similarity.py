@@ -10,7 +10,7 @@ prints. What is absent raises `MissingResource`, a file of another kind `InputEr
 
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,11 @@ from utility_calibration.metrics import Similarity
 from utility_calibration.metrics.archive import read_arrays
 from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
 
-from ..own.forms import check_is_file
+from ..own.cells import numbers_of, text_column, text_of
+from ..own.forms import check_is_file, is_table
+from ..own.read import read_table
+from ..own.told import naming, normal, some_of
+from ..own.utilities import FIX, check_match
 from ..scoring.class_names import class_names as resolve_names
 from .content import file_content, reads
 
@@ -147,24 +151,67 @@ def _is_line_of_text(line: bytes, dimensions: int) -> bool:
 
 
 def file_similarity(*, path: str | Path) -> Found:
-    """Class similarity [C, C] for U_w2v, symmetric: an npz with `matrix`, or a bare CSV."""
-    path = Path(path)
+    """Class similarity [C, C] for U_w2v, symmetric: an npz with `matrix`, or a CSV.
+
+    The npz may have `class_names`, the CSV a header of the names, also before each line. The
+    details then have `class_names`, in the order of the matrix.
+    """
+    path, names = Path(path), list[str]()
     check_is_file(path, "an npz or CSV file with a similarity matrix")
     if path.suffix.lower() == ".csv":
-        try:
-            held = np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig")
-        except (ValueError, OverflowError, MemoryError) as error:
-            told = f"not a CSV of numbers without a header line ({reason_of(error)}); export it so"
-            raise InputError(told, file=path) from error
+        held, names = _of_csv(path)
     else:
-        arrays = read_arrays(path, only=("matrix",))
+        arrays = read_arrays(path, only=("matrix", "class_names"))
         if "matrix" not in arrays:
             raise InputError("no array `matrix`", file=path, fixes="save it under this name")
         held = arrays["matrix"]
+        if "class_names" in arrays:
+            names = text_of(arrays["class_names"], len(held), "class_names").tolist()
     try:
         matrix: NDArray[np.float64] = Similarity(held).matrix.numpy()
     except InputError as error:
         raise InputError(str(error), file=path) from error
     if np.abs(matrix - matrix.T).max() > ASYMMETRY * np.abs(matrix).max():
         raise InputError("not symmetric", file=path, fixes="two classes have one similarity")
-    return matrix, {"path": str(path)}
+    return matrix, {"path": str(path)} | ({"class_names": names} if names else {})
+
+
+def _of_csv(path: Path) -> tuple[NDArray[np.float64], list[str]]:
+    """The numbers of a CSV, and the names of its header, if it has one."""
+    try:
+        return np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig"), []
+    except (ValueError, OverflowError, MemoryError) as error:
+        table = read_table(path)
+        names = [str(name) for name in table][len(table.columns) - len(table) :]
+        if not 1 < len(names) == len(table) or len(table.columns) > len(names) + 1:
+            told = f"not a CSV of numbers, with or without the names ({reason_of(error)})"
+            raise InputError(told, file=path) from error
+    if len(names) < len(table.columns):
+        lines = [normal(name) for name in text_column(table.iloc[:, 0]).tolist()]
+        check_match(lines, names, path, "line", "column")
+        table = table.iloc[[lines.index(name) for name in names]]
+    with naming(path):
+        return numbers_of(table, names, FIX), names
+
+
+def in_order(found: Found, details: Mapping[str, Any]) -> Found:
+    """A similarity in the order of the classes of logits with these `details`.
+
+    InputError: only the classes of the logits have names, whose order in a table is not that of its
+    columns, or both have different names.
+    """
+    matrix, described = found
+    if "path" not in described or len(matrix) != details["classes"]:
+        return found  # of word vectors, which are for these very names; the size is told elsewhere
+    path, held = described["path"], described.get("class_names")
+    names = details.get("class_names")
+    if held is None:
+        if names and is_table(Path(details["origin"]["file"])):
+            told = f"no names of classes, which are {some_of(names)}"
+            fixes = ["give the CSV a header of the names", "add class_names to the npz"]
+            raise InputError(told, field="similarity", file=path, fixes=fixes)
+        return found
+    wanted = names or [str(number) for number in range(len(matrix))]
+    check_match(held, wanted, path, "class name", "class")
+    order = [held.index(name) for name in wanted]
+    return matrix[np.ix_(order, order)], described

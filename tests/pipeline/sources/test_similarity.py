@@ -3,13 +3,18 @@
 import gzip
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.pipeline.sources.conftest import refused
-from tests.refusals import check_line
+from tests.refusals import check_line, refuses
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.pipeline.scoring.class_names import CIFAR100, class_names
-from utility_calibration.pipeline.sources.similarity import class_similarity, file_similarity
+from utility_calibration.pipeline.sources.similarity import (
+    class_similarity,
+    file_similarity,
+    in_order,
+)
 
 VECTORS = {
     "tiger": [1.0, 0.0, 0.0],
@@ -111,6 +116,33 @@ def test_a_persons_matrix_from_npz_and_csv(tmp_path):
     np.savetxt(tmp_path / "s.csv", matrix, delimiter=",")
     for name in ("s.npz", "s.csv"):
         np.testing.assert_array_equal(file_similarity(path=tmp_path / name)[0], matrix)
+
+
+def test_a_matrix_goes_by_the_names_of_the_classes(tmp_path):
+    names, matrix = ["dog", "cat", "eel"], np.array([[1, 0.5, 0.2], [0.5, 1, 0.1], [0.2, 0.1, 1]])
+    details = {"classes": 3, "origin": {"file": "a.csv"}}
+    sorted_matrix = matrix[np.ix_([1, 0, 2], [1, 0, 2])]
+    frame = pd.DataFrame(matrix, index=names, columns=names)
+    np.savez(tmp_path / "s.npz", matrix=matrix, class_names=names)
+    frame.to_csv(tmp_path / "s.csv")
+    frame.loc[["eel", "dog", "cat"]].to_csv(tmp_path / "lines.csv")
+    frame.to_csv(tmp_path / "header.csv", index=False)
+    for name in ("s.npz", "s.csv", "lines.csv", "header.csv"):
+        found = file_similarity(path=tmp_path / name)
+        placed, _ = in_order(found, details | {"class_names": sorted(names)})
+        np.testing.assert_array_equal(placed, sorted_matrix)
+        for others in ({"class_names": ["dog", "cat", "emu"]}, {}):
+            with refuses("class name", file=tmp_path / name):
+                in_order(found, details | others)
+    np.savetxt(tmp_path / "bare.csv", matrix, delimiter=",")
+    bare = file_similarity(path=tmp_path / "bare.csv")
+    with refuses("similarity", file=tmp_path / "bare.csv", fix="header"):
+        in_order(bare, details | {"class_names": names})
+    for known in (details, details | {"class_names": names, "origin": {"file": "a.npz"}}):
+        assert in_order(bare, known) is bare
+    pd.DataFrame(matrix).to_csv(tmp_path / "counted.csv")  # pandas' own 0, 1, 2
+    counted = in_order(file_similarity(path=tmp_path / "counted.csv"), details)
+    np.testing.assert_array_equal(counted[0], matrix)
 
 
 @pytest.mark.parametrize(
