@@ -28,7 +28,7 @@ def settings_of(options: Options, methods: Sequence[str]) -> dict[str, Settings]
     if not methods:
         return {}
     overrides = (
-        *("benchmark=file", f"tuning={options.tuning}", f"splits.count={options.splits}"),
+        *("benchmark=file", f"tuning={options.tuning}", f"splits.count={options.split_count}"),
         *(f"seed={options.seed}", f"jobs={options.jobs}", *options.evaluation),
     )
     config, calibrators = composed_with(methods, overrides)
@@ -88,7 +88,7 @@ class Job:
         every = {**said, **settings_of(options, [name for name in used if name not in said])}
         settings = {name: _completed(every[name], options, details, own) for name in used}
         size = details["n"], details["classes"]
-        is_free = options.may_split_once and "given_splits" not in details
+        is_free = options.quick and options.splits is None and "given_splits" not in details
         if is_free and core_seconds(settings, *size) > QUICK_SECONDS:
             settings = {name: _of_one_split(each, details["n"]) for name, each in settings.items()}
         units = [

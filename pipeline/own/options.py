@@ -77,7 +77,7 @@ class Options(Choices):
     )
     method: str | None = option("the method to save (default: the only one)", type=_method)
     wide: bool = option("print all columns, even wide ones", default=False, action="store_true")
-    splits: int = option("random splits, where the file gives none (default: 10)", type=int)
+    splits: int | None = option("random splits, where the file gives none (default: 10)", type=int)
     quick: bool = option(
         f"a first look: {', '.join(QUICK_METHODS)}; {QUICK_SPLITS} splits (one of a large file), "
         "no images",
@@ -120,8 +120,11 @@ class Options(Choices):
     evaluation: tuple[str, ...] = ()  # settings of the evaluation
     may_add: bool = True
     """Whether the methods are the default ones, to which a repair of groups may be added."""
-    may_split_once: bool = False
-    """Whether nobody asked for several splits, so that a quick look at a large file takes one."""
+
+    @property
+    def split_count(self) -> int:
+        """The number of random splits, where the file gives none."""
+        return (QUICK_SPLITS if self.quick else 10) if self.splits is None else self.splits
 
     @property
     def used(self) -> list[str]:
@@ -152,20 +155,20 @@ def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> Options:
     given |= {
         "methods": named or (QUICK_METHODS if quick else tuple(METHODS)),
         "may_add": not named,
-        "may_split_once": quick and given["splits"] is None,
         "calibrate_for": tuple(dict.fromkeys(given["calibrate_for"])),
         "evaluation": QUICK_EVALUATION if quick else (),
     }
-    if given["splits"] is None:
-        given["splits"] = QUICK_SPLITS if quick else 10
     if given["save"] is not None and given["method"] is None and len(given["methods"]) == 1:
         given["method"] = given["methods"][0]
     options = Options(**given)
     save, method = options.save, options.method
     if alone := [kind for kind in options.calibrate_for if kind not in options.own_files]:
         parser.error(f"--calibrate-for {alone[0]}: give its file, too: --{alone[0]} FILE.csv")
-    if save is None and method is not None:
-        parser.error("--method: say where to with --save FILE.npz")
+    for flag, of_save in (("--method", method), ("--save-on", options.save_on)):
+        if save is None and of_save is not None:
+            parser.error(f"{flag}: say where to with --save FILE.npz")
+    if options.sample < 1:
+        parser.error(f"--sample {options.sample}: give a whole number of at least 1")
     if save is not None and method is None:
         parser.error("--save: which of the methods? add --method NAME")
     if save is not None and save.suffix != ".npz":

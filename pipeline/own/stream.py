@@ -42,7 +42,7 @@ MOST_RANKED, MOST_CLASSES = 1000, 10_000
 FEW, BUCKETS_OF_FEW = 100, 4000
 """Up to this number of classes there are more buckets: 32 MB for a forecast of 100 classes."""
 REFUSED = (
-    *("test", "groups", "clusters", "save", "similarity", "calibrate_for"),
+    *("test", "groups", "clusters", "save", "similarity", "calibrate_for", "splits"),
     *("payoffs", "valuations", "losses", "gain", "utility"),
 )
 """Options for what needs all points at once."""

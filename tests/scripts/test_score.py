@@ -90,9 +90,13 @@ def test_every_choice_of_the_command_line_reaches_the_reader(tmp_path):
         (["none.npz"], "none.npz"),
         (["x.npz", "--methods", "temprature"], "temperature?"),
         (["x.npz", "--splits", "20000000"], "splits.count=20000000"),
+        (["x.npz", "--splits", "0"], "splits.count=0"),
         (["x.npz", "--similarity", "none.csv"], "none.csv"),
         (["x.npz", "--calibrate-for", "losses"], "--losses"),
         (["x.npz", "--save", "a.csv", "--method", "vector"], ".npz"),
+        (["x.npz", "--save-on", "all"], "--save"),
+        (["x.npz", "--stream", "--splits", "3"], "--splits"),
+        (["x.npz", "--stream", "--methods", "temp", "--sample", "0"], "--sample 0"),
         (["x.npz", "--output", "x.npz"], "x.npz"),
     ],
 )
@@ -119,10 +123,10 @@ def test_a_method_is_known_by_how_it_begins_and_quick_takes_those_without_tuning
     assert options.methods == ("temperature", "vector", "isotonic")
     assert score.parse(["x.npz", "--save", "c.npz", "--method", "temp"]).method == "temperature"
     quick = score.parse(["x.npz", "--quick"])
-    assert (quick.methods, quick.splits) == (("uncalibrated", "temperature", "vector"), 3)
+    assert (quick.methods, quick.split_count) == (("uncalibrated", "temperature", "vector"), 3)
     assert settings_of(quick, ["vector"])["vector"].evaluation.utilities == 200
     named = score.parse(["x.npz", "--quick", "--methods", "isotonic", "--splits", "2"])
-    assert (named.methods, named.splits) == (("isotonic",), 2)
+    assert (named.methods, named.split_count) == (("isotonic",), 2)
 
 
 ONE_METHOD = ("--methods", "temperature")
@@ -141,7 +145,7 @@ def test_a_second_file_tests_and_what_is_saved_is_of_the_points_asked_for(
     for name, rows in (("cal", slice(None, 200)), ("test", slice(200, None))):
         np.savez(tmp_path / f"{name}.npz", **{key: a[rows] for key, a in arrays.items()})
     keep = ("--save", str(tmp_path / "kept.npz"), "--save-on", saved_on)
-    keep += ("--test", str(tmp_path / "test.npz"))
+    keep += ("--test", str(tmp_path / "test.npz"), "--splits", "4")
     result = quick(tmp_path / "cal.npz", tmp_path / "out", *ONE_METHOD, *keep)["temperature"]
     z, y = arrays["logits"], arrays["labels"]
     by_hand = TemperatureScaling().fit(z[:200], y[:200])
@@ -152,7 +156,8 @@ def test_a_second_file_tests_and_what_is_saved_is_of_the_points_asked_for(
     assert result["u_cwe"]["interval"] == "bootstrap" and result["u_cwe"]["half_width"] > 0
     expected = TemperatureScaling().fit(z[:fitted], y[:fitted])
     assert Calibrator.load(tmp_path / "kept.npz").temperature_ == expected.temperature_
-    assert "200 and 100" in " ".join(capsys.readouterr().out.split())
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "200 and 100" in printed and "--splits 4: not used" in printed
 
 
 def test_weights_weigh_fits_and_scores_and_the_patchings_are_left_out(tmp_path, arrays, capsys):
