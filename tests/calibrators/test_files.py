@@ -39,21 +39,26 @@ def test_the_steps_of_the_theory_need_no_size_in_new_files_or_those_of_0_3_0(mad
 OLD_PATCHING = partial(UtilityPatching, 0.1, 3, False, line_search={"armijo": 0.1})
 
 
-@pytest.mark.parametrize("make", [TemperatureScaling, OLD_PATCHING])
-def test_a_file_of_0_3_0_is_read(make, made_up, tmp_path):
+@pytest.mark.parametrize(
+    ("make", "version"), [(TemperatureScaling, 1), (OLD_PATCHING, 1), (OLD_PATCHING, 2)]
+)
+def test_a_file_of_0_3_0_is_read(make, version, made_up, tmp_path):
     """That release called the NLL "likelihood" as a loss, and patches' shifts `steps_`.
 
-    Its line search had one option, an argument of its own.
+    Its line search had one option, an argument of its own, as in the first files of format 2.
     """
     logits, labels = made_up()
     fitted = make().fit(logits, labels)
     path = fitted.save(tmp_path / "old.npz")
     with np.load(path) as archive:
-        content = {name.replace("shifts_", "steps_"): archive[name] for name in archive.files}
-    params = str(content["params"]).replace('"nll"', '"likelihood"')
+        content = dict(archive)
+    params = str(content["params"])
+    if version == 1:
+        content = {name.replace("shifts_", "steps_"): held for name, held in content.items()}
+        params = params.replace('"nll"', '"likelihood"')
     search = '"line_search": {"armijo": 0.1}'
     content["params"] = np.array(params.replace(search, '"line_search": "armijo", "armijo": 0.1'))
-    np.savez(path, **{**content, "format": 1})
+    np.savez(path, **{**content, "format": version})
     loaded = Calibrator.load(path)
     assert loaded.get_params() == fitted.get_params()
     np.testing.assert_array_equal(loaded.predict_proba(logits), fitted.predict_proba(logits))
