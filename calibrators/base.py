@@ -228,6 +228,8 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         problem = problem_of(type(self), fitted, self._is_whole())
         if problem or not self.is_learned:
             return problem
+        if ("present_" in fitted) != ("conditioning_" in fitted):
+            return "one of present_ and conditioning_ is missing"
         try:
             if (known := self._known()) is not None:
                 if not (0 < known.beta < np.inf and known.gap > 0):

@@ -96,8 +96,8 @@ def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dic
         )
     kind, text = str(content.pop(KIND)), str(content.pop(PARAMETERS))
     try:
-        parameters = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        parameters = dict(json.loads(text))
+    except (ValueError, TypeError, RecursionError) as error:
         raise InputError(f"damaged parameters ({error})", file=path, fixes=fix) from error
     fitted = {}
     for name, array in content.items():
@@ -116,6 +116,7 @@ def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dic
         options = {"armijo": parameters.pop("armijo")}
         is_searched = parameters.get("line_search") == "armijo"
         parameters["line_search"] = options if is_searched else parameters["line_search"]
-    if content["n_features_in_"].tolist() != content["classes_"].size:
+    count = content["n_features_in_"]
+    if count.dtype.kind not in "iu" or count.tolist() != content["classes_"].size:
         raise InputError("classes_ and n_features_in_ differ", file=path, fixes=fix)
     return kind, parameters, fitted

@@ -154,6 +154,13 @@ class LogitShiftPatching(Patching):
             apply_to(p, self._names, by_group.restored_patches(self), self._update())
         return p
 
+    def _trial(self, z: Tensor) -> Tensor:
+        if hasattr(self, "group_names_") or hasattr(self, "group_numbers_"):
+            patches = by_group.restored_patches(self)  # to see whether a file has all of them
+            if not {group for group, _ in patches} <= set(self.groups_.tolist()):
+                raise InputError("group_names_ has other groups than groups_")
+        return super()._trial(z)
+
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
         if len(getattr(self, "group_names_", ())):
             warnings.warn("to_module: leaves out the patches of groups", stacklevel=3)

@@ -98,6 +98,9 @@ def changed(path, **arrays):
         (Calibrator, partial(changed, format=99), "update"),
         (Calibrator, partial(changed, format="one"), "fit and save"),
         (Calibrator, partial(changed, params=np.array('{"l2": 1e-8, "gone": 1}')), "fit again"),
+        (Calibrator, partial(changed, conditioning_=None), "fit and save"),
+        (Calibrator, partial(changed, present_=None), "fit and save"),
+        *((Calibrator, partial(changed, params=np.array(t)), "fit and save") for t in ("1", "[1]")),
     ],
 )
 def test_files_that_hold_something_else_are_refused_in_one_line(saved, kind, damage, fix):
@@ -140,12 +143,14 @@ OTHERS = [  # numbers of the right type and shape, which no fit gives
     (IsotonicCalibration, "values_", lambda value: 0 * value),
     (IsotonicCalibration, "thresholds_", lambda value: value[::-1]),
     (IsotonicCalibration, "offsets_", lambda value: value + 1),
+    (IsotonicCalibration, "present_", lambda value: value[:-1]),
     (StructuredVectorScaling, "inverse_temperature_", lambda value: -value),
     (StructuredVectorScaling, "uniform_share_", lambda value: value + 2),
     (partial(UtilityPatching, 0.1, 3, False), "kinds_", lambda value: value + 99),
     (partial(UtilityPatching, 0.1, 3, False), "indices_", lambda value: value + 99),
     (partial(UtilityPatching, 0.1, 3, False), "shifts_", lambda value: value * 1e250),
     (TemperatureScaling, "n_features_in_", lambda value: value[None]),
+    (TemperatureScaling, "n_features_in_", lambda value: value + 0j),
 ]
 
 
@@ -179,5 +184,15 @@ def test_numbers_that_no_fit_gives_are_refused_by_name(make, name, change, made_
     path = tmp_path / "x.npz"
     _, content = content_of(make, made_up(), path)
     np.savez(path, **{**content, name: change(content[name])})
+    with refuses(file=path, fix="fit and save"):
+        Calibrator.load(path)
+
+
+@pytest.mark.parametrize("gone", ["groups_", "group_names_", "group_utilities_", "group_numbers_"])
+def test_patches_of_groups_are_whole_or_refused(gone, made_up, tmp_path):
+    (logits, labels), path = made_up(), tmp_path / "x.npz"
+    groups = np.where(logits[:, 0] > 0, "a", "b")
+    LogitShiftPatching(steps=1).fit(logits, labels, groups=groups).save(path)
+    changed(path, **{gone: None})
     with refuses(file=path, fix="fit and save"):
         Calibrator.load(path)
