@@ -110,9 +110,7 @@ def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dic
         parameters["loss"] = "nll"
     if version == 1 and fitted.get("step_size_") != fitted.get("step_size_"):
         fitted["step_size_"] = 1.0  # that of "theory", which has none
-    if (
-        "armijo" in parameters
-    ):  # the only option of the line search of 0.3.0, and for some time after
+    if "armijo" in parameters:  # the line search's only option in 0.3.0 and the first of format 2
         options = {"armijo": parameters.pop("armijo")}
         is_searched = parameters.get("line_search") == "armijo"
         parameters["line_search"] = options if is_searched else parameters["line_search"]
