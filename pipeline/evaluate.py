@@ -105,11 +105,11 @@ def _write_scores(scored: Mapping[Unit, str], logits: CachedLogits) -> None:
             f"yet in results: {', '.join(f'{name} ({count})' for name, count in few.items())}"
         )
     steps = {name: all_splits_step(own, logits) for name, own in complete.items()}
-    written = []
-    if steps:
-        run_tasks(f"worst intervals {settings.benchmark.name}", list(steps.values()))
-        records = {name: record_of(step.path) or {} for name, step in steps.items()}
-        written = write_scores(complete, records, logits)
+    if not steps:
+        return
+    run_tasks(f"worst intervals {settings.benchmark.name}", list(steps.values()))
+    records = {name: record_of(step.path) or {} for name, step in steps.items()}
+    written = write_scores(complete, records, logits)
     say_files(written)
     sums = {str(path.relative_to(results)): sha256_of(path) for path in written}
     write_json(stamp, {"key": key, "files": sums})

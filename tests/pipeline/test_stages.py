@@ -56,6 +56,16 @@ def test_settings_of_one_calibrator_refit_that_one_alone(request_made, tmp_path,
     assert changed_below(data, before) == units_of("fits", "vector") | scored
 
 
+def test_scores_are_written_after_a_run_that_lacked_splits(request_made, tmp_path):
+    before = files_below(tmp_path / "results")
+    run_evaluate(Plan(request_made("splits.count=2").units()))
+    assert files_below(tmp_path / "results") != before
+    with fails(UnitsFailed, "split 3"):
+        run_evaluate(Plan(request_made("splits.count=4").units()))
+    run_evaluate(Plan(request_made().units()))
+    assert files_below(tmp_path / "results") == before
+
+
 def test_a_named_evaluation_lies_beside_the_default(request_made, tmp_path):
     before = files_below(tmp_path / "data/scores"), files_below(tmp_path / "results")
     named = ("evaluation=paper_batches", "evaluation.utility_batch=30")
