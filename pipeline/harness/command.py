@@ -15,7 +15,12 @@ from typing import NoReturn
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException, InstantiationException, MissingConfigException
+from hydra.errors import (
+    HydraException,
+    InstantiationException,
+    MissingConfigException,
+    OverrideParseException,
+)
 from hydra.types import RunMode
 from omegaconf import DictConfig, open_dict
 from omegaconf.errors import InterpolationResolutionError as Unresolved
@@ -164,6 +169,9 @@ def one_line(error: BaseException) -> str:
         group, _, name = error.missing_cfg_file.rpartition("/")
         known = [option for option in error.options if not option.startswith("_")]
         return f"{group}={name}: no such name{known_instead(name, known)}"
+    if isinstance(error, OverrideParseException):
+        fix = "put quotes around a value with spaces or signs: \"paths.data='my data'\""
+        return f"{error.override}: cannot be read; {fix}"
     if unknown := re.match(r"Could not override '(.+?)'", str(error)):
         return instead_of(unknown[1], sys.argv[1:])
     if wrong := re.fullmatch(r"Error merging override (.*)", str(error)):

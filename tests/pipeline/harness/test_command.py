@@ -69,6 +69,7 @@ MISTAKES = [  # a command, its exit code, and the names that its one line has
     ("fit suite.calibrators=[nothing]", 2, "calibrator=nothing known:"),
     ("fit suite.calibrators=vector", 2, "suite.calibrators [vector]"),
     ("fit calibrator=vector calibrator.l3=1", 2, "calibrator.l3 calibrator.l2?"),
+    ("fit paths.data=~/mine", 2, "paths.data=~/mine quotes 'my data'"),
     ("fit benchmrk=yahoo", 2, "benchmrk benchmark?"),
     ("fit benchmark.source.data=/x", 2, "benchmark=<name>"),
     ("fit batch_size=0 benchmark=yahoo", 2, "benchmark.source.batch_size?"),
