@@ -117,7 +117,7 @@ def _notes(job: Job, said: Mapping[str, Settings], general: bool) -> Iterator[st
     test = round((1 - first.splits.calibration_fraction) * n)
     if options.splits is not None and "given_splits" in details:
         yield f"--splits {options.splits}: not used, because the file says which points test"
-    if options.quick and options.splits is None and "given_splits" not in details and splits == 1:
+    if options.may_split_once and "given_splits" not in details and splits == 1:
         yield f"a large file: one split with {test:,} test points (to have three: --splits 3)"
     is_read = is_table(options.file) or details["origin"]["values"] == "probabilities"
     kind = {"is_read": is_read, "has_groups": "groups" in details, "general": general}

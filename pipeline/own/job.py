@@ -88,7 +88,7 @@ class Job:
         every = {**said, **settings_of(options, [name for name in used if name not in said])}
         settings = {name: _completed(every[name], options, details, own) for name in used}
         size = details["n"], details["classes"]
-        is_free = options.quick and options.splits is None and "given_splits" not in details
+        is_free = options.may_split_once and "given_splits" not in details
         if is_free and core_seconds(settings, *size) > QUICK_SECONDS:
             settings = {name: _of_one_split(each, details["n"]) for name, each in settings.items()}
         units = [

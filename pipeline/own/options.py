@@ -127,6 +127,11 @@ class Options(Choices):
         return (QUICK_SPLITS if self.quick else 10) if self.splits is None else self.splits
 
     @property
+    def may_split_once(self) -> bool:
+        """Whether a quick look at a large file takes one split, because nobody asked for more."""
+        return self.quick and self.splits is None
+
+    @property
     def used(self) -> list[str]:
         """The methods to score, and the one to save."""
         return list(dict.fromkeys([*self.methods, *filter(None, [self.method])]))

@@ -182,8 +182,10 @@ def _of_csv(path: Path) -> tuple[NDArray[np.float64], list[str]]:
         return np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig"), []
     except (ValueError, OverflowError, MemoryError) as error:
         table = read_table(path)
-        names = [str(name) for name in table][len(table.columns) - len(table) :]
-        if not 1 < len(names) == len(table) or len(table.columns) > len(names) + 1:
+        names = [str(name) for name in table]
+        if len(names) == len(table) + 1:  # the first column has the names of the lines
+            names = names[1:]
+        if not 1 < len(names) == len(table):
             told = f"not a CSV of numbers, with or without the names ({reason_of(error)})"
             raise InputError(told, file=path) from error
     if len(names) < len(table.columns):
