@@ -6,7 +6,7 @@ in float32 above that. The loss, the softmax and the sums over blocks of rows ar
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ from utility_calibration.metrics.kernels.threads import one_thread, row_blocks
 from ..base import Calibrator
 from ..losses import Loss, residuals, row_weights
 from ..modules import AffineSoftmax
-from ..solvers.lbfgs import PRINTED_DIGITS, Minimum, Pair, dot, minimize
+from ..solvers.lbfgs import PRINTED_DIGITS, Minimum, Pairs, dot, minimize
 from ..stored import Learned, Stored
 from .curvature import ClassCurvature
 
@@ -95,7 +95,7 @@ class LinearMapProblem:
         tolerance: float = PRINTED_DIGITS,
         max_iterations: int,
         give_up: Callable[[int, Tensor], bool] | None = None,
-        pairs: Iterable[Pair] = (),
+        pairs: Pairs | None = None,
     ) -> Minimum:
         """Minimise the mean loss + Σ weights (V - start)² + ridge, from `begin` or the start.
 

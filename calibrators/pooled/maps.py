@@ -12,7 +12,7 @@ ranks, and for the first class the gap to the second. Only the most probable cla
 any. The others share what little probability is left, and no rank among them means anything.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -26,7 +26,7 @@ from utility_calibration.metrics.kernels.threads import row_blocks
 from ..dirichlet.curvature import ClassCurvature
 from ..dirichlet.linear_map import penalty_weights
 from ..losses import residuals
-from ..solvers.lbfgs import Minimum, Pair, dot, minimize
+from ..solvers.lbfgs import Minimum, Pairs, dot, minimize
 
 PLACES = 12  # number of most probable classes of a row that have features
 KNOTS = (-0.05, -0.2, -0.5, -1.0, -2.0, -3.5, -5.0, -7.0)
@@ -135,7 +135,7 @@ def penalties(points: int, classes: int, with_matrix: bool, device: torch.device
 
 
 def solve(
-    data: Data, begin: Tensor, precondition: Precondition, pairs: Iterable[Pair] = ()
+    data: Data, begin: Tensor, precondition: Precondition, pairs: Pairs | None = None
 ) -> Minimum:
     """Return the point of least penalised NLL; `begin` says of which map, and where to start.
 

@@ -7,17 +7,18 @@ rounding, it tests the approximate Wolfe condition of Hager and Zhang (2005), wh
 """
 
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
+from typing import Self
 
 import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
+from utility_calibration.metrics.kernels.threads import one_thread
+
 Objective = Callable[[Tensor], tuple[float, Tensor]]
-Pair = tuple[Tensor, Tensor, float]  # a step, the gradient's change along it, and their product
 ARMIJO, CURVATURE = 1e-4, 0.9
 LINE_SEARCH_STEPS = 12
 ROUNDING = 1e-13
@@ -39,6 +40,62 @@ digits (λ 9, μ .02, twelve splits) takes 76 to 96 iterations instead of 224 to
 ACCEPTED = 1e-9  # Newton decrement in nats below which a fit that is stuck has converged
 
 
+def dot(a: Tensor, b: Tensor) -> float:
+    """Return the sum of a · b, row by row, because torch.sum depends on the number of threads."""
+    return float(torch.linalg.vecdot(a, b).sum())
+
+
+class Pairs:
+    """The last steps and the gradient's changes along them: the rows of two matrices S and Y.
+
+    A new pair takes the row of the oldest one. In order of age S Yᵀ has an upper triangle, whose
+    inverse makes the two loops of the inverse Hessian products of matrices. It gains a column with
+    each pair; of the inverse without the oldest pair nothing else changes.
+    """
+
+    def __init__(self, start: Tensor, others: Self | None = None) -> None:
+        most, self.added = max(10, min(PAIRS, PAIRED // start.numel())), 0
+        self.steps, self.changes = start.new_empty(2, most, start.numel())
+        self.inverse, self.curvatures = start.new_zeros(most, most), start.new_empty(most)
+        if others is not None:
+            self.added, known = others.added, others.known
+            for name in ("steps", "changes", "inverse", "curvatures"):
+                getattr(self, name)[known] = getattr(others, name)[known]
+
+    @property
+    def known(self) -> slice:
+        """The rows in use; the others may hold anything."""
+        return slice(min(self.added, len(self.steps)))
+
+    def add(self, step: Tensor, change: Tensor) -> None:
+        """Remember a step and the gradient's change, whose product is positive."""
+        at = self.added % len(self.steps)
+        self.steps[at], self.changes[at], self.inverse[at] = step.flatten(), change.flatten(), 0
+        self.added += 1
+        with one_thread():  # the last bit would depend on the number of threads
+            along = self.steps[self.known] @ self.changes[at]
+        known, curvature = self.known, along[at]
+        self.inverse[known, at] = self.inverse[known, known] @ (along / -curvature)
+        self.inverse[at, at], self.curvatures[at] = 1 / curvature, curvature
+
+    def direction(self, gradient: Tensor, precondition: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return -H⁻¹ gradient."""
+        direction, known = -gradient, self.known
+        if not self.added:
+            return precondition(direction[None])[0]
+        steps, changes, inverse = self.steps[known], self.changes[known], self.inverse[known, known]
+        last = (self.added - 1) % len(self.steps)
+        change, curvatures = changes[last].view_as(gradient), self.curvatures[known]
+        with one_thread():
+            weights = inverse @ (steps @ direction.flatten())
+            direction -= (weights @ changes).view_as(gradient)
+        solved, solved_change = precondition(torch.stack([direction, change]))
+        direction = solved * (curvatures[last] / dot(change, solved_change))
+        with one_thread():
+            weights = (curvatures * weights - changes @ direction.flatten()) @ inverse
+            return direction.add_((weights @ steps).view_as(gradient))
+
+
 @dataclass(frozen=True)
 class Minimum:
     """Where the iteration ended."""
@@ -48,31 +105,7 @@ class Minimum:
     iterations: int
     evaluations: int
     converged: bool
-    pairs: Sequence[Pair] = ()  # what the inverse Hessian remembers
-
-
-def dot(a: Tensor, b: Tensor) -> float:
-    """Return the sum of a · b, row by row, because torch.sum depends on the number of threads."""
-    return float(torch.linalg.vecdot(a, b).sum())
-
-
-def _direction(
-    gradient: Tensor, pairs: deque[Pair], precondition: Callable[[Tensor], Tensor]
-) -> Tensor:
-    """Return -H⁻¹ gradient by the two-loop recursion."""
-    direction = -gradient
-    weights = []
-    for step, change, curvature in reversed(pairs):
-        weights.append(dot(step, direction) / curvature)
-        direction.sub_(change, alpha=weights[-1])
-    if not pairs:
-        return precondition(direction[None])[0]
-    _, change, curvature = pairs[-1]
-    solved, solved_change = precondition(torch.stack([direction, change]))
-    direction = solved * (curvature / dot(change, solved_change))
-    for (step, change, curvature), weight in zip(pairs, reversed(weights), strict=True):
-        direction.add_(step, alpha=weight - dot(change, direction) / curvature)
-    return direction
+    pairs: Pairs  # what the inverse Hessian remembers
 
 
 def _line_search(
@@ -109,7 +142,7 @@ def minimize(
     max_iterations: int,
     noise: float = 0.0,
     give_up: Callable[[int, Tensor], bool] | None = None,
-    pairs: Iterable[Pair] = (),
+    pairs: Pairs | None = None,
 ) -> Minimum:
     """Minimise `objective` (value, gradient) from `start`, a tensor of any shape.
 
@@ -130,10 +163,10 @@ def minimize(
 
     point = start.clone()
     value, gradient = counted(point)
-    known = deque(pairs, maxlen=max(10, min(PAIRS, PAIRED // start.numel())))
+    known = Pairs(point, pairs)
     decrement, iteration, given_up, enough = float("inf"), 0, False, tolerance
     while iteration < max_iterations:
-        direction = _direction(gradient, known, precondition)
+        direction = known.direction(gradient, precondition)
         slope = dot(gradient, direction)
         decrement = -slope
         enough = max(tolerance, noise * abs(value))
@@ -146,18 +179,18 @@ def minimize(
         # An uphill direction means that the pairs are stale, or that the problem is not convex.
         step = _line_search(counted, point, value, slope, direction, equal) if slope < 0 else None
         if step is None:
-            if not known:  # even the preconditioned gradient gives no step
+            if not known.added:  # even the preconditioned gradient gives no step
                 break
-            known.clear()
+            known = Pairs(point)
             continue
         point, value, new_gradient, length = step
         change = new_gradient - gradient
         gradient = new_gradient
         curvature = length * dot(direction, change)
         if curvature > 0:  # pragma: no branch - the line search ensures it, except for rounding
-            known.append((direction.mul_(length), change, curvature))
+            known.add(direction.mul_(length), change)
     converged = 0 <= decrement <= max(enough, ACCEPTED) and not given_up
-    return Minimum(point, decrement, iteration, next(calls), converged, tuple(known))
+    return Minimum(point, decrement, iteration, next(calls), converged, known)
 
 
 def warn_unless_converged(fit: Minimum, name: str) -> None:
