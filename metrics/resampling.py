@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -177,8 +177,8 @@ def bootstrap_draws(
     few = [[metric for metric in sample.metrics if metric.resampled] for sample in samples]
     if size > LARGEST:
         few = [[metric for metric in metrics if not metric.sampled] for metrics in few]
-        samples = [replace(sample, families=()) for sample in samples]
-    samples = [replace(s, metrics=metrics) for s, metrics in zip(samples, few, strict=True)]
+    # Nobody asks for the users' curves.
+    samples = [replace(s, metrics=m, families=()) for s, m in zip(samples, few, strict=True)]
 
     def resampled(sample: Sample) -> Draws:
         numbers = sample.points if sample.clusters is None else sample.clusters
@@ -271,11 +271,19 @@ def resampled_weights(
 
     These are numbers of points, or of their clusters; all below `population` are resampled.
     """
-    together = max(1, DRAWN_TOGETHER // len(points))
+    together = max(1, DRAWN_TOGETHER // population)
     chosen = points.cpu().numpy()
     for start in range(0, repetitions, together):
-        rows = []
-        for repetition in range(start, min(repetitions, start + together)):
-            drawn = np.random.default_rng([seed, repetition]).integers(population, size=population)
-            rows.append(np.bincount(drawn, minlength=population)[chosen])
-        yield torch.from_numpy(np.stack(rows)).to(torch.float64).to(points.device)
+        rows = range(start, min(repetitions, start + together))
+        counts = np.take(resampled_counts(population, rows, seed), chosen, axis=1)
+        yield torch.from_numpy(counts).to(torch.float64).to(points.device)
+
+
+@lru_cache(maxsize=1)  # the splits and methods of a benchmark share their counts
+def resampled_counts(population: int, repetitions: range, seed: int) -> NDArray[np.uint8]:
+    """Return how often each of `population` points is drawn: [r, population]; seldom above 10."""
+    counts = np.empty((len(repetitions), population), np.uint8)
+    for row, repetition in zip(counts, repetitions, strict=True):
+        drawn = np.random.default_rng([seed, repetition]).integers(population, size=population)
+        row[:] = np.bincount(drawn, minlength=population)
+    return counts

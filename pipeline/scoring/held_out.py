@@ -114,6 +114,6 @@ def options_of(settings: Settings) -> dict[str, Any]:
     """The options of an evaluation as `utility_calibration.metrics.scorecard` takes them."""
     options = asdict(settings.evaluation)
     del options["name"], options["suffix"]
-    own = instantiate(options["own"], _convert_="all")
+    own = options["own"] and instantiate(options["own"], _convert_="all")
     similarity = points.find_logits(settings).arrays().get("similarity")
     return options | {"own": own, "similarity": similarity}
