@@ -1,4 +1,4 @@
-"""Make many units with joblib and a progress bar; a unit that fails stops no other unit."""
+"""Make many units with workers and a progress bar; a unit that fails stops no other unit."""
 
 import ctypes
 import errno
@@ -25,7 +25,6 @@ from .settings import Settings
 
 BYTES_PER_LOGIT = 60  # of a process, per n x C of its unit; patching takes most, about 48
 LITTLE = 200_000  # logits of all units together; up to here score --quick is faster without workers
-SECONDS_IDLE = 20  # how long a worker process waits for work before it ends
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP)  # errors of a file system that cannot lock files
 KILLED = "a worker process was killed, perhaps out of memory; run it again with jobs=1"
 NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")  # equal but for numbers: printed once
@@ -112,9 +111,9 @@ def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
     """The number of processes that work on units of `sizes` (n x C each) at the same time.
 
     `auto` is this process alone on a GPU and for little work. Otherwise it is one process per core,
-    or fewer where the memory is short. joblib gives each process its share of the cores as threads:
-    all of them if there is one process, and one where all cores are busy, because threads that
-    share small matrices mostly wait.
+    or fewer where the memory is short. Each process has its share of the cores as threads: all of
+    them if there is one process, and one where all cores are busy, because threads that share small
+    matrices mostly wait.
     """
     if jobs != "auto":
         return min(int(jobs), len(sizes))
@@ -131,30 +130,40 @@ def _one_by_one(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
 
 
 def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
-    from concurrent.futures.process import BrokenProcessPool
-
-    from joblib import Parallel, delayed, parallel_config
-
     settings, busy = tasks[0].settings, []
     sizes = [task.size for task in tasks]
     jobs = job_count(settings.jobs, sizes, device_name(settings.device))
-    # loky replaces a worker that keeps much memory after a large unit. Users need not know.
-    warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
-    with Bar(title, len(tasks)) as bar, parallel_config("loky", idle_worker_timeout=SECONDS_IDLE):
-        run = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-        try:
-            for outcome in run(delayed(attempt)(task, wait=False) for task in tasks):
-                if outcome.state == "busy":
-                    busy.append(outcome.task)
-                else:
-                    bar.advance(outcome.task.name)
-                    yield outcome
-        except BrokenProcessPool as error:
-            raise UnitsFailed(f"{title}: {KILLED}") from error
+    with Bar(title, len(tasks)) as bar:
+        for outcome in _by_workers(title, tasks, jobs) if jobs > 1 else _here(tasks):
+            if outcome.state == "busy":
+                busy.append(outcome.task)
+            else:
+                bar.advance(outcome.task.name)
+                yield outcome
         for task in busy:
             say(f"waiting: another process works on {task.name}")
             yield attempt(task, wait=True)
             bar.advance(task.name)
+
+
+def _here(tasks: Sequence[Task]) -> Iterator[Outcome]:
+    return (attempt(task, wait=False) for task in tasks)
+
+
+def _by_workers(title: str, tasks: Sequence[Task], jobs: int) -> Iterator[Outcome]:
+    from concurrent.futures import as_completed
+    from concurrent.futures.process import BrokenProcessPool
+
+    from .workers import starting, worker_pool  # a run with nothing to do needs none of these
+
+    try:
+        with worker_pool(jobs, threads=max(1, core_count() // jobs)) as pool:
+            with starting():
+                futures = [pool.submit(attempt, task, wait=False) for task in tasks]
+            for future in as_completed(futures):
+                yield future.result()
+    except BrokenProcessPool as error:
+        raise UnitsFailed(f"{title}: {KILLED}") from error
 
 
 def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome:

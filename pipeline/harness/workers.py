@@ -1,0 +1,75 @@
+"""Worker processes that start with the libraries of fits and scores already imported.
+
+On Linux a server process imports them once, and each worker is a fork of it. Other systems start
+each worker from nothing.
+"""
+
+import os
+import platform
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+
+IMPORTED_ONCE = ("scoring.fitted", "scoring.held_out")  # of pipeline/: what makes fits and scores
+PACKAGE = __package__.rpartition(".")[0]
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # read as libraries load
+
+
+@contextmanager
+def worker_pool(jobs: int, threads: int) -> Iterator[ProcessPoolExecutor]:
+    """Start `jobs` workers, each with `threads` threads of torch, as soon as they get work.
+
+    NumPy and SciPy get one thread. The environment's OMP_NUM_THREADS is stronger than both. The
+    workers end with this process, however it ends, and at once if the block ends by an exception.
+    """
+    context = get_context("forkserver" if platform.system() == "Linux" else "spawn")
+    if platform.system() == "Linux":
+        context.set_forkserver_preload([f"{PACKAGE}.{name}" for name in IMPORTED_ONCE])
+    ended, ours = context.Pipe(duplex=False)
+    share = None if THREADS[0] in os.environ else threads
+    pool = ProcessPoolExecutor(jobs, context, _begin, (ended, share))
+    try:
+        yield pool
+        pool.shutdown()
+    finally:
+        ours.close()
+        pool.shutdown(cancel_futures=True)
+        ended.close()
+
+
+@contextmanager
+def starting() -> Iterator[None]:
+    """Within it processes start: with one thread for matrices, and deaf to Ctrl-C from the first.
+
+    Ctrl-C reaches every process of a terminal. This one answers it, when the block has ended.
+    """
+    added = [name for name in THREADS if name not in os.environ]
+    os.environ.update(dict.fromkeys(added, "1"))
+    can_block = hasattr(signal, "pthread_sigmask")  # not on Windows
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if can_block else set()
+    try:
+        yield
+    finally:
+        for name in added:
+            del os.environ[name]
+        if can_block:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin(ended: Connection, threads: int | None) -> None:
+    import torch  # in this process, not in the one that waits
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    threading.Thread(target=_end_with_program, args=(ended,), daemon=True).start()
+
+
+def _end_with_program(ended: Connection) -> None:
+    """Wait until the other end of the pipe closes, as it does even where the program is killed."""
+    ended.poll(None)
+    os._exit(1)
