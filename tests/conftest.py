@@ -45,6 +45,12 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
+@pytest.fixture(autouse=True)
+def errors_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undo after each test what a stage asks of Hydra; processes that begin later would copy it."""
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")
+
+
 @pytest.fixture(scope="session")
 def shared_dir() -> Path:
     """Real logits, checkpoint and word vectors: SHARED_DIR, or `shared/` beside the repository.

@@ -5,12 +5,14 @@ import json
 import multiprocessing
 import os
 import signal
+import time
 import warnings
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 
 from tests.refusals import fails
@@ -34,6 +36,7 @@ def make(number, how, device, progress):
     """Save the number, or do what `how` says; a folder gets a file with the process's number."""
     if not isinstance(how, str):
         (how / str(os.getpid())).touch()
+        time.sleep(120 if how.name == "endless" else 0)
     if how == "warn":
         warnings.warn(f"stopped after {number} steps", stacklevel=1)
     if how == "fail":
@@ -181,3 +184,31 @@ def test_a_held_unit_is_busy_until_its_holder_is_killed(tmp_path):
     holder.join(60)
     assert attempt(task, wait=False).state != "busy"
     assert task.is_current()
+
+
+def run_endless(folder):
+    notes = folder / "endless"
+    run_tasks("fit", examples(folder, notes, notes, jobs=2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_workers_end_with_the_program(tmp_path, how):
+    notes = tmp_path / "endless"
+    notes.mkdir()
+    program = SPAWN.Process(target=run_endless, args=(tmp_path,))
+    program.start()
+    workers = until(
+        lambda: len(found := [int(path.name) for path in notes.iterdir()]) == 2 and found
+    )
+    os.kill(program.pid, how)
+    program.join(20)
+    assert until(lambda: not any(psutil.pid_exists(worker) for worker in workers))
+
+
+def until(condition, seconds=60):
+    """The condition's value as soon as it is true; its last value after so many seconds."""
+    end = time.monotonic() + seconds
+    while not (value := condition()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return value
