@@ -120,20 +120,31 @@ def worst_interval(
         raise InputError(
             "expected shape [n]", field="predicted", fixes="ask for one utility at a time"
         )
+    if sample_weight is None:
+        return interval_of_sums(v, u, tolerance)
+    weights = check_weights(sample_weight, v.shape[0]).cpu()
+    v, u, weights = (column.cpu()[weights > 0] for column in (v, u, weights))  # 0 is no point
+    return interval_of_sums(v, u, tolerance, weights)
+
+
+def interval_of_sums(
+    v: Tensor, u: Tensor, tolerance: float, weights: Tensor | None = None
+) -> WorstInterval:
+    """`worst_interval` of finite numbers float64 [n], with positive weights."""
     v, u = v.cpu(), u.cpu()  # the order in which CUDA adds up a long row may vary
-    n = v.shape[0]
-    weights = torch.ones(n) if sample_weight is None else check_weights(sample_weight, n).cpu()
-    v, u, weights = (column[weights > 0] for column in (v, u, weights))  # 0 times is no point
     ordered, order = torch.sort(v, stable=True)
-    sums = torch.nn.functional.pad((weights[order] * (u[order] - ordered)).cumsum(0), (1, 0))
+    residuals = u[order] - ordered
+    residuals = residuals if weights is None else weights[order] * residuals
+    sums = torch.nn.functional.pad(residuals.cumsum(0), (1, 0))
     allowed = torch.nn.functional.pad(ordered.diff() > tolerance, (1, 1), value=True)
     positions = torch.nonzero(allowed).flatten()
     sums = sums[positions]
     # Of sums that differ only by rounding the first is taken, so that rounding does not decide.
-    slack = EQUAL_SUMS * (sums.max() - sums.min())
-    bottom = int((sums <= sums.min() + slack).to(torch.uint8).argmax())
-    top = int((sums >= sums.max() - slack).to(torch.uint8).argmax())
-    error = float(sums[top] - sums[bottom]) / float(weights.sum())
+    low, high = torch.aminmax(sums)
+    slack = EQUAL_SUMS * (high - low)
+    bottom = int((sums <= low + slack).to(torch.uint8).argmax())
+    top = int((sums >= high - slack).to(torch.uint8).argmax())
+    error = float(sums[top] - sums[bottom]) / (len(v) if weights is None else float(weights.sum()))
     if error <= 0:
         return WorstInterval(0.0, float(ordered[0]), float(ordered[-1]), 0)
     first, last = int(positions[min(bottom, top)]), int(positions[max(bottom, top)]) - 1

@@ -22,7 +22,7 @@ from torch import Tensor
 from utility_calibration.metrics.forecast import Outcomes
 from utility_calibration.metrics.kernels.compiled import compiled
 from utility_calibration.metrics.kernels.prefix_range import prefix_range
-from utility_calibration.metrics.uc import worst_interval
+from utility_calibration.metrics.uc import interval_of_sums
 from utility_calibration.metrics.utilities.base import UtilityClass
 from utility_calibration.metrics.utilities.payoffs import Linear, Rank
 
@@ -42,7 +42,8 @@ class Witness:
     """w = ξ u⃗ 1{v in I}: the utility, its interval of v, the sign, and the error E<f - Y, w>.
 
     ξ is +1 if the predicted utility exceeds the realized one on I, -1 if it falls short, and 0 if
-    both agree on every interval. rows: int64 [k], the points with v in I.
+    both agree on every interval. rows: int64 [k], the points with v in I; v, u: float64 [n], the
+    predicted and the realized utility of every point.
     """
 
     utility: Utility
@@ -51,6 +52,8 @@ class Witness:
     sign: int
     error: float
     rows: Tensor
+    v: Tensor
+    u: Tensor
 
 
 def rows_within(v: Tensor, low: float, high: float) -> Tensor:
@@ -61,11 +64,12 @@ def rows_within(v: Tensor, low: float, high: float) -> Tensor:
 def witness_of(state: PatchedForecast, utility: Utility) -> Witness:
     """Return the worst witness of one utility; its interval ends in the middle of gaps of v."""
     v, u = utility.predicted_and_realized(state)
-    worst = worst_interval(v, u, TIED)
+    worst = interval_of_sums(v, u, TIED)
     below, above = v[v < worst.low], v[v > worst.high]
     low = (float(below.max()) + worst.low) / 2 if len(below) else -math.inf
     high = (float(above.min()) + worst.high) / 2 if len(above) else math.inf
-    return Witness(utility, low, high, worst.sign, worst.error, rows_within(v, low, high))
+    rows = rows_within(v, low, high)
+    return Witness(utility, low, high, worst.sign, worst.error, rows, v, u)
 
 
 @dataclass(frozen=True)
@@ -213,8 +217,10 @@ def find_worst(families: Sequence[Family]) -> tuple[int, int, float]:
                 continue
             numbers = following.sort().values  # neighbouring columns are read together
             errors = families[k].errors(numbers.to(device)).cpu()
-            candidates += zip([k] * len(numbers), numbers.tolist(), errors.tolist(), strict=True)
             largest = max(largest, float(errors.max()))
+            near = errors >= largest - EQUAL
+            pairs = zip(numbers[near].tolist(), errors[near].tolist(), strict=True)
+            candidates += [(k, *pair) for pair in pairs]
             sharper = families[k].sharper
             if size == EXACT_AT_ONCE and sharper is not None:
                 left = orders[k][bounds[k][orders[k]] >= largest - EQUAL].sort().values

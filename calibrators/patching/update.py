@@ -14,6 +14,7 @@ on that row alone.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Self
 
 import torch
@@ -124,7 +125,7 @@ class TiltProblem:
     def of(cls, state: PatchedForecast, witness: Witness, vectors: Vectors) -> Self:
         """Return the problem. An event has two levels, any other utility one level per class."""
         rows = witness.rows
-        v, u = (values[rows] for values in witness.utility.predicted_and_realized(state))
+        v, u = witness.v[rows], witness.u[rows]
         if witness.utility.kind in ("class", "top_k"):
             v = v.clamp(max=1)
             levels, masses = v.new_tensor([[0.0, 1.0]]), torch.stack([1 - v, v], dim=1)
@@ -151,11 +152,14 @@ class TiltProblem:
 
     def _moments(self, delta: float) -> Tensor:
         """Return Σ_l m_l e^{δ l} l^r of every point for r = 0, 1, 2: [3, k]."""
-        weights = torch.exp(delta * self.levels)
-        powers = torch.stack([weights, weights * self.levels, weights * self.levels**2], dim=-1)
-        if len(powers) == 1:
-            return (self.masses @ powers[0]).T
-        return torch.einsum("kl,klr->rk", self.masses, powers)
+        weighted = torch.exp(delta * self.levels)[:, :, None] * self._powers
+        if len(weighted) == 1:
+            return (self.masses @ weighted[0]).T
+        return torch.einsum("kl,klr->rk", self.masses, weighted)
+
+    @cached_property
+    def _powers(self) -> Tensor:
+        return torch.stack([torch.ones_like(self.levels), self.levels, self.levels**2], dim=-1)
 
 
 Update = ProjectedDescent | ExponentialTilting

@@ -8,6 +8,7 @@ sums that the moving forecast keeps. A user's own utilities are evaluated as the
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Self
 
 import torch
@@ -85,6 +86,8 @@ class Utility:
 
     def payoff(self, classes: int) -> Tensor:
         """Return what each class or each rank pays, float64 [C]; a user's own may have none."""
+        if self.kind in ("class", "top_k"):
+            return indicator(self.kind, self.number, classes)
         assert isinstance(self.utilities, PayoffClass)
         return self.utilities.payoff(self.number, classes)
 
@@ -114,6 +117,12 @@ class Utility:
         if self.by_rank:
             payoff = payoff[: int(torch.nonzero(payoff).max()) + 1]
         return Vectors(payoff[None], self.by_rank)
+
+
+@lru_cache(maxsize=64)
+def indicator(kind: Kind, number: int, classes: int) -> Tensor:
+    """Return the payoff [C] of a class or of the first ranks, which nobody may change."""
+    return (ClassWise() if kind == "class" else TopK()).payoff(number, classes)
 
 
 def drops(payoffs: Tensor) -> Tensor:
