@@ -210,7 +210,9 @@ def find_worst(families: Sequence[Family]) -> tuple[int, int, float]:
     waiting = sorted(range(len(families)), key=lambda k: -float(bounds[k].max()))
     while waiting:
         for k in waiting.copy():
-            following, orders[k] = orders[k][:size], orders[k][size:]
+            # Bounds that are all infinite leave nothing out.
+            taken = size if bounds[k].min() < math.inf else len(orders[k])
+            following, orders[k] = orders[k][:taken], orders[k][taken:]
             following = following[bounds[k][following] >= largest - EQUAL]
             if not len(following):  # the family's other bounds are even smaller
                 waiting.remove(k)
