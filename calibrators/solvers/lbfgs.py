@@ -74,7 +74,7 @@ class Pairs:
         self.added += 1
         with one_thread():  # the last bit would depend on the number of threads
             along = self.steps[self.known] @ self.changes[at]
-        known, curvature = self.known, along[at]
+        known, curvature = self.known, float(along[at])
         self.inverse[known, at] = self.inverse[known, known] @ (along / -curvature)
         self.inverse[at, at], self.curvatures[at] = 1 / curvature, curvature
 
