@@ -64,17 +64,18 @@ def read_arrays(
     with _opened(path, fix) as (file, archive):
         arrays = {}
         for name, member in _members(archive, only).items():
-            stored = _header(archive, member)
-            if name in mapped and stored.can_be_mapped:
-                arrays[name] = _map(file, archive, member, stored)
-                continue
-            if member.file_size > limit:  # zipfile unpacks no more than `file_size`
-                raise _Refused(
-                    f"array `{name}` takes {member.file_size:,} bytes unpacked, the limit is "
-                    f"{limit:,}; save fewer rows, or logits uncompressed (numpy.savez) as float32"
-                )
-            with archive.open(member) as stream:  # its end is read, so its checksum is compared
-                arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
+            with archive.open(member) as stream:
+                stored = _header(stream, member)
+                if name in mapped and stored.can_be_mapped:
+                    arrays[name] = _map(file, archive, member, stored)
+                    continue
+                if member.file_size > limit:  # zipfile unpacks no more than `file_size`
+                    raise _Refused(
+                        f"array `{name}` takes {member.file_size:,} bytes unpacked, the limit is "
+                        f"{limit:,}; save fewer rows, or logits uncompressed (numpy.savez) as "
+                        "float32"
+                    )
+                arrays[name] = _unpacked(stream, stored)
             if stored.dtype.kind == "U" and bool((_codes(arrays[name]) > sys.maxunicode).any()):
                 raise _Refused(f"array `{name}` holds damaged text; save it again")
         return arrays
@@ -83,7 +84,11 @@ def read_arrays(
 def array_headers(path: str | Path, only: Collection[str], fix: str = SAVE) -> dict[str, Stored]:
     """Return what the npz says about the arrays in `only`; errors and `fix` as `read_arrays`."""
     with _opened(path, fix) as (_, archive):
-        return {name: _header(archive, member) for name, member in _members(archive, only).items()}
+        headers = {}
+        for name, member in _members(archive, only).items():
+            with archive.open(member) as stream:
+                headers[name] = _header(stream, member)
+        return headers
 
 
 def array_names(path: str | Path) -> list[str]:
@@ -157,15 +162,24 @@ def _map(
     return np.asarray(np.memmap(file, stored.dtype, "c", start, stored.shape, stored.order))
 
 
-def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Stored:
+def _unpacked(stream: IO[bytes], stored: Stored) -> NDArray[Any]:
+    """Return the array behind a header. The end is read, so the checksum is compared."""
+    array = np.empty(math.prod(stored.shape), stored.dtype)
+    numbers, filled = array.view(np.uint8), 0
+    while block := stream.read(BLOCK):
+        numbers[filled : filled + len(block)] = np.frombuffer(block, np.uint8)
+        filled += len(block)
+    return array.reshape(stored.shape, order=stored.order)
+
+
+def _header(stream: IO[bytes], member: zipfile.ZipInfo) -> Stored:
     """Return what the header says about an array, whose size must fit the member's bytes."""
     name = member.filename.removesuffix(".npy")
-    with archive.open(member) as stream:
-        version = np.lib.format.read_magic(stream)
-        if version not in HEADERS:
-            raise _Refused(f"array `{name}`: version {version} of npy; save it with numpy.savez")
-        shape, by_column, dtype = HEADERS[version](stream)
-        start = stream.tell()
+    version = np.lib.format.read_magic(stream)
+    if version not in HEADERS:
+        raise _Refused(f"array `{name}`: version {version} of npy; save it with numpy.savez")
+    shape, by_column, dtype = HEADERS[version](stream)
+    start = stream.tell()
     if dtype.hasobject:
         raise _Refused(
             f"array `{name}` holds Python objects (dtype object); save it as numbers, "

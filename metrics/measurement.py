@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -127,7 +128,12 @@ def sampled_users(classes: int, options: Options, count: int) -> dict[str, Utili
     """Return `count` of the sampled users of each family; {} if `options` sample none."""
     if not options.utilities:
         return {}
-    size, seed = (options.utilities, classes), options.utility_seed
+    return _users(options.utilities, classes, options.utility_seed, count)
+
+
+@lru_cache(maxsize=2)  # all splits and methods of a benchmark have the same users, all and some
+def _users(utilities: int, classes: int, seed: int, count: int) -> dict[str, UtilityClass]:
+    size = utilities, classes
     return {
         "linear": Linear(representative(Linear.sample(*size, seed).matrix, count)),
         "rank": Rank(representative(Rank.sample(*size, seed + 1).matrix, count)),
