@@ -28,7 +28,7 @@ from torch import Tensor, nn
 
 from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.kernels.threads import row_blocks
-from utility_calibration.metrics.scores import LIKELIHOOD_FLOOR
+from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 from utility_calibration.metrics.validation import InputError
 
 from .losses import row_weights

@@ -12,7 +12,7 @@ from torch import Tensor
 from utility_calibration.metrics import validation
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.kernels.threads import row_blocks
-from utility_calibration.metrics.scores import LIKELIHOOD_FLOOR
+from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
 Inputs = Literal["logits", "probabilities"]
 SAME_SUMS = 0.05  # sums are common if none differs from the median by more than this share

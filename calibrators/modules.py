@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from utility_calibration.metrics.scores import LIKELIHOOD_FLOOR
+from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
 
 class Applied(nn.Module):

@@ -21,11 +21,11 @@ from .scorer import calibration_scorer as calibration_scorer
 from .scores import accuracy as accuracy
 from .scores import brier_score as brier_score
 from .scores import negative_log_likelihood as negative_log_likelihood
+from .shown import WorstInterval as WorstInterval
+from .shown import dkw_band as dkw_band
 from .streaming import StreamingCalibration as StreamingCalibration
 from .streaming_result import StreamingResult as StreamingResult
 from .two_bin import two_bin_error as two_bin_error
-from .uc import WorstInterval as WorstInterval
-from .uc import dkw_band as dkw_band
 from .uc import ecdf as ecdf
 from .uc import utility_calibration as utility_calibration
 from .uc import worst_interval as worst_interval

@@ -28,13 +28,11 @@ from .registry import METRICS, PURPOSES, metrics_of
 from .resampling import Floats, NoiseFloor, bootstrap_draws, floor_draws, means
 from .samples import Sample, in_batches, sample_of
 from .scores import zero_likelihoods
+from .shown import ALL_CLASSES
 from .utilities.base import UtilityClass
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ALL_CLASSES = "all"
-"""The certificate of all utility classes together, without the user's, whose unit may differ."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,19 +8,18 @@ The binned view shows the same points as a usual reliability diagram.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from .forecast import Forecast, Outcomes
 from .scores import checked
-from .uc import WorstInterval, first_largest, worst_interval
+from .shown import Array, Curve, UtilityDiagram
+from .uc import first_largest, worst_interval
 from .utilities.base import UtilityClass
 
-Array = NDArray[np.float64]
 BAND = (0.025, 0.975)
 """The quantiles between which the noise band lies, at each place of the curve and in each bin."""
 ROUNDED = 1e-12
@@ -46,33 +45,6 @@ class Predictions:
         """Return the points of several test splits, one split after the other."""
         columns = zip(*(vars(part).values() for part in parts), strict=True)
         return Predictions(*(np.concatenate(column, axis=-1) for column in columns))
-
-
-class Curve(NamedTuple):
-    """Values at places of predicted utility, and the band of these values by noise: [g] each."""
-
-    predicted: Array
-    values: Array
-    low: Array
-    high: Array
-
-
-@dataclass(frozen=True)
-class UtilityDiagram:
-    """The numbers in the diagram of one utility, in the unit of the utility.
-
-    Attributes:
-        running: the running curve D(t) at places t, thinned.
-        bins: the binned view, mean u at mean v of the bins with points, which are equally wide.
-        worst, share, gap: the interval that attains UC, the share of points in it, and their mean
-            of realized minus predicted utility.
-    """
-
-    running: Curve
-    bins: Curve
-    worst: WorstInterval
-    share: float
-    gap: float
 
 
 def diagram_of(

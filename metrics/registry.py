@@ -10,23 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import torch
-from torch import Tensor
-
-from .binned import class_weights
-from .measurement import Measurement, Options
+from .errors import InputError
 from .option_checks import check_known
-from .scores import accuracies, brier_scores, log_losses
-from .two_bin import two_bin_errors
-from .utilities import payoffs
-from .utilities.base import UtilityClass
-from .utilities.similarity import Similarity
-from .validation import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from .measurement import Measurement, Options
+    from .utilities.base import UtilityClass
 
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
-UtilitiesOf = Callable[[Options], UtilityClass | None]
+UtilitiesOf: TypeAlias = "Callable[[Options], UtilityClass | None]"
 
 
 @dataclass(frozen=True)
@@ -83,6 +81,25 @@ class Metric:
         return measurement.errors(self.key, utilities).max(dim=1).values
 
 
+def _made() -> Any:
+    """What computes metrics, imported when it is first used: a report needs no torch."""
+    from .binned import class_weights
+    from .scores import accuracies, brier_scores, log_losses
+    from .two_bin import two_bin_errors
+    from .utilities import payoffs
+    from .utilities.similarity import Similarity
+
+    return SimpleNamespace(
+        class_weights=class_weights,
+        accuracies=accuracies,
+        brier_scores=brier_scores,
+        log_losses=log_losses,
+        two_bin_errors=two_bin_errors,
+        payoffs=payoffs,
+        Similarity=Similarity,
+    )
+
+
 def utility_metric(
     key: str, name: str, utilities: UtilitiesOf, meaning: str = "", power: int = 3
 ) -> Metric:
@@ -95,37 +112,38 @@ def _quantile(key: str, text: str, family: str, level: float, meaning: str) -> M
 
 
 def _class_wise_binned(m: Measurement) -> Tensor:
-    weights = class_weights(m.options.class_weights, m.outcomes, m.forecast.classes)
-    return (m.with_bins(payoffs.ClassWise())[1] * weights).sum(dim=1)
+    weights = _made().class_weights(m.options.class_weights, m.outcomes, m.forecast.classes)
+    return (m.with_bins(_made().payoffs.ClassWise())[1] * weights).sum(dim=1)
 
 
 METRICS: dict[str, Metric] = {
     metric.key: metric
     for metric in (
         Metric("accuracy", "Accuracy", 2, "share of right classes", "share", True, has_floor=False,
-               compute=lambda m: accuracies(m.outcomes)),
+               compute=lambda m: _made().accuracies(m.outcomes)),
         Metric("brier", "Brier", 2, "Brier score", "squared error", has_floor=False,
-               compute=lambda m: brier_scores(m.forecast, m.outcomes)),
+               compute=lambda m: _made().brier_scores(m.forecast, m.outcomes)),
         Metric("nll", "NLL", 2, "negative log-likelihood", "nats", has_floor=False,
-               compute=lambda m: log_losses(m.forecast, m.outcomes)),
+               compute=lambda m: _made().log_losses(m.forecast, m.outcomes)),
         Metric("cwe_bin", "CWE_bin", 4, "binned class-wise error, bins of equal weight", "share",
                compute=_class_wise_binned),
         Metric("tce_bin", "TCE_bin", 3, "binned top-class error, bins of equal weight", "share",
-               compute=lambda m: m.with_bins(payoffs.TopClass())[1][:, 0]),
-        utility_metric("u_cwe", "CWE", lambda _: payoffs.ClassWise(),
+               compute=lambda m: m.with_bins(_made().payoffs.TopClass())[1][:, 0]),
+        utility_metric("u_cwe", "CWE", lambda _: _made().payoffs.ClassWise(),
                        "each class's probability", 4),
-        utility_metric("u_topk", "topK", lambda _: payoffs.TopK(),
+        utility_metric("u_topk", "topK", lambda _: _made().payoffs.TopK(),
                        "label among the K most probable"),
-        utility_metric("u_tce", "TCE", lambda _: payoffs.TopClass(),
+        utility_metric("u_tce", "TCE", lambda _: _made().payoffs.TopClass(),
                        "label is the most probable class"),
         Metric("u_comb", "U_comb", 3, "the larger of U_CWE and U_topK", compute=lambda m:
-               torch.maximum(METRICS["u_cwe"].value(m), METRICS["u_topk"].value(m))),
+               METRICS["u_cwe"].value(m).maximum(METRICS["u_topk"].value(m))),
         utility_metric("u_dcg", "dcg",
-                       lambda options: payoffs.DiscountedCumulativeGain(tuple(options.exponents)),
+                       lambda options: _made().payoffs.DiscountedCumulativeGain(
+                           tuple(options.exponents)),
                        "pay by the label's rank, discounted"),
         utility_metric("u_w2v", "w2v",
                        lambda given: None if given.similarity is None
-                       else Similarity(given.similarity),
+                       else _made().Similarity(given.similarity),
                        "pay by similarity to the label"),
         _quantile("u_lin_median", "U_lin median", "linear", 0.5,
                   "median over sampled users paid by class"),
@@ -137,7 +155,7 @@ METRICS: dict[str, Metric] = {
                   "95 % over sampled users paid by rank"),
         Metric("two_bin", "Two-bin", 4, "truthful two-bin error, smallest for the truth",
                "squared share", has_floor=False, resampled=False,
-               compute=lambda m: two_bin_errors(m.forecast, m.outcomes)),
+               compute=lambda m: _made().two_bin_errors(m.forecast, m.outcomes)),
     )
 }  # fmt: skip
 """All metrics by key, in the order of the tables."""

@@ -10,11 +10,8 @@ from .class_order import class_codes
 from .forecast import Forecast, Outcomes
 from .kernels.threads import row_blocks
 from .layout import points_of
+from .shown import LIKELIHOOD_FLOOR
 from .validation import check_probabilities, check_weights
-
-LIKELIHOOD_FLOOR = 1e-12
-"""The NLL raises smaller probabilities to this. Isotonic regression gives exact zeros, which would
-make a point's loss infinite; with the floor such a point contributes 27.6 nats."""
 
 
 def accuracies(outcomes: Outcomes) -> Tensor:

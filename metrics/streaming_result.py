@@ -13,8 +13,9 @@ from torch import Tensor
 from .certificate import CalibrationInterval
 from .kernels.bucket_sums import MASS, Bounds, Buckets, bounds_of
 from .resampling import NoiseFloor
+from .shown import WorstInterval
 from .streaming_chance import Walks
-from .uc import WorstInterval, first_largest
+from .uc import first_largest
 
 
 class Seen(NamedTuple):

@@ -9,8 +9,7 @@ The errors of a class of utilities have a distribution, the eCDF (section 4, app
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple, overload
+from typing import overload
 
 import numpy as np
 import torch
@@ -19,27 +18,12 @@ from torch import Tensor
 
 from .kernels.prefix_range import prefix_range
 from .layout import check_same_order
+from .shown import WorstInterval, levels
 from .validation import InputError, check_numbers, check_weights, like
 
 EQUAL_SUMS = 1e-9
 """Sums of residuals that differ by at most this share of their range count as equal, and so do
 errors by this share of the largest."""
-
-
-class WorstInterval(NamedTuple):
-    """Where a utility is calibrated worst.
-
-    Attributes:
-        error: ξ mean((v - u) · 1{low <= v <= high}).
-        low, high: the closed interval of predicted utility.
-        sign: the paper's ξ: +1 if the predicted utility exceeds the realized one on the interval,
-            -1 if it is smaller, 0 for a perfect match.
-    """
-
-    error: float
-    low: float
-    high: float
-    sign: int
 
 
 def _checked(
@@ -168,25 +152,3 @@ def ecdf(errors: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
             f"expected finite values of shape [M], got {list(values.shape)}", field="errors"
         )
     return np.sort(values), levels(values.size)
-
-
-def dkw_band(count: int, confidence: float = 0.95) -> float:
-    """Return the half-width of the Dvoretzky–Kiefer–Wolfowitz band: sqrt(ln(2/δ) / (2M)).
-
-    With probability `confidence` = 1 - δ over the draw of M = `count` utilities, the eCDF lies
-    within this distance of the true CDF everywhere (Massart's constant).
-    """
-    if count < 1 or not 0 < confidence < 1:
-        name, value = ("count", count) if count < 1 else ("confidence", confidence)
-        raise InputError(f"{value}, expected count >= 1, confidence in (0, 1)", field=name)
-    return math.sqrt(math.log(2 / (1 - confidence)) / (2 * count))
-
-
-def thin(count: int, points: int) -> NDArray[np.intp]:
-    """Return indices of at most `points` of `count` sorted errors, evenly spread, ends included."""
-    return np.unique(np.linspace(0, count - 1, min(points, count)).round().astype(np.intp))
-
-
-def levels(count: int) -> NDArray[np.float64]:
-    """Return the eCDF's value at each of `count` sorted errors: 1/M, ..., 1."""
-    return np.arange(1, count + 1, dtype=np.float64) / count

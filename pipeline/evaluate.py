@@ -13,6 +13,8 @@ from statistics import fmean
 
 from omegaconf import DictConfig
 
+from utility_calibration.metrics.registry import check_keys
+
 from .fit import run_fit
 from .harness.artifacts import CorruptFile, read_json, sha256_of, write_json
 from .harness.cache import record_of
@@ -40,8 +42,6 @@ def objective_of(plan: Plan, metric: str) -> float:
     A sweeper of Hydra, such as Optuna's, changes a setting of the fit and minimises this number.
     InputError: no such metric.
     """
-    from utility_calibration.metrics.registry import check_keys  # with torch: it takes seconds
-
     check_keys([metric], plan.units[0].settings.evaluation.own or {}, "objective")
     run_fit(plan)
     run_evaluate(plan)

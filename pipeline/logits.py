@@ -196,7 +196,7 @@ def require_logits(plan: Plan) -> None:
     absent = []
     for name, each in plan.settings.items():
         if each.benchmark.metrics is not None:
-            from .scoring.files import columns_of  # with torch and pandas
+            from .scoring.files import columns_of  # with pandas
 
             columns_of(each)
         with suppress(CorruptFile):

@@ -42,14 +42,17 @@ def main(config: DictConfig) -> None:
     """Write the report of the requested benchmarks, all splits."""
     if config.split is not None:
         raise UsageError(f"split={config.split}: a report covers all splits; leave it out")
-    request = Request.from_hydra(config)
-    with writes_results(request.units()[0].settings):
-        run_report(request)
+    run_report(Request.from_hydra(config))
 
 
 def run_report(request: Request) -> None:
     """Write tables, figures, comparison and page; print the tables and what was written."""
     plan = Plan(request.units())
+    with writes_results(plan.units[0].settings):
+        _write(request, plan)
+
+
+def _write(request: Request, plan: Plan) -> None:
     settings = list(plan.settings.values())
     results, evaluation = settings[0].paths.results, settings[0].evaluation.name
     scores = wanted_scores(plan.units, _command(request))

@@ -13,7 +13,7 @@ from utility_calibration.metrics.forecast import Forecast
 from utility_calibration.metrics.kernels.compiled import compiled
 from utility_calibration.metrics.kernels.ranks import descending_order, places_of
 from utility_calibration.metrics.kernels.threads import over_blocks, row_blocks
-from utility_calibration.metrics.scores import LIKELIHOOD_FLOOR
+from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
 from ..losses import Loss
 

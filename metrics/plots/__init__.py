@@ -3,9 +3,9 @@
     from utility_calibration.metrics.plots import UtilityDisplay
     UtilityDisplay.reliability(labels, p, TopK()).figure_.savefig("topk.pdf")
 
-They need matplotlib; the rest of the package does not.
+They need matplotlib; the rest of the package does not. What draws them needs no torch.
 """
 
-from .display import UtilityDisplay
+import lazy_loader
 
-__all__ = ["UtilityDisplay"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -21,7 +21,7 @@ from ..decision_losses import net_benefit
 from ..diagram import diagram_of
 from ..layout import check_same_order
 from ..scorer import Classifier
-from ..uc import WorstInterval, dkw_band
+from ..shown import WorstInterval, dkw_band
 from ..utilities.base import UtilityClass
 from ..utilities.function import Utility, utility_of
 from ..utilities.payoffs import TopClass

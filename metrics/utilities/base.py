@@ -21,7 +21,8 @@ from torch import Tensor
 from ..forecast import Forecast, Outcomes
 from ..kernels.prefix_range import Orders, prefix_range
 from ..scores import checked
-from ..uc import WorstInterval, first_largest, worst_interval
+from ..shown import WorstInterval
+from ..uc import first_largest, worst_interval
 from ..validation import InputError, check_numbers, like
 
 BLOCK_BYTES = 64 << 20

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from utility_calibration.metrics.diagram import Curve, UtilityDiagram
 from utility_calibration.metrics.plots.drawing import (
     BAND,
     diagram_figure,
@@ -22,7 +21,7 @@ from utility_calibration.metrics.plots.drawing import (
     plain,
 )
 from utility_calibration.metrics.registry import PURPOSES, metric
-from utility_calibration.metrics.uc import WorstInterval, dkw_band
+from utility_calibration.metrics.shown import Curve, UtilityDiagram, WorstInterval, dkw_band
 
 from ..scoring.choice import is_own
 from ..scoring.inference import CONFIDENCE

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from utility_calibration.metrics.registry import metric
 
-from ..scoring.across_splits import SMALLEST_GROUP, splits_together
 from ..scoring.choice import Gap, Repair, gaps_between, repairs_of
 from ..scoring.decisions import Decisions, decide
 from ..scoring.files import Scores
 from ..scoring.inference import SIZE
+from ..scoring.points import SMALLEST_GROUP, splits_together
 from .costs import costs_table
 from .names import FLOOR_METHOD, method_name
 from .tables import ResultTable, TableSpec, remarks_of

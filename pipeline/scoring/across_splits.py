@@ -29,12 +29,10 @@ from ..harness.units import Unit
 from .class_names import class_names
 from .files import rounded
 from .held_out import HeldOut, held_out, options_of, scored
-from .points import CachedLogits, find_logits, indices_of
+from .points import SMALLEST_GROUP, CachedLogits, find_logits, indices_of, splits_together
 from .tidy import Scored, curves_of, draws_of, rows_of
 
 REPETITIONS = 100  # redrawn label vectors behind a diagram's noise band
-LARGEST = 60_000_000  # probabilities held at a time; larger benchmarks use their first splits
-SMALLEST_GROUP = 20  # A group is scored if it has this many test points in every split
 DIGITS = 4  # significant digits of a diagram's numbers
 
 
@@ -77,11 +75,6 @@ def _large_groups(units: Sequence[Unit], logits: CachedLogits) -> list[str]:
         for name in np.unique(groups).tolist()
         if min(((groups == name) & counted)[test].sum() for test in tested) >= SMALLEST_GROUP
     ]
-
-
-def splits_together(size: int, splits: int) -> int:
-    """The number of `splits` whose test points fit into memory; `size`: logits, n x C."""
-    return min(splits, max(1, LARGEST // max(1, size)))
 
 
 def worst_of(

@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from utility_calibration.metrics.card import ALL_CLASSES
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.registry import metric
+from utility_calibration.metrics.shown import ALL_CLASSES
 
 from . import inference
 from .files import ALL_SPLITS, Scores

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 
+from utility_calibration.metrics.registry import METRICS, check_keys
+
 from ..harness.artifacts import CorruptFile, json_text, read_json, write_text
 from ..harness.settings import Settings
 
@@ -134,11 +136,6 @@ def _read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
 
 def columns_of(settings: Settings) -> tuple[str, ...]:
     """The metrics of a benchmark's tables, or all but ON_REQUEST; own utilities come last."""
-    from utility_calibration.metrics.registry import (  # with torch, which not every command needs
-        METRICS,
-        check_keys,
-    )
-
     benchmark, own = settings.benchmark, settings.evaluation.own
     chosen = benchmark.metrics
     if chosen is None:

@@ -20,6 +20,8 @@ from ..harness.cache import arrays_digest, record_of
 from ..harness.settings import Settings
 
 READ_TOGETHER = 4096  # rows copied at a time
+LARGEST = 60_000_000  # probabilities held at a time; larger benchmarks use their first splits
+SMALLEST_GROUP = 20  # A group is scored if it has this many test points in every split
 Indices = NDArray[np.int64]
 
 
@@ -173,3 +175,8 @@ def absent_in_calibration(settings: Settings, cached: CachedLogits) -> dict[int,
     learned = [np.unique(labels[indices_of(settings, cached, split)[0]]) for split in splits]
     absent = np.concatenate([np.setdiff1d(labels, own) for own in learned]).tolist()
     return dict(sorted(Counter(absent).items()))
+
+
+def splits_together(size: int, splits: int) -> int:
+    """The number of `splits` whose test points fit into memory; `size`: logits, n x C."""
+    return min(splits, max(1, LARGEST // max(1, size)))

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics import NoiseFloor
-from utility_calibration.metrics.uc import levels, thin
+from utility_calibration.metrics.shown import levels, thin
 
 from .files import ALL_SPLITS, CURVE_COLUMNS
 from .inference import FEWEST_SPLITS, bootstrap_half_width
@@ -45,6 +44,8 @@ def rows_of(
 
     `worst`: per utility metric the worst interval over all splits (scoring.across_splits).
     """
+    from utility_calibration.metrics import NoiseFloor  # with torch, which a report does not need
+
     records = [scored.record for scored in splits]
     keys = list(dict.fromkeys(k for r in records for k in (*r["metrics"], *r["certificates"])))
     rows = [

@@ -12,7 +12,7 @@ from tests.refusals import refuses
 from utility_calibration.calibrators import TemperatureScaling, Uncalibrated, from_probabilities
 from utility_calibration.calibrators.inputs import lookalike
 from utility_calibration.metrics import negative_log_likelihood
-from utility_calibration.metrics.scores import LIKELIHOOD_FLOOR
+from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
 P = np.array([[0.7, 0.2, 0.1], [0.0, 1.0, 0.0], [0.25, 0.25, 0.5]])
 Y = np.array([0, 1, 1])

@@ -21,7 +21,7 @@ from utility_calibration.metrics import (
 from utility_calibration.metrics.diagram import diagram_of
 from utility_calibration.metrics.plots import UtilityDisplay
 from utility_calibration.metrics.plots.drawing import diagram_figure
-from utility_calibration.metrics.uc import levels, thin
+from utility_calibration.metrics.shown import levels, thin
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,7 +10,7 @@ from utility_calibration import metrics as m
 from utility_calibration.metrics import reference
 from utility_calibration.metrics.binned import class_weights
 from utility_calibration.metrics.forecast import Forecast
-from utility_calibration.metrics.scores import LIKELIHOOD_FLOOR
+from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
 DEFINITIONS = {
     "accuracy": (m.accuracy, lambda p, y: accuracy_score(y, p.argmax(axis=1))),

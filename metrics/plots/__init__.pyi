@@ -1,0 +1,1 @@
+from .display import UtilityDisplay as UtilityDisplay
