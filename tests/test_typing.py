@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from types import ModuleType
 from typing import Any, assert_type, get_overloads, get_type_hints
 
@@ -25,6 +26,8 @@ from utility_calibration.metrics import (
 )
 
 Array = NDArray[np.float64]
+LATER = {**vars(import_module("utility_calibration.metrics.measurement")), "pd": pd}
+"""Names of types that modules import for mypy alone, because their packages take long."""
 
 
 def functions_of(public: object) -> Iterator[Callable[..., Any]]:
@@ -48,7 +51,7 @@ def test_no_public_argument_or_answer_is_of_any_type(package: ModuleType) -> Non
         for function in functions_of(getattr(package, name)):
             for form in get_overloads(function) or [function]:
                 passed_on = inspect.getfullargspec(form).varkw
-                hints = get_type_hints(form, localns={"pd": pd}).items()
+                hints = get_type_hints(form, localns=LATER).items()
                 found += [
                     (name, form, what) for what, kind in hints if kind is Any and what != passed_on
                 ]
