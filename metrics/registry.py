@@ -81,22 +81,13 @@ class Metric:
         return measurement.errors(self.key, utilities).max(dim=1).values
 
 
-def _made() -> Any:
-    """What computes metrics, imported when it is first used: a report needs no torch."""
-    from .binned import class_weights
-    from .scores import accuracies, brier_scores, log_losses
-    from .two_bin import two_bin_errors
-    from .utilities import payoffs
-    from .utilities.similarity import Similarity
+def _late() -> Any:
+    """The modules that compute. Imported when a metric is computed: a report needs no torch."""
+    from . import binned, scores, two_bin
+    from .utilities import payoffs, similarity
 
     return SimpleNamespace(
-        class_weights=class_weights,
-        accuracies=accuracies,
-        brier_scores=brier_scores,
-        log_losses=log_losses,
-        two_bin_errors=two_bin_errors,
-        payoffs=payoffs,
-        Similarity=Similarity,
+        binned=binned, scores=scores, two_bin=two_bin, payoffs=payoffs, similarity=similarity
     )
 
 
@@ -112,38 +103,39 @@ def _quantile(key: str, text: str, family: str, level: float, meaning: str) -> M
 
 
 def _class_wise_binned(m: Measurement) -> Tensor:
-    weights = _made().class_weights(m.options.class_weights, m.outcomes, m.forecast.classes)
-    return (m.with_bins(_made().payoffs.ClassWise())[1] * weights).sum(dim=1)
+    kind, classes = m.options.class_weights, m.forecast.classes
+    weights = _late().binned.class_weights(kind, m.outcomes, classes)
+    return (m.with_bins(_late().payoffs.ClassWise())[1] * weights).sum(dim=1)
 
 
 METRICS: dict[str, Metric] = {
     metric.key: metric
     for metric in (
         Metric("accuracy", "Accuracy", 2, "share of right classes", "share", True, has_floor=False,
-               compute=lambda m: _made().accuracies(m.outcomes)),
+               compute=lambda m: _late().scores.accuracies(m.outcomes)),
         Metric("brier", "Brier", 2, "Brier score", "squared error", has_floor=False,
-               compute=lambda m: _made().brier_scores(m.forecast, m.outcomes)),
+               compute=lambda m: _late().scores.brier_scores(m.forecast, m.outcomes)),
         Metric("nll", "NLL", 2, "negative log-likelihood", "nats", has_floor=False,
-               compute=lambda m: _made().log_losses(m.forecast, m.outcomes)),
+               compute=lambda m: _late().scores.log_losses(m.forecast, m.outcomes)),
         Metric("cwe_bin", "CWE_bin", 4, "binned class-wise error, bins of equal weight", "share",
                compute=_class_wise_binned),
         Metric("tce_bin", "TCE_bin", 3, "binned top-class error, bins of equal weight", "share",
-               compute=lambda m: m.with_bins(_made().payoffs.TopClass())[1][:, 0]),
-        utility_metric("u_cwe", "CWE", lambda _: _made().payoffs.ClassWise(),
+               compute=lambda m: m.with_bins(_late().payoffs.TopClass())[1][:, 0]),
+        utility_metric("u_cwe", "CWE", lambda _: _late().payoffs.ClassWise(),
                        "each class's probability", 4),
-        utility_metric("u_topk", "topK", lambda _: _made().payoffs.TopK(),
+        utility_metric("u_topk", "topK", lambda _: _late().payoffs.TopK(),
                        "label among the K most probable"),
-        utility_metric("u_tce", "TCE", lambda _: _made().payoffs.TopClass(),
+        utility_metric("u_tce", "TCE", lambda _: _late().payoffs.TopClass(),
                        "label is the most probable class"),
         Metric("u_comb", "U_comb", 3, "the larger of U_CWE and U_topK", compute=lambda m:
                METRICS["u_cwe"].value(m).maximum(METRICS["u_topk"].value(m))),
         utility_metric("u_dcg", "dcg",
-                       lambda options: _made().payoffs.DiscountedCumulativeGain(
+                       lambda options: _late().payoffs.DiscountedCumulativeGain(
                            tuple(options.exponents)),
                        "pay by the label's rank, discounted"),
         utility_metric("u_w2v", "w2v",
                        lambda given: None if given.similarity is None
-                       else _made().Similarity(given.similarity),
+                       else _late().similarity.Similarity(given.similarity),
                        "pay by similarity to the label"),
         _quantile("u_lin_median", "U_lin median", "linear", 0.5,
                   "median over sampled users paid by class"),
@@ -155,7 +147,7 @@ METRICS: dict[str, Metric] = {
                   "95 % over sampled users paid by rank"),
         Metric("two_bin", "Two-bin", 4, "truthful two-bin error, smallest for the truth",
                "squared share", has_floor=False, resampled=False,
-               compute=lambda m: _made().two_bin_errors(m.forecast, m.outcomes)),
+               compute=lambda m: _late().two_bin.two_bin_errors(m.forecast, m.outcomes)),
     )
 }  # fmt: skip
 """All metrics by key, in the order of the tables."""
