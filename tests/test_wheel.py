@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.refusals import check_line
 from tests.test_environment import PROJECT, copied
 
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_{}(sys.argv[1])"
@@ -72,10 +71,6 @@ def ran(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(program, cwd=place, env=environment, capture_output=True, text=True)
 
 
-def command(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return ran(place, "-m", "utility_calibration", *arguments)
-
-
 def test_the_wheel_has_one_name_and_the_sdist_gives_the_same_wheel(project, wheel, tmp_path):
     names = {name.partition("/")[0] for name in content(wheel)}
     assert {name for name in names if ".dist-info" not in name} == {"utility_calibration"}
@@ -93,16 +88,6 @@ def test_every_module_is_imported_beside_a_persons_own(place: Path) -> None:
     assert done.stdout == "imported\n", done.stderr
 
 
-def test_mistakes_are_one_line(place: Path) -> None:
-    for arguments, told in (
-        (["fitt"], "fitt"),
-        (["status", "suite=nothing"], "suite=nothing"),
-    ):
-        done = command(place, *arguments)
-        assert done.returncode in (1, 2), done.stdout + done.stderr
-        check_line(done.stderr.removesuffix("\n"), told)
-
-
 @pytest.mark.slow
 def test_the_command_scores_applies_and_fits_beside_a_persons_own_modules(place: Path) -> None:
     rng = np.random.default_rng(0)
@@ -117,7 +102,7 @@ def test_the_command_scores_applies_and_fits_beside_a_persons_own_modules(place:
         ["fit", "benchmark=digits", "calibrator=temperature", "split=0"],
         ["status", "benchmark=digits", "calibrator=temperature", "split=0"],
     ):
-        done = command(place, *arguments)
+        done = ran(place, "-m", "utility_calibration", *arguments)
         assert done.returncode == 0, done.stdout + done.stderr
     assert "missing: 1 " in done.stdout
     for file in ("out/report.html", "calibrated.csv", "data/fits/digits/temperature/0.npz"):

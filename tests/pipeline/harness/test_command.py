@@ -112,6 +112,7 @@ def test_a_signal_ends_a_program_by_its_code_and_one_line(number, code, capsys):
     [
         (["-S", "-m", "utility_calibration", "fit"], "make setup"),  # without packages
         (["-m", "pipeline.fit"], "utility-calibration fit"),
+        (["-m", "utility_calibration", "fitt"], "fitt"),
         (["scripts/score.py", "my.csv"], "utility-calibration score"),
         (["-c", "import metrics"], "utility_calibration.metrics"),
         (["-c", "from calibrators.temperature import x"], "utility_calibration.calib"),
