@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 
 from tests.refusals import refuses
 from tests.scripts.conftest import quick
@@ -52,7 +53,7 @@ def test_new_logits_come_out_as_the_calibrator_says_in_every_form(saved, tmp_pat
 
 def test_score_saves_a_calibrator_of_probabilities_with_its_class_names(tmp_path):
     logits, labels = problem(300, 0)
-    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    p = softmax(logits, axis=1)
     names = np.array(["ant", "bee", "cat"])
     np.savez(tmp_path / "my.npz", probabilities=p, labels=names[labels], class_names=names)
     target = tmp_path / "calibrator.npz"
@@ -90,8 +91,7 @@ def test_the_probability_of_one_of_two_classes_is_taken_as_in_scoring(tmp_path, 
 
 def test_what_does_not_fit_or_would_be_replaced_is_refused_in_one_line(saved, tmp_path):
     logits, _ = problem(5, 1)
-    odds = np.exp(logits.astype(float))
-    values = odds / odds.sum(axis=1, keepdims=True)
+    values = softmax(logits.astype(float), axis=1)
     wide = np.hstack([logits, logits])
     np.savez(tmp_path / "wide.npz", logits=wide)
     np.savez(tmp_path / "odd.npz", logits=values)

@@ -8,8 +8,9 @@ import shlex
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 
-from tests.pipeline.own.files import PATTERNS, WORDS, written
+from tests.pipeline.own.files import PATTERNS, WORDS, own_of, written
 from utility_calibration.metrics import InputError
 from utility_calibration.pipeline.sources.file import file_logits
 
@@ -43,7 +44,7 @@ def file_of(seed: int):
     rng = np.random.default_rng(seed)
     classes = int(rng.integers(2, 6))
     z = 2 * rng.normal(size=(N, classes))
-    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    p = softmax(z, axis=1)
     y = (p.cumsum(axis=1) > rng.random((N, 1))).argmax(axis=1)
     own, labels, names = p[np.arange(N), y], y.copy(), list(map(str, range(classes)))
     match rng.integers(6):  # what the labels are
@@ -85,9 +86,7 @@ def outcomes(path, own, depth=3, **options):
                 if "NAME" not in text and "LABEL" not in text and name not in known:
                     yield from outcomes(path, own, depth - 1, **{**known, name: text})
     else:
-        z = np.asarray(found.logits, float)
-        q = np.exp(z - z.max(axis=1, keepdims=True))
-        q = (q / q.sum(axis=1, keepdims=True))[np.arange(len(q)), found.labels]
+        q, _ = own_of(found)
         kept = own if len(q) == len(own) else own[~np.isnan(own)]
         yield options, len(q) == len(kept) and bool(np.allclose(q, kept, rtol=1e-3))
 

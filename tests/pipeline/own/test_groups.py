@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 
 from tests.scripts.conftest import quick
 from utility_calibration.metrics import scorecard
@@ -22,8 +23,7 @@ def scored(tmp_path_factory):
     folder = tmp_path_factory.mktemp("groups")
     random = np.random.default_rng(0)
     logits = random.normal(size=(N, 3))
-    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    labels = np.array([random.choice(3, p=row) for row in p])
+    labels = np.array([random.choice(3, p=row) for row in softmax(logits, axis=1)])
     groups = np.where(np.arange(N) < 9, "tiny", random.choice(["north", "south"], N))
     logits[groups == "south", 0] -= 3
     np.savez(folder / "in.npz", logits=logits, labels=labels, groups=groups)
@@ -73,12 +73,14 @@ def test_the_group_that_is_treated_differently_is_named_and_each_has_its_part(sc
     assert "Group tiny (9 points)" in (out / "report.md").read_text()
 
 
+PLAIN = np.random.default_rng(0)
+ARRAYS = {"logits": PLAIN.normal(size=(200, 3)), "labels": PLAIN.integers(0, 3, 200)}
+
+
 def test_other_groups_and_class_names_of_the_same_points_replace_earlier_ones(tmp_path):
-    random = np.random.default_rng(0)
-    arrays = {"logits": random.normal(size=(200, 3)), "labels": random.integers(0, 3, 200)}
     for (one, other), names in ((("n", "s"), ["a", "b", "c"]), (("old", "young"), ["x", "y", "z"])):
         groups = np.where(np.arange(200) % 2, one, other)
-        np.savez(tmp_path / "in.npz", **arrays, groups=groups, class_names=names)
+        np.savez(tmp_path / "in.npz", **ARRAYS, groups=groups, class_names=names)
         quick(tmp_path / "in.npz", tmp_path / "out", *ONE)
         facts = read_json(tmp_path / "out/scores/in.json")["calibrators"]["uncalibrated"]
         assert set(facts["groups"]) == {one, other}
@@ -86,10 +88,8 @@ def test_other_groups_and_class_names_of_the_same_points_replace_earlier_ones(tm
 
 
 def test_a_group_whose_points_have_no_weight_is_too_small(tmp_path):
-    random = np.random.default_rng(0)
-    arrays = {"logits": random.normal(size=(200, 3)), "labels": random.integers(0, 3, 200)}
     groups = np.where(np.arange(200) % 2, "north", "south")
-    np.savez(tmp_path / "in.npz", **arrays, groups=groups, weight=(groups == "north") * 2.0)
+    np.savez(tmp_path / "in.npz", **ARRAYS, groups=groups, weight=(groups == "north") * 2.0)
     quick(tmp_path / "in.npz", tmp_path / "out", *ONE)
     report = (tmp_path / "out/report.md").read_text()
     assert "Group south (100 points)" in report

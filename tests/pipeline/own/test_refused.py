@@ -29,11 +29,18 @@ EMPTY = table().convert_dtypes()
 EMPTY.loc[1, "p_1"] = pd.NA
 RUNS = table(4 * np.c_[Y, Y] + LOGITS[:, [0, 0]] + P[:, :2], 1 * (Y > 0), ["run0", "run1"])
 TURNED = 9 * np.eye(3)[Y]
+NOT_ONE = P**0.5, P.round(1), np.where(np.median(P, axis=1, keepdims=True) > P, 0, P)
+"""Outputs of sigmoids, of one decimal, and the two largest of each row."""
 FIRST, SECOND = np.triu_indices(3, 1)
 
 
 def arrays(logits=LOGITS, labels=Y, **more):
     return {"logits": logits, "labels": labels, **more}
+
+
+def worst(rows):
+    """The row whose sum is the furthest from one."""
+    return int(np.abs(rows.sum(axis=1) - 1).argmax())
 
 
 def check(path, content, field="", row=None, column="", fix="", number="", **options):
@@ -101,6 +108,11 @@ def check(path, content, field="", row=None, column="", fix="", number="", **opt
         (table(LOGITS, **{"p_-1": 0.5}), "columns", None, "--ignore NAME"),
         (RUNS, "columns", None, "--ignore run0"),
         (table(np.round(255 * P)), "logits", None, "divide each row by its sum"),
+        *((table(rows), "", worst(rows), "divide each row by its sum") for rows in NOT_ONE),
+        *(
+            ({"probabilities": rows, "labels": Y}, "", worst(rows), "divide each row by its sum")
+            for rows in NOT_ONE
+        ),
         (pd.concat([table(), table(LOGITS)]), "logits", None, "probabilities of all"),
         (arrays(TURNED[:, FIRST] - TURNED[:, SECOND]), "logits", None, "decision_function_shape"),
         ("a,b\n1,2\n", "labels", None, "first line"),

@@ -34,6 +34,7 @@ PAIRS = [
 ]  # logit, whether it is the greedy one
 IMPOSSIBLE = {"logits": LOGITS.copy(), "labels": Y, "split": np.repeat(["cal", "test"], [40, 20])}
 IMPOSSIBLE["logits"][50, Y[50]] = -np.inf
+ZEROS = table(y=np.array(["001", "002", "003"])[Y], names=("p_1", "p_2", "p_3"))
 TYPED = table(names=NAMES, y=NAMES[Y], site=pd.Categorical(NAMES[Y])).convert_dtypes()
 
 
@@ -62,7 +63,8 @@ TYPED = table(names=NAMES, y=NAMES[Y], site=pd.Categorical(NAMES[Y])).convert_dt
         ("npz", {"logits": LOGITS, "labels": Y + 1, "class_names": NAMES}, {}),
         ("npz", {"logits": LOGITS, "labels": 10 * Y, "class_names": ["0", "10", "20"]}, {}),
         ("npz", {"logits": LOGITS, "labels": Y, "probabilities": P}, {"values": "logits"}),
-        ("csv", table(), {}),
+        *((end, table(), {}) for end in ("csv", "csv.gz", "tsv", "tsv.gz", "jsonl", "parquet")),
+        *((end, ZEROS, {}) for end in ("csv", "tsv.gz", "jsonl", "parquet")),
         ("csv", table(y=Y + 1), {"classes": "p_0,p_1,p_2"}),
         ("csv", table(names=NAMES), {"classes": "ant,bee,cat"}),
         ("csv", table(P[:, ORDER], names=["2", "0", "1"]), {}),

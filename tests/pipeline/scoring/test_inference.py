@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import softmax
 from scipy.stats import binom
 
 from tests.pipeline.reporting.conftest import decided
@@ -89,11 +90,6 @@ def test_a_small_error_is_worse_only_beyond_its_floor_or_with_one_sign():
     assert not_worse(five, floors={"a": 0.5, "b": 0.5}) == {"a"}
 
 
-def softmax(logits):
-    p = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return p / p.sum(axis=1, keepdims=True)
-
-
 def errors_of(p, labels, tests, clusters, seed):
     """U_topK of each test part, its mean under resampled clusters, and the floor's p-value."""
     samples, values = [], []
@@ -137,9 +133,9 @@ def test_the_truth_is_rarely_found_worse_in_few_splits(n, rows, splits, temperat
         random = np.random.default_rng([seed, n, rows])
         logits = 2 * random.normal(size=(n // rows, 4))[of_rows]
         uniforms = random.random((n // rows, 1))[of_rows]
-        labels = (softmax(logits).cumsum(axis=1) < uniforms).sum(axis=1).clip(max=3)
+        labels = (softmax(logits, axis=1).cumsum(axis=1) < uniforms).sum(axis=1).clip(max=3)
         given = labels, tests, of_rows if rows > 1 else None, seed
-        scored = [errors_of(softmax(logits / t), *given) for t in temperatures]
+        scored = [errors_of(softmax(logits / t, axis=1), *given) for t in temperatures]
         values, draws, floors = (
             dict(zip(temperatures, column, strict=True)) for column in zip(*scored, strict=True)
         )
