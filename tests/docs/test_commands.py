@@ -12,15 +12,16 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 import pytest
-from hydra import compose, initialize_config_dir
-from hydra.core.global_hydra import GlobalHydra
 
 from tests.docs.pages import FENCED, PAGES, README, ROOT, blocks, name_of
 from utility_calibration.__main__ import PROGRAMS
+from utility_calibration.pipeline.harness.units import composed
 
 INLINE = re.compile(r"`((?:python|utility-calibration|make|dvc|git) [^`]+)`")
 OTHER_PAGES = [ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md")]
 DVC = {"cache", "repro", "exp", "metrics", "plots", "push", "pull", "remote", "status"}
+FURTHER = re.compile(r"^([^=]+=[^\[('\"{,]+),.*$")
+"""All but the first value of a sweep."""
 TARGET = re.compile(r"^([\w-]+):", re.MULTILINE)
 
 
@@ -64,14 +65,6 @@ def check_options(program: tuple[str, ...], words: list[str]) -> None:
             assert re.search(rf"{option}\b", help_of(*program)), option
 
 
-def composed(overrides: list[str]) -> None:
-    """Compose the stages' configuration with the first value of every sweep."""
-    first = [re.sub(r"^([^=]+=[^\[('\"{,]+),.*$", r"\1", override) for override in overrides]
-    GlobalHydra.instance().clear()
-    with initialize_config_dir(version_base=None, config_dir=str(ROOT / "conf")):
-        compose("config", overrides=first, return_hydra_config=True)
-
-
 @pytest.mark.parametrize("words", of("utility-calibration"))
 def test_a_program_exists_and_its_settings_compose(words: list[str]) -> None:
     name, *arguments = words
@@ -79,7 +72,8 @@ def test_a_program_exists_and_its_settings_compose(words: list[str]) -> None:
     if PROGRAMS[name][0] == "scripts":
         check_options(("utility_calibration", name), arguments)
     else:
-        composed([word for word in arguments if word not in ("--multirun", "--cfg", "job")])
+        settings = [word for word in arguments if word not in ("--multirun", "--cfg", "job")]
+        composed([FURTHER.sub(r"\1", setting) for setting in settings])
 
 
 @pytest.mark.parametrize("words", of("python", "-m"))

@@ -24,13 +24,6 @@ from utility_calibration.pipeline.harness.units import composed, resolved
 ROOT = CONF.parent
 
 
-def test_one_unit():
-    (unit,) = request_of("benchmark=cifar10_resnet", "calibrator=temperature", "split=3").units()
-    assert str(unit) == "cifar10_resnet temperature split 3"
-    assert unit.fit_path.as_posix() == "data/fits/cifar10_resnet/temperature/3.npz"
-    assert unit.scores_path.as_posix() == "data/scores/cifar10_resnet/temperature/3.npz"
-
-
 def test_overrides_reach_every_unit():
     request = request_of("suite=cifar", "calibrator=dirichlet", "calibrator.on=logits", "seed=5")
     units = request.units()

@@ -18,10 +18,17 @@ from utility_calibration.pipeline.own import batches, stream
 from utility_calibration.pipeline.own.options import parsed
 
 NAMES = ["ant", "bee", "cat"]
+Points = tuple[Any, Any]
 
 
 @pytest.fixture
-def points() -> tuple[Any, Any]:
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of 100 rows."""
+    monkeypatch.setattr(batches, "ROWS", 100)
+
+
+@pytest.fixture
+def points() -> Points:
     """Probabilities [900, 3] of an overconfident classifier, and labels."""
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(3), size=900)
@@ -31,7 +38,7 @@ def points() -> tuple[Any, Any]:
 
 
 @pytest.fixture
-def shards(tmp_path: Path, points: tuple[Any, Any]) -> Path:
+def shards(tmp_path: Path, points: Points) -> Path:
     """The points in three files, of which the second has its columns in another order."""
     folder, (p, labels) = tmp_path / "shards", points
     folder.mkdir()
@@ -48,10 +55,15 @@ def scored(file: Path, output: Path, *more: str) -> Any:
     return read_json(output / "streaming.json")
 
 
+def check_brier(numbers: Any, p: Any, labels: Any, method: str = "uncalibrated") -> None:
+    """A method has the Brier score of these probabilities."""
+    assert numbers[method]["brier"] == pytest.approx(brier_score(p, labels), abs=1e-6)
+
+
+@pytest.mark.usefixtures("small_batches")
 def test_a_folder_a_pattern_a_table_and_arrays_give_the_numbers_of_the_whole(
-    shards: Path, points: tuple[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shards: Path, points: Points, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(batches, "ROWS", 128)
     p, labels = points
     frames = [pd.read_parquet(file) for file in sorted(shards.iterdir())]
     pd.concat(frames).to_csv(tmp_path / "all.csv", index=False)
@@ -68,6 +80,7 @@ def test_a_folder_a_pattern_a_table_and_arrays_give_the_numbers_of_the_whole(
             assert numbers[key]["lower"] == pytest.approx(found[0][key]["lower"], abs=1e-12)
 
 
+@pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize(
     ("labels", "more"),
     [
@@ -79,20 +92,14 @@ def test_a_folder_a_pattern_a_table_and_arrays_give_the_numbers_of_the_whole(
     ],
 )
 def test_labels_are_read_as_of_a_whole_file(
-    points: tuple[Any, Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    labels: Any,
-    more: Any,
+    points: Points, tmp_path: Path, labels: Any, more: Any
 ) -> None:
-    monkeypatch.setattr(batches, "ROWS", 128)
     p, y = points
     if labels[1] is True:
         p, y = p[:, 1:].sum(axis=1), np.minimum(y, 1)
     np.savez(tmp_path / "a.npz", probabilities=p, labels=np.array(labels)[y], **more)
-    numbers = scored(tmp_path / "a.npz", tmp_path / "out")["uncalibrated"]
     p = np.c_[1 - p, p] if p.ndim == 1 else p
-    assert numbers["brier"] == pytest.approx(brier_score(p, y), abs=1e-6)
+    check_brier(scored(tmp_path / "a.npz", tmp_path / "out"), p, y)
 
 
 def test_a_killed_run_resumes_at_the_shard(
@@ -138,7 +145,7 @@ def test_the_sample_depends_on_the_seed_alone(
 
 @pytest.mark.parametrize(("name", "shown"), [("a", "a"), ("uncalibrated", "uncalibrated.npz")])
 def test_a_saved_calibrator_of_any_name_is_scored_beside_the_forecast(
-    name: str, shown: str, points: tuple[Any, Any], tmp_path: Path
+    name: str, shown: str, points: Points, tmp_path: Path
 ) -> None:
     fitted = TemperatureScaling().fit(np.log(points[0]).astype(np.float32), points[1])
     path = fitted.save(tmp_path / f"{name}.npz")
@@ -146,31 +153,27 @@ def test_a_saved_calibrator_of_any_name_is_scored_beside_the_forecast(
     np.savez(tmp_path / "all.npz", probabilities=points[0], labels=points[1])
     found = scored(tmp_path / "all.npz", tmp_path / "out", "--calibrator", str(path))
     for key, forecast in ((shown, p), ("uncalibrated", points[0])):
-        assert found[key]["brier"] == pytest.approx(brier_score(forecast, points[1]), abs=1e-6)
+        check_brier(found, forecast, points[1], key)
     renamed = path.rename(tmp_path / "b.npz")  # the sums of the first run have no row of its name
     again = scored(tmp_path / "all.npz", tmp_path / "out", "--calibrator", str(renamed))
     assert again["b"] == found[shown]
 
 
-def test_rows_without_a_label_to_read_are_passed_over(
-    points: tuple[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(batches, "ROWS", 100)
+@pytest.mark.usefixtures("small_batches")
+def test_rows_without_a_label_to_read_are_passed_over(points: Points, tmp_path: Path) -> None:
     p, y = points
     labels = np.where(np.arange(900) // 100 == 3, -100, y)
     np.savez(tmp_path / "a.npz", probabilities=p, labels=labels)
     numbers = scored(tmp_path / "a.npz", tmp_path / "out", "--ignore-label", "-100")
     kept = labels >= 0
-    assert numbers["uncalibrated"]["brier"] == pytest.approx(
-        brier_score(p[kept], y[kept]), abs=1e-6
-    )
+    check_brier(numbers, p[kept], y[kept])
     with refuses("--ignore-label", fix="fewer"):
         scored(tmp_path / "a.npz", tmp_path / "none", "--ignore-label=-100,0,1,2")
 
 
 @pytest.mark.parametrize("name", ["split", "cluster", "groups"])
 def test_a_purpose_that_needs_all_points_is_refused_with_the_option_to_do_without(
-    points: tuple[Any, Any], tmp_path: Path, name: str
+    points: Points, tmp_path: Path, name: str
 ) -> None:
     p, y = points
     words = np.array(["calibration", "test"])[np.arange(900) // 450]
@@ -178,10 +181,10 @@ def test_a_purpose_that_needs_all_points_is_refused_with_the_option_to_do_withou
     with refuses(name, fix=f"--ignore {name}"):
         scored(tmp_path / "a.npz", tmp_path / "out")
     numbers = scored(tmp_path / "a.npz", tmp_path / "out", "--ignore", name)
-    assert numbers["uncalibrated"]["brier"] == pytest.approx(brier_score(p, y), abs=1e-6)
+    check_brier(numbers, p, y)
 
 
-def test_files_of_two_kinds_or_orders_are_refused(points: tuple[Any, Any], tmp_path: Path) -> None:
+def test_files_of_two_kinds_or_orders_are_refused(points: Points, tmp_path: Path) -> None:
     (p, y), swapped = points, [2, 0, 1]
     z, log_odds = np.log(p), np.log(p[:, 0] / (1 - p[:, 0]))
     moved = {"probabilities": p[:, swapped], "class_names": np.array(NAMES)[swapped]}
@@ -200,12 +203,12 @@ def test_files_of_two_kinds_or_orders_are_refused(points: tuple[Any, Any], tmp_p
             scored(folder, tmp_path / "out")
 
 
-def test_one_column_is_named_by_an_option(points: tuple[Any, Any], tmp_path: Path) -> None:
+def test_one_column_is_named_by_an_option(points: Points, tmp_path: Path) -> None:
     p, y = points[0][:, 0], (points[1] == 0) * 1
     held = {"mine": np.log(p / (1 - p)), "p_1": np.roll(p, 1), "label": y}
     pd.DataFrame(held).to_csv(tmp_path / "a.csv", index=False)
     numbers = scored(tmp_path / "a.csv", tmp_path / "out", "--logits", "mine")
-    assert numbers["uncalibrated"]["brier"] == pytest.approx(brier_score(p, y), abs=1e-6)
+    check_brier(numbers, p, y)
 
 
 def test_what_does_not_fit_is_refused_with_its_place(shards: Path, tmp_path: Path) -> None:

@@ -18,6 +18,12 @@ def refused(told, run, *arguments, **options):
         run(*arguments, **options)
 
 
+def flip_a_byte(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch):
     """Every look-up of a host fails at once, also where the machine has a network."""

@@ -11,7 +11,7 @@ import pytest
 import torch
 from hydra.utils import instantiate
 
-from tests.pipeline.sources.conftest import refused
+from tests.pipeline.sources.conftest import flip_a_byte, refused
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.pipeline.scoring.class_names import CIFAR100
 from utility_calibration.pipeline.sources.cifar import NETWORKS, cifar_logits, load_network
@@ -106,9 +106,8 @@ class _Payload:
 
 def test_damaged_wrong_and_evil_checkpoints(checkpoint, tmp_path, monkeypatch):
     damaged = tmp_path / RESNET56
-    content = bytearray(checkpoint.read_bytes())
-    content[len(content) // 2] ^= 1
-    damaged.write_bytes(content)
+    damaged.write_bytes(checkpoint.read_bytes())
+    flip_a_byte(damaged)
     refused("SHA-256 f2eff4c8", load_network, "cifar100", "resnet56", damaged)
     refused("cifar100 resnet44", load_network, "cifar100", "resnet44", checkpoint)
     refused("source.model resnet18", load_network, "cifar10", "resnet18")

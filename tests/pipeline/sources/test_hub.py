@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from tests.pipeline.sources.conftest import COMMIT, refused
+from tests.pipeline.sources.conftest import COMMIT, flip_a_byte, refused
 from utility_calibration.pipeline.sources.inference import check_sha256, hub_files
 
 NAME, CONTENT = "somebody/model", bytes(range(200))
@@ -13,12 +13,6 @@ NAME, CONTENT = "somebody/model", bytes(range(200))
 
 def found(revision=None, needed=()):
     return hub_files(NAME, "model", ["*.safetensors", "*.json"], "here", revision, needed)
-
-
-def flip_a_byte(path):
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
 
 
 def git_name(content):

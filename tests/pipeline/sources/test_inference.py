@@ -27,28 +27,19 @@ def logits_of(**options):
     return forward_logits(network(), POINTS, run)[:2]
 
 
-def test_logits_and_labels_in_the_order_of_the_data():
-    seen = []
-    logits, labels = logits_of(progress=lambda done, total, what="": seen.append((done, total)))
+@pytest.mark.parametrize("options", [{}, {"batch_size": 7, "workers": 2}, {"rows": 9}])
+def test_logits_and_labels_are_those_of_one_batch_in_the_order_of_the_data(options):
+    kept, seen = drawn_rows(ROWS, options.get("rows", ROWS)), []
+    logits, labels = logits_of(
+        progress=lambda done, total, what="": seen.append((done, total)), **options
+    )
     with torch.inference_mode():
-        expected = network().eval()(INPUTS)
+        expected = network().eval()(INPUTS).numpy()
     assert logits.dtype == np.float32 and labels.dtype == np.int64
-    np.testing.assert_allclose(logits, expected.numpy(), atol=1e-6)
-    np.testing.assert_array_equal(labels, LABELS)
-    assert seen[0] == (0, ROWS) and seen[-1] == (ROWS, ROWS)
-    assert seen == sorted(seen)
-
-
-def test_batches_and_workers_do_not_change_the_logits():
-    logits, labels = logits_of(batch_size=7, workers=2)
-    np.testing.assert_allclose(logits, logits_of()[0], atol=1e-6)
-    np.testing.assert_array_equal(labels, LABELS)
-
-
-def test_drawn_rows_have_the_logits_of_the_whole_pass():
-    kept, (logits, labels) = drawn_rows(ROWS, 9), logits_of(rows=9)
-    np.testing.assert_allclose(logits, logits_of()[0][kept], atol=1e-6)
+    np.testing.assert_allclose(logits, expected[kept], atol=1e-6)
     np.testing.assert_array_equal(labels, LABELS[kept])
+    assert seen[0] == (0, len(kept)) and seen[-1] == (len(kept), len(kept))
+    assert seen == sorted(seen)
 
 
 def failing(error):
