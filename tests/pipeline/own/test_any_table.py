@@ -106,18 +106,3 @@ def test_everything_wrong_with_a_file_is_said_at_once():
     mistakes = (caught.value, *caught.value.others)
     assert {mistake.field for mistake in mistakes} == {"labels", "columns", "split", "weight"}
     assert [m.where.row for m in mistakes if m.field in ("labels", "split")] == [5, 0]
-
-
-@pytest.mark.parametrize("second", ["b_{}", "y_{}", "logit {}"])
-@pytest.mark.parametrize("is_one_hot", [False, True])
-def test_two_sets_of_columns_are_told_and_one_that_can_be_answers_is_advised(second, is_one_hot):
-    table, p, y = table_of(0, 3, "numbers", "p_{}")
-    values = np.eye(3)[y] if is_one_hot else p**2 / (p**2).sum(axis=1, keepdims=True)
-    other = pd.DataFrame(values, columns=[second.format(k) for k in range(3)])
-    both = pd.concat([table, other], axis=1)
-    with pytest.raises(InputError) as caught:
-        read(both)
-    advised = " ".join(caught.value.fixes)
-    assert "--classes 'p_*'" in advised
-    assert (second.format("*") in advised) == (not is_one_hot)
-    np.testing.assert_allclose(read(both, classes="p_*")[0], p[np.arange(N), y], rtol=1e-5)

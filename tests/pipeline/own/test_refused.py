@@ -133,17 +133,18 @@ def test_what_is_unclear_is_one_line_with_file_field_and_fix(tmp_path, content, 
 
 
 @pytest.mark.parametrize("form", ["{}", "p_{}", "{} of a"])
-@pytest.mark.parametrize("more", ["q_{}", None])
+@pytest.mark.parametrize("more", ["q_{}", "logit {}", "hot_{}", None])
 def test_each_option_that_is_advised_for_many_classes_settles_it(tmp_path, form, more):
     p = np.random.default_rng(0).dirichlet(np.ones(50), 500)
     y = p[:, : 49 if more is None else 50].argmax(axis=1)  # alone, the last class has no point
     held = pd.DataFrame(np.log(p), columns=[form.format(k) for k in range(50)])
+    other = np.eye(50)[y] if more == "hot_{}" else p  # a label in another form is no answer
     for k in range(50) if more is not None else ():
-        held[more.format(k)] = p[:, k]
+        held[more.format(k)] = other[:, k]
     path = written(tmp_path / "a.csv", held.assign(label=y))
     with pytest.raises(InputError) as caught:
         file_logits(path=path)
-    check_line(str(caught.value))
+    check_line(str(caught.value), "--")
     for fix in caught.value.fixes:
         option, text = fix.split("--")[1].replace("'", "").split(" ", 1)
         got = softmax(file_logits(path=path, **{option: text}).logits, axis=1)
