@@ -1,12 +1,13 @@
 """Worker processes that start with the libraries of fits and scores already imported.
 
-On Linux a server process imports them once, and each worker is a fork of it. Other systems start
-each worker from nothing.
+On Linux a server process imports them once, and each worker is a fork of it. Other systems, and a
+TMPDIR with a very long path, start each worker from nothing.
 """
 
 import os
 import platform
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -16,6 +17,7 @@ from multiprocessing.connection import Connection
 
 IMPORTED_ONCE = ("scoring.fitted", "scoring.held_out")  # of pipeline/: what makes fits and scores
 PACKAGE = __package__.rpartition(".")[0]
+LONGEST = 70  # letters of TMPDIR; the server's socket lies in it, and Linux allows 107 for its path
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # read as libraries load
 
 
@@ -26,8 +28,9 @@ def worker_pool(jobs: int, threads: int) -> Iterator[ProcessPoolExecutor]:
     NumPy and SciPy get one thread. The environment's OMP_NUM_THREADS is stronger than both. The
     workers end with this process, however it ends, and at once if the block ends by an exception.
     """
-    context = get_context("forkserver" if platform.system() == "Linux" else "spawn")
-    if platform.system() == "Linux":
+    has_server = platform.system() == "Linux" and len(tempfile.gettempdir()) <= LONGEST
+    context = get_context("forkserver" if has_server else "spawn")
+    if has_server:
         context.set_forkserver_preload([f"{PACKAGE}.{name}" for name in IMPORTED_ONCE])
     ended, ours = context.Pipe(duplex=False)
     share = None if THREADS[0] in os.environ else threads

@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import signal
+import tempfile
 import time
 import warnings
 from dataclasses import replace
@@ -204,6 +205,21 @@ def test_workers_end_with_the_program(tmp_path, how):
     os.kill(program.pid, how)
     program.join(20)
     assert until(lambda: not any(psutil.pid_exists(worker) for worker in workers))
+
+
+def run_below(temporary):
+    tempfile.tempdir = str(temporary)
+    run_tasks("fit", examples(temporary.parent, "", "", jobs=2))
+
+
+@pytest.mark.slow
+def test_workers_start_where_the_path_of_temporary_files_is_too_long_for_a_socket(tmp_path):
+    (temporary := tmp_path / ("long" * 25)).mkdir()
+    program = SPAWN.Process(target=run_below, args=(temporary,))
+    program.start()
+    program.join(60)
+    assert program.exitcode == 0
+    assert made(examples(tmp_path, "", "")) == [True, True]
 
 
 def until(condition, seconds=60):
