@@ -7,6 +7,12 @@ Floats = NDArray[np.float64]
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 
 
+def labels_from(p: Floats, random: np.random.Generator) -> NDArray[np.int64]:
+    """Labels [n], one drawn from each row of the probabilities [n, C]."""
+    below = p.cumsum(axis=1) < random.random((len(p), 1))
+    return below.sum(axis=1).clip(max=p.shape[1] - 1)
+
+
 def forecast_of(kind: str, n: int, classes: int, seed: int) -> tuple[Floats, NDArray[np.int64]]:
     """Probabilities [n, C] of a kind (KINDS), and labels [n] that are uniform over the classes."""
     random = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.stats import binom
 
-from tests.forecasts import forecast_of
+from tests.forecasts import forecast_of, labels_from
 from utility_calibration import metrics as m
 from utility_calibration.metrics.resampling import resampled_weights
 
@@ -31,7 +31,7 @@ def patients(kind, count, classes, seed):
     p = random.dirichlet(np.ones(classes), len(clusters) if kind == "independent" else count)
     if kind == "sharp":
         p = 0.001 * p + 0.999 * np.eye(classes)[random.integers(classes, size=count)]
-    labels = (p.cumsum(axis=1) < random.random((len(p), 1))).sum(axis=1).clip(max=classes - 1)
+    labels = labels_from(p, random)
     if kind != "independent":
         p = p[clusters] * np.exp(0.01 * random.normal(size=(len(clusters), 1)))
         labels = labels[clusters]
@@ -44,8 +44,7 @@ def test_clusters_with_weights_by_class_raise_few_alarms_where_each_class_occurs
     for seed in range(40):
         random = np.random.default_rng([9, seed])
         p = random.dirichlet([0.7] * 3, 60)
-        q = (p / w).cumsum(axis=1) / (p / w).sum(axis=1, keepdims=True)
-        y = (q < random.random((60, 1))).sum(axis=1).clip(max=2)
+        y = labels_from((p / w) / (p / w).sum(axis=1, keepdims=True), random)
         given = p[clusters], y[clusters], 60, seed, None, w[y][clusters], clusters
         if not (y == 2).any():
             with pytest.warns(UserWarning, match="sample_weight: 1"):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.forecasts import labels_from
 from utility_calibration.metrics import ClassWise, Linear, utility_calibration, worst_interval
 from utility_calibration.metrics.diagram import Predictions, predictions_of, utility_diagram
 from utility_calibration.metrics.scores import checked
@@ -15,7 +16,7 @@ def forecast(seed=0, sharpen=1.0):
     """Probabilities [N, C], and labels drawn from them before they are sharpened."""
     random = np.random.default_rng(seed)
     p = random.dirichlet(np.ones(C), N)
-    labels = (random.random(N)[:, None] > p.cumsum(axis=1)).sum(axis=1).clip(max=C - 1)
+    labels = labels_from(p, random)
     q = p**sharpen
     return q / q.sum(axis=1, keepdims=True), labels
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.forecasts import labels_from
 from utility_calibration import metrics as m
 from utility_calibration.metrics.resampling import NoiseFloor
 
@@ -14,7 +15,7 @@ def forecast(seed, sharpness=1.0):
     """Probabilities claimed, and labels drawn from them before they were sharpened."""
     random = np.random.default_rng(seed)
     p = random.dirichlet(np.full(CLASSES, 0.7), size=N)
-    labels = (random.random((N, 1)) > p.cumsum(axis=1)).sum(axis=1).clip(max=CLASSES - 1)
+    labels = labels_from(p, random)
     claimed = p**sharpness
     return claimed / claimed.sum(axis=1, keepdims=True), labels
 

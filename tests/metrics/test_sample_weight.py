@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.stats import binom
 
-from tests.forecasts import forecast_of
+from tests.forecasts import forecast_of, labels_from
 from utility_calibration import metrics as m
 from utility_calibration.metrics.acting import largest_gain
 from utility_calibration.metrics.resampling import resampled_weights
@@ -134,8 +134,7 @@ def test_weights_that_go_with_labels_are_told_and_raise_few_alarms(ratios):
     for seed in range(trials):
         random = np.random.default_rng([seed, 3])
         p = random.dirichlet(np.full(len(w), 0.7), 300)
-        q = (p / w).cumsum(axis=1) / (p / w).sum(axis=1, keepdims=True)
-        y = (q < random.random((300, 1))).sum(axis=1).clip(max=len(w) - 1)
+        y = labels_from((p / w) / (p / w).sum(axis=1, keepdims=True), random)
         weights = w[y] * np.exp(0.3 * random.normal(size=300))
         with pytest.warns(UserWarning, match="sample_weight"):
             alarms += m.noise_floor(m.ClassWise(), p, y, 60, seed, None, weights).p_value < 0.05
@@ -145,6 +144,6 @@ def test_weights_that_go_with_labels_are_told_and_raise_few_alarms(ratios):
 def test_weights_that_do_not_go_with_labels_are_not_told():
     random = np.random.default_rng(0)
     p = random.dirichlet(np.ones(4), 300)
-    y = (p.cumsum(axis=1) < random.random((300, 1))).sum(axis=1).clip(max=3)
+    y = labels_from(p, random)
     for weights in (random.gamma(0.5, size=300), 10 ** p[:, 0], np.where(p[:, 1] > 0.4, 9.0, 1.0)):
         m.noise_floor(m.ClassWise(), p, y, 2, sample_weight=weights)

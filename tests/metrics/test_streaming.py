@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.forecasts import forecast_of
+from tests.forecasts import forecast_of, labels_from
 from tests.refusals import refuses
 from utility_calibration import metrics as m
 from utility_calibration.metrics import reference as plain
@@ -209,7 +209,7 @@ def test_the_size_is_told_before_it_is_taken_and_many_classes_fit() -> None:
 def test_floor_and_bounds_of_one_pass_are_near_those_of_drawn_labels() -> None:
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(4), size=2000)
-    y = (p.cumsum(axis=1) < rng.random((2000, 1))).sum(axis=1).clip(max=3)
+    y = labels_from(p, rng)
     for utility in (m.ClassWise(), m.TopClass()):
         result = streamed(utility, p, y, size=500, buckets=8000).result()
         floor, drawn = result.noise_floor(), m.noise_floor(utility, p, y, 200)

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from tests.forecasts import labels_from
 from utility_calibration.calibrators.patching.audit import StandardFamilies, find_worst
 from utility_calibration.calibrators.patching.state import PatchedForecast
 
@@ -15,7 +16,7 @@ def over_confident(n, classes, seed, sharpness=2.0):
     z = random.normal(scale=1.5, size=(n, classes))
     truth = np.exp(z)
     truth /= truth.sum(axis=1, keepdims=True)
-    labels = (random.random((n, 1)) > truth.cumsum(axis=1)).sum(axis=1).clip(max=classes - 1)
+    labels = labels_from(truth, random)
     return (sharpness * z + 0.3 * np.arange(classes)).astype(np.float32), labels
 
 
