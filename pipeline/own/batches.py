@@ -7,7 +7,7 @@ with the smallest numbers are a uniform sample.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -84,7 +84,12 @@ class Points(NamedTuple):
 def known_from(path: Path, held: Held, choices: Choices) -> Known:
     """What `score` takes these rows for; InputError: other rows could not be read alike."""
     mistakes = list[InputError]()
-    first = scaled(assigned([path], [held], choices, mistakes), choices.values, mistakes)
+    try:
+        first = scaled(assigned([path], [held], choices, mistakes), choices.values, mistakes)
+    except InputError:  # perhaps of a column that is to be ignored: the first splits are all alike
+        (named,) = without_ignored([held], choices.ignore)
+        _refuse_what_needs_all(named, roles_of(list(prepared(named, choices, [])), choices, []))
+        raise
     names = first.names or [str(k) for k in range(first.matrix.shape[1])]
     codes = {name: number for number, name in enumerate(names)} | {**first.codes}
     if all(text == str(code) for text, code in first.codes.items()):
@@ -104,7 +109,7 @@ def points_of(held: Held, choices: Choices, known: Known) -> Points:
     (held,) = without_ignored([held], choices.ignore)
     held = prepared(held, choices, [])
     roles = roles_of(list(held), choices, [])
-    _refuse_what_needs_all(held, roles, known)
+    _refuse_what_needs_all(held, roles, known.classes.texts)
     if not len(held[roles["labels"]]):  # each point has a label that is to be ignored
         logits, nothing = np.empty((0, len(known.classes.texts)), np.float32), np.empty(0)
         return Points(logits, np.empty(0, int), nothing, nothing)
@@ -118,11 +123,13 @@ def points_of(held: Held, choices: Choices, known: Known) -> Points:
     return Points(given.matrix, given.labels, weights, np.empty(len(weights)))
 
 
-def _refuse_what_needs_all(held: Held, roles: Mapping[str, str], known: Known) -> None:
-    """Raise `InputError` for splits, groups or clusters; a column may also be a class."""
+def _refuse_what_needs_all(
+    held: Held, roles: Mapping[str, str], classes: Collection[str] = ()
+) -> None:
+    """Raise `InputError` for splits, groups or clusters; a column may also be one of `classes`."""
     names = [name for role, name in roles.items() if role not in ("labels", "weights")]
     if not are_arrays(held):
-        names = [name for name in names if name not in known.classes.texts]
+        names = [name for name in names if name not in classes]
     if names:
         told, fix = "one pass does not have all points at once", f"--ignore {','.join(names)}"
         raise InputError(told, field=names[0], fixes=f"to do without: {fix}")

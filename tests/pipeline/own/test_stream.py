@@ -173,11 +173,14 @@ def test_rows_without_a_label_to_read_are_passed_over(points: Points, tmp_path: 
 
 @pytest.mark.parametrize("name", ["split", "cluster", "groups"])
 def test_a_purpose_that_needs_all_points_is_refused_with_the_option_to_do_without(
-    points: Points, tmp_path: Path, name: str
+    points: Points, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     p, y = points
     words = np.array(["calibration", "test"])[np.arange(900) // 450]
     np.savez(tmp_path / "a.npz", probabilities=p, labels=y, **{name: words})
+    with refuses(name, fix=f"--ignore {name}"):
+        scored(tmp_path / "a.npz", tmp_path / "out")
+    monkeypatch.setattr(batches, "ROWS", 100)  # the first rows all say `calibration`
     with refuses(name, fix=f"--ignore {name}"):
         scored(tmp_path / "a.npz", tmp_path / "out")
     numbers = scored(tmp_path / "a.npz", tmp_path / "out", "--ignore", name)
