@@ -130,16 +130,3 @@ def test_numbers_as_text_are_names():
     logits = 2.0 * np.eye(12)[labels]
     frame = pd.DataFrame(logits, columns=range(12)).add_prefix("")
     assert TemperatureScaling().fit(frame, labels.astype(str)).classes_[2] == "2"
-
-
-@pytest.mark.parametrize(
-    ("labels", "fix"),
-    [
-        (["cat", "dog"] * 100, "classes="),
-        (np.arange(200) % 3 + 1, "subtract 1"),
-        ([[0], [1, 2]] * 100, ""),
-    ],
-)
-def test_labels_that_do_not_say_which_column_are_refused(data, labels, fix):
-    with refuses("labels", fix=fix):
-        TemperatureScaling().fit(data[0], labels)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from tests.refusals import refuses
 from utility_calibration.calibrators.recalibration import recalibration_gain
@@ -14,16 +15,11 @@ def drawn():
     return logits, (logits + random.gumbel(size=logits.shape)).argmax(axis=1)
 
 
-def softmax_of(logits):
-    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return shifted / shifted.sum(axis=1, keepdims=True)
-
-
 @pytest.mark.parametrize("loss", ["nll", "brier"])
 def test_it_is_the_loss_beyond_that_of_the_truth(drawn, loss):
     """Twice the logits: the gain is the mean divergence from the truth. The truth gains nothing."""
     logits, labels = drawn
-    truth, said = softmax_of(logits), softmax_of(2 * logits)
+    truth, said = softmax(logits, axis=1), softmax(2 * logits, axis=1)
     divergence = {
         "nll": (truth * np.log(truth / said)).sum(axis=1).mean(),
         "brier": np.square(truth - said).sum(axis=1).mean(),

@@ -46,6 +46,7 @@ PROBABILITIES = [
 LABELS = [
     ([0], None, "one per row"),
     ([0, 1, 2], None, "transposed"),
+    ([[0], [1, 2]], None, ""),
     (np.eye(3)[:2], None, "argmax"),
     (P, None, "first"),
     ([-1, 0], 0, "remove"),
