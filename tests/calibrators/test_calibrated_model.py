@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.refusals import refuses
 from utility_calibration.calibrators import CalibratedModel, TemperatureScaling, VectorScaling
+from utility_calibration.calibrators.inputs import from_probabilities
 
 
 def problem(classes: int, n: int = 1200, seed: int = 0):
@@ -53,15 +54,21 @@ def test_it_hands_logits_to_a_calibrator_of_probabilities():
     np.testing.assert_array_equal(model.fit(x, y).predict_proba(x), plain)
 
 
-def test_the_same_calibrator_comes_out_as_by_hand():
+@pytest.mark.parametrize(
+    ("classifier", "logits_of"),
+    [
+        (LogisticRegression(), lambda fitted, x: fitted.decision_function(x)),
+        (GaussianNB(), lambda fitted, x: from_probabilities(fitted.predict_proba(x))),
+    ],
+)
+def test_the_same_calibrator_comes_out_as_by_hand(classifier, logits_of):
     x, y = problem(3)
     folds = KFold(4)
     logits = np.empty((1200, 3))
     for train, held in folds.split(x):
-        fitted = LogisticRegression().fit(x[train], y[train])
-        logits[held] = fitted.decision_function(x[held])
+        logits[held] = logits_of(classifier.fit(x[train], y[train]), x[held])
     by_hand = TemperatureScaling().fit(logits, y)
-    model = CalibratedModel(LogisticRegression(), cv=folds).fit(x, y)
+    model = CalibratedModel(classifier, cv=folds).fit(x, y)
     assert model.calibrator_.temperature_ == by_hand.temperature_
 
 
