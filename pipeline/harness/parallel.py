@@ -26,7 +26,10 @@ from .settings import Settings
 BYTES_PER_LOGIT = 60  # of a process, per n x C of its unit; patching takes most, about 48
 LITTLE = 200_000  # logits of all units together; up to here score --quick is faster without workers
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP)  # errors of a file system that cannot lock files
-KILLED = "a worker process was killed, perhaps out of memory; run it again with jobs=1"
+KILLED = (
+    "a worker process ended, perhaps killed for want of memory, or a script of your own lacks "
+    "`if __name__ == '__main__'`; run it again with jobs=1"
+)
 NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")  # equal but for numbers: printed once
 
 Progress = Callable[[int, int, str], None]  # pieces done, all pieces, the current one's name

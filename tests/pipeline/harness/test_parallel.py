@@ -214,7 +214,7 @@ def run_below(temporary):
 
 @pytest.mark.slow
 def test_workers_start_where_the_path_of_temporary_files_is_too_long_for_a_socket(tmp_path):
-    (temporary := tmp_path / ("long" * 25)).mkdir()
+    (temporary := tmp_path / ("長い" * 25)).mkdir()
     program = SPAWN.Process(target=run_below, args=(temporary,))
     program.start()
     program.join(60)
