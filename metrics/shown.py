@@ -1,4 +1,7 @@
-"""Results as reports and figures show them. No import needs torch, which takes a second."""
+"""Records of results, constants and small functions that need no torch, for reports and figures.
+
+Importing torch takes a second. The modules that compute share what is here.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
@@ -10,11 +9,21 @@ from utility_calibration.metrics.errors import InputError
 
 
 @contextmanager
-def refuses(*facts: Any, **named: Any) -> Iterator[None]:
-    """Require an `InputError` of the facts that `check_facts` takes, in one line."""
+def refuses(
+    field: str = "",
+    row: int | None = None,
+    column: str = "",
+    fix: str = "",
+    number: str = "",
+    file: object = "",
+) -> Iterator[None]:
+    """Require an `InputError` of these facts, in one line. What is left out may be anything.
+
+    `fix` is a word that settles it (an option, a call), `number` one that is told.
+    """
     with pytest.raises(InputError) as caught:
         yield
-    check_facts(caught.value, *facts, **named)
+    check_facts(caught.value, field, row, column, fix, number, file)
 
 
 @contextmanager
@@ -34,10 +43,7 @@ def check_facts(
     number: str = "",
     file: object = "",
 ) -> None:
-    """Check the facts of an error. What is left out may be anything.
-
-    `fix` is a word that settles it (an option, a call), `number` one that is told.
-    """
+    """Check the facts of an error (`refuses`)."""
     facts = f"{error.field!r} {error.where} {error.fixes}"
     check_line(str(error), number)
     assert not field or error.field == field, facts

@@ -15,6 +15,10 @@ HELD = {
 }
 
 
+def test_at_least_five_public_names_have_an_example() -> None:
+    assert len(HELD) >= 5
+
+
 @pytest.mark.parametrize("name", HELD)
 def test_example(name: str) -> None:
     assert doctest.DocTestRunner().run(HELD[name]).failed == 0

@@ -26,6 +26,12 @@ def test_the_readme_has_at_most_150_lines_and_1200_words() -> None:
     assert len(text.split()) <= 1200
 
 
+def test_the_first_ten_lines_say_whose_implementation_this_is() -> None:
+    first = " ".join(README.read_text(encoding="utf-8").splitlines()[:10])
+    for words in ("independent implementation", "2510.25458", "authors' repository"):
+        assert words in first
+
+
 def test_the_verdict_on_the_first_screen_is_the_committed_one() -> None:
     verdict = json.loads(VERDICT.read_text(encoding="utf-8"))
     headline, legend, heading, *rows = blocks(README)[0].text.splitlines()

@@ -98,7 +98,6 @@ def test_every_choice_of_the_command_line_reaches_the_reader(tmp_path):
         (["x.npz", "--stream", "--splits", "3"], "--splits"),
         (["x.npz", "--stream", "--methods", "temp", "--sample", "0"], "--sample 0"),
         (["x.npz", "--output", "x.npz"], "x.npz"),
-        *((["x.npz", "--output", odd], "") for odd in ("", "a\nb", "caf\udce9.npz", "\x1b[31m")),
     ],
 )
 def test_mistakes_are_one_line(tmp_path, monkeypatch, capsys, arguments, told):
@@ -225,3 +224,13 @@ def test_what_is_computed_is_stored_before_it_is_printed_and_whatever_the_termin
     closed = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
     assert (closed.returncode, closed.stderr) == (0, b"")
     assert (tmp_path / "saved.npz").is_file()
+
+
+@pytest.mark.parametrize("text", ["", "a\nb", "caf\udce9.npz", "\x1b[31m"])
+def test_an_argument_that_no_report_can_show_is_one_line(tmp_path, monkeypatch, capsys, text):
+    monkeypatch.setattr(sys, "argv", ["score", "x.npz", "--output", text])
+    with pytest.raises(SystemExit) as ended:
+        score.main()
+    error = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert error.count("\n") == 1 and error.isascii()
