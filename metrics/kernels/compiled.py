@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.runtime.nrt import rtsys
 
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "compiled import compiled"
@@ -65,15 +66,19 @@ def compiled(function: Callable[..., Any], fastmath: Collection[str] = ()) -> Ca
 
 
 def _healing(kernel: Any) -> Callable[..., Any]:
-    """The kernel, which is compiled anew where the kept code cannot be read, after a full disk."""
-    kept: Any = getattr(kernel, "_cache", None)  # NUMBA_DISABLE_JIT=1 leaves the plain function
-    if not hasattr(kept, "load_overload"):
-        return kernel
-    load = kept.load_overload
+    """The kernel, which is compiled anew where the kept code cannot be read, after a full disk.
 
-    def load_or_none(*given: Any) -> Any:
+    numba loads all that a compiler needs, a third of the imports, also before it reads code that is
+    compiled already. Such code needs the memory manager (`rtsys`) alone.
+    """
+    kept: Any = getattr(kernel, "_cache", None)  # NUMBA_DISABLE_JIT=1 leaves the plain function
+    if not hasattr(kept, "_load_overload"):
+        return kernel
+
+    def load_or_none(signature: Any, context: Any) -> Any:
         try:
-            return load(*given)
+            rtsys.initialize(context)
+            return kept._load_overload(signature, context)
         except Exception as error:  # pickle raises many kinds
             told = f"compiling {kernel.__name__} anew, the code in {kept.cache_path} is damaged"
             print(f"{told} ({type(error).__name__})", file=sys.stderr)

@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numba
@@ -45,7 +47,8 @@ def test_an_edit_of_any_kernel_starts_an_empty_folder(source, copy_of_the_packag
     assert folder().parent == before.parent
 
 
-def test_the_decorator_leaves_numbas_own_setting_as_it_was(monkeypatch):
+def test_the_decorator_leaves_numbas_own_setting_as_it_was(monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "_folder", lambda: tmp_path)
     monkeypatch.setattr(numba.config, "CACHE_DIR", "somewhere")
 
     @module.compiled
@@ -64,6 +67,32 @@ def test_kernels_are_kept_in_the_named_folder():
 
     descending_order(torch.tensor([[2.0, 1.0]], dtype=torch.float64))
     assert list(folder().rglob("ranks._pack*.nbi"))
+
+
+def test_kept_code_is_read_without_the_compilers_imports():
+    program = """
+import sys
+import torch
+from utility_calibration.metrics.kernels.ranks import descending_order
+descending_order(torch.tensor([[2.0, 1.0]], dtype=torch.float64))
+sys.exit("numba.np.arraymath" in sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT)  # compiles, if nobody has
+    assert subprocess.run([sys.executable, "-c", program], cwd=ROOT).returncode == 0
+
+
+def double(x):
+    return 2 * x
+
+
+def test_damaged_code_is_compiled_anew(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(module, "_folder", lambda: tmp_path)
+    assert module.compiled(double)(3) == 6
+    for kept in tmp_path.rglob("*.nbc"):
+        kept.write_bytes(b"damaged")
+    for told in (1, 0):  # once: then it is kept again
+        assert module.compiled(double)(3) == 6
+        assert capsys.readouterr().err.count("is damaged") == told
 
 
 def test_kernels_work_where_no_folder_can_be_written(tmp_path, monkeypatch, capsys):
