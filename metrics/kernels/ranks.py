@@ -6,8 +6,9 @@ integers carries it along. The few rows with values that differ only in the lost
 sorted again, as doubles.
 
 Where neighbours within a distance are tied, their order among themselves is not needed. Values are
-then put into cells that are a little narrower than that distance, and cells and class numbers are
-sorted together as short integers.
+then put into cells that are much narrower than that distance, and cells and class numbers are
+sorted together as short integers. All values too large for such a number share the first cell; of
+probabilities these are few.
 """
 
 from __future__ import annotations
@@ -25,15 +26,16 @@ from .threads import over_blocks, row_blocks
 
 PACKED = 1 << 16
 """Elements that are packed and sorted at a time, so that their memory stays in the cache."""
-CELLS = 1.02
-"""Cells per distance that is tied: a little more than one, so that rounding unties no cell."""
-FEW = 20
-"""Classes that are sorted by insertion; more are marked and then read in order."""
+CELLS = 24
+"""Cells per distance that is tied, or rather per 1.02 distances, for rounding.
+
+Values fewer cells apart are tied; values in cells more than one further apart are not.
+"""
 MOST_SORTED = 400
 """Columns of a matrix up to which all are sorted where only the largest are needed."""
 NEGATIVE_ZERO = np.int64(-(1 << 63))
-SHORT, WIDE = 32, 62
-"""Bits of a cell's number and the class number together, in one unsigned or signed integer."""
+SHORT = 32
+"""Bits of a cell's number and the class number together."""
 
 
 def descending_order(matrix: Tensor, tied: float = 0.0) -> Tensor:
@@ -81,78 +83,89 @@ def _rank_rows(values: NDArray[np.float64], tied: float, order: NDArray[np.int32
         if not is_sorted.all():
             order[~is_sorted] = np.argsort(-values[~is_sorted], axis=1, kind="stable")
         return
-    scale, smallest = CELLS / tied, float(values.min())
-    last = (float(values.max()) - smallest) * scale + 1
-    if not last < 1 << (WIDE - bits):
+    smallest = float(values.min())
+    if not np.isfinite(values.max() - smallest):
         order[:] = descending_order_torch(torch.from_numpy(values), tied).numpy()
         return
-    is_short = last < 1 << (SHORT - bits)
-    cells = np.empty(values.shape, np.uint32 if is_short else np.int64)
-    _pack_cells(values, smallest, scale, int(last), bits, cells)
+    cells = np.empty(values.shape, np.uint32)
+    _pack_cells(values, smallest, 1.02 * CELLS / tied, bits, cells)
     cells.sort(axis=1)
     _order_cells(cells, bits, values, tied, order)
 
 
 @compiled
-def _pack_cells(
-    values: Any, smallest: float, scale: float, last: int, bits: int, cells: Any
-) -> None:
+def _pack_cells(values: Any, smallest: float, scale: float, bits: int, cells: Any) -> None:
     """Write numbers of cells that grow as the values fall, with the class number in `bits`."""
     rows, columns = values.shape
+    last = (1 << (SHORT - bits)) - 1
     for row in range(rows):
         for k in range(columns):
-            cell = last - np.int64((values[row, k] - smallest) * scale)
+            cell = last - np.int64(min((values[row, k] - smallest) * scale, last))
             cells[row, k] = (cell << bits) | k
 
 
 @compiled
 def _order_cells(cells: Any, bits: int, values: Any, tied: float, order: Any) -> None:
-    """Write the order of rows from their sorted cells; the values of one cell are tied.
+    """Write the order of rows from their sorted cells, which are changed.
 
-    The classes of a cell are already in order, so only groups of several cells are sorted.
+    Groups of tied classes are numbered along the cells. Then the classes take the places of their
+    groups, by number.
     """
     rows, columns = cells.shape
-    mask = (1 << bits) - 1
-    is_member = np.zeros(columns, np.int64)
+    mask, shift, one = np.uint32((1 << bits) - 1), np.uint32(bits), np.uint32(1)
+    group_of = np.empty(columns, np.uint32)
+    place = np.empty(columns + 1, np.uint32)  # of each group's next class
     for row in range(rows):
-        classes, v = order[row], values[row]
+        c, v, group, is_mixed = cells[row], values[row], np.uint32(0), False
+        _sort_first_cell(c, v, mask)
+        place[0], place[1] = 0, 1
+        group_of[c[0] & mask] = group
+        for k in range(1, columns):
+            apart = (c[k] >> shift) - (c[k - 1] >> shift)
+            is_new = apart > CELLS
+            is_rough = c[k - 1] <= mask or (apart >= CELLS and apart <= CELLS + 1)
+            if is_rough:
+                is_new = _gap(c, k, v, mask, shift) > tied
+            is_mixed |= not is_new and (is_rough or apart > 0)
+            group += one if is_new else np.uint32(0)
+            place[group + one] = k + 1  # the last one written is where the next group starts
+            group_of[c[k] & mask] = group
         for k in range(columns):
-            classes[k] = cells[row, k] & mask
-        group, first, lowest, spans = 0, 0, np.inf, False
-        while first < columns:
-            cell, last = cells[row, first] >> bits, first
-            highest, smallest = -np.inf, np.inf
-            while last < columns and cells[row, last] >> bits == cell:
-                highest, smallest = max(highest, v[classes[last]]), min(smallest, v[classes[last]])
-                last += 1
-            if lowest - highest > tied:
-                if spans:
-                    _sort_group(classes[group:first], is_member)
-                group = first
-            spans = group < first
-            first, lowest = last, smallest
-        if spans:
-            _sort_group(classes[group:], is_member)
+            if is_mixed:
+                order[row, place[group_of[k]]] = k
+                place[group_of[k]] += one
+            else:
+                order[row, k] = c[k] & mask
 
 
 @compiled
-def _sort_group(classes: Any, is_member: Any) -> None:
-    """Sort a part of a row; `is_member` [C] has zeros before and after."""
-    if classes.size <= FEW:
-        for k in range(1, classes.size):
-            moving, j = classes[k], k
-            while j > 0 and classes[j - 1] > moving:
-                classes[j] = classes[j - 1]
-                j -= 1
-            classes[j] = moving
-        return
-    is_member[classes] = 1
-    place = 0
-    for j in range(is_member.size):
-        if place < classes.size:
-            classes[place] = j
-        place += is_member[j]
-        is_member[j] = 0
+def _sort_first_cell(cells: Any, v: Any, mask: Any) -> None:
+    """Sort by insertion the cell that has all large values, whatever their distances."""
+    k = 1
+    while k < cells.size and cells[k] <= mask:
+        moving, j = cells[k], k
+        while j > 0 and v[cells[j - 1]] < v[moving]:
+            cells[j] = cells[j - 1]
+            j -= 1
+        cells[j] = moving
+        k += 1
+
+
+@compiled
+def _gap(cells: Any, k: int, v: Any, mask: Any, shift: Any) -> float:
+    """Return the distance of the values before place k from those after it.
+
+    Within a cell, other than the first, values are in no order.
+    """
+    i, j = k - 1, k
+    lowest, highest = v[cells[i] & mask], v[cells[j] & mask]
+    while i > 0 and cells[i] > mask and cells[i - 1] >> shift == cells[i] >> shift:
+        i -= 1
+        lowest = min(lowest, v[cells[i] & mask])
+    while j + 1 < cells.size and cells[j] > mask and cells[j + 1] >> shift == cells[j] >> shift:
+        j += 1
+        highest = max(highest, v[cells[j] & mask])
+    return lowest - highest
 
 
 @compiled

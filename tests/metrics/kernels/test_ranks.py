@@ -10,15 +10,16 @@ from utility_calibration.calibrators.reference import tied_order
 from utility_calibration.metrics.kernels.ranks import descending_order, descending_order_torch
 
 TIED = 2.5e-7
-SHAPES = ["softmax", "crowded", "plateau", "chains", "one hot", "rounded"]
+SHAPES = ["softmax", "crowded", "plateau", "chains", "one hot", "rounded", "large"]
 
 
 def probabilities(shape, n, classes, seed):
     random = np.random.default_rng(seed)
     if shape == "one hot":
         return np.eye(classes)[random.integers(classes, size=n)]
-    if shape == "chains":  # neighbours about the tolerance apart, across many cells
-        return random.uniform(0, 2, size=(n, classes)) * TIED * classes
+    if shape in ("chains", "large"):  # neighbours about the tolerance apart, across many cells
+        large = random.integers(2, size=(n, classes)) if shape == "large" else 0
+        return random.uniform(0, 2, size=(n, classes)) * TIED * classes + large
     z = random.normal(scale={"crowded": 8.0}.get(shape, 2.0), size=(n, classes))
     p = np.exp(z - z.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
@@ -44,6 +45,12 @@ def test_it_is_the_order_of_the_reference(order, shape, n, classes, seed):
 def test_rounding_beyond_one_and_zero_changes_nothing():
     p = torch.tensor([[1 + 2e-16, -1e-17, 0.0], [-1e-17, 0.5, 0.5 + 1e-17]], dtype=torch.float64)
     assert descending_order(p, TIED).tolist() == [[0, 1, 2], [1, 2, 0]]
+
+
+def test_large_values_that_are_tied_are_ordered_by_class():
+    p = torch.zeros(1, 1000, dtype=torch.float64)
+    p[0, [1, 2, 3]] = torch.tensor([0.3, 0.3 + 1e-8, 0.4], dtype=torch.float64)
+    assert descending_order(p, TIED)[0, :5].tolist() == [3, 1, 2, 0, 4]
 
 
 def odd_values(kind, n):
