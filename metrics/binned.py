@@ -101,10 +101,10 @@ def _errors(
         raise InputError(f"{scheme!r}, expected 'equal_weight' or 'equal_width'", field="scheme")
     errors = []
     for block in utilities.blocks(forecast, outcomes):
-        residuals = block.payoffs[:, block.codes[0]] - block.predicted
+        residuals = block.payoffs[:, block.codes[0]].sub_(block.predicted)
         if outcomes.weights is not None:
             residuals *= outcomes.weights
-        bin_of = (block.predicted * bins).floor().clamp(0, bins - 1).to(torch.int64)
+        bin_of = (block.predicted * bins).to(torch.int64).clamp_(0, bins - 1)
         sums = residuals.new_zeros(len(residuals), bins).scatter_add(1, bin_of, residuals)
         errors.append(sums.abs().sum(dim=1))
     return torch.cat(errors)[None] / outcomes.size
