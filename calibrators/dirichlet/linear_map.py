@@ -24,6 +24,7 @@ from ..modules import AffineSoftmax
 from ..solvers.lbfgs import PRINTED_DIGITS, Minimum, Pairs, dot, minimize
 from ..stored import Learned, Stored
 from .curvature import ClassCurvature
+from .reduced import ReducedHessian
 
 DOUBLE_WORK = 2_000_000_000  # n C² up to which products run in float64; larger ones take too long
 DOUBLE_TO_TUNE = 10_000_000
@@ -71,7 +72,7 @@ class LinearMapProblem:
 
     The fit to `inputs` [n, C] and `labels` [n] starts at the temperature-scaled solution W = β I, b
     = 0. `spread` is the root mean square of the row-centred logits, and `counts`, float64 [n], are
-    the weights of the rows, all 1 if None.
+    the weights of the rows, all 1 if None. `reduced` replaces the curvature of each class.
     """
 
     inputs: Tensor
@@ -80,9 +81,12 @@ class LinearMapProblem:
     spread: float
     loss: Loss = "nll"
     counts: Tensor | None = None
+    reduced: ReducedHessian | None = None
 
     def __post_init__(self) -> None:
-        self.curvature = ClassCurvature.at(self.inputs, self.beta, self.loss, self.counts)
+        self.curvature: ClassCurvature | ReducedHessian = self.reduced or ClassCurvature.at(
+            self.inputs, self.beta, self.loss, self.counts
+        )
         self.start = start_point(self.inputs.shape[1], self.beta, self.inputs.device)
         self.ridge = torch.full_like(self.start, RIDGE * (self.spread or 1.0) ** 2)
         self.ridge[:, -1] = RIDGE

@@ -16,6 +16,7 @@ from utility_calibration.calibrators import (
     TemperatureScaling,
     VectorScaling,
 )
+from utility_calibration.calibrators.dirichlet.reduced import ReducedHessian
 from utility_calibration.calibrators.losses import residuals
 
 ROWS, CLASSES = 300, 3
@@ -104,3 +105,25 @@ def test_a_loss_and_its_gradient_are_those_of_autograd(values, seed, loss):
         expected.item(), rel=1e-12, abs=1e-13
     )
     torch.testing.assert_close(block, z.grad, rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("classes", [4, 80])
+def test_the_reduced_hessian_is_exact_along_its_directions(made_up, classes):
+    logits, labels = made_up(60, classes, seed=4)
+    x = torch.log_softmax(torch.from_numpy(logits).double(), dim=1)
+    counts, weights = torch.linspace(0.5, 2, 60).double(), torch.full((classes, classes + 1), 0.1)
+    reduced = ReducedHessian.at(x.float(), counts)
+
+    def nll(point):
+        losses = -torch.log_softmax(x @ point[:, :-1].T + point[:, -1], dim=1)
+        mean = losses[range(60), labels] @ counts / counts.sum()
+        return mean + 0.05 * (point**2).sum()
+
+    steps = torch.randn(classes, reduced.directions.shape[2], generator=torch.manual_seed(0))
+    step = torch.einsum("jk,jlk->jl", steps.double(), reduced.directions)
+    start = torch.eye(classes, classes + 1).double()
+    pushed = torch.autograd.functional.hvp(nll, start, step)[1]
+    along = torch.einsum("jl,jlk->jk", pushed, reduced.directions)
+    inside = torch.einsum("jk,jlk->jl", along, reduced.directions)
+    solved = reduced.preconditioner(weights.double())(inside[None])[0]
+    torch.testing.assert_close(solved, step, rtol=1e-3, atol=1e-4)
