@@ -105,7 +105,12 @@ def _ran_alone(job: Callable[[DictConfig], float | None]) -> bool:
 
 @contextmanager
 def user_errors_in_one_line() -> Iterator[None]:
-    """End with one line and an exit code (`command`) for a user's error; a warning is a line."""
+    """End with one line and an exit code (`command`) for a user's error; a warning is a line.
+
+    Workers that start within the block end with it.
+    """
+    from .workers import workers  # which imports this module
+
     # Schedulers send SIGTERM before they kill. No `except Exception` catches SystemExit.
     before = signal.signal(signal.SIGTERM, lambda *_: _end("terminated", 143))
     for stream in (sys.stdout, sys.stderr):  # a terminal that knows no ± or × shows ? instead
@@ -117,7 +122,8 @@ def user_errors_in_one_line() -> Iterator[None]:
                 f"warning: {' '.join(str(message).split())}", file=sys.stderr
             )
             _check_text(sys.argv[1:])
-            yield
+            with workers():
+                yield
     except KeyboardInterrupt:
         _end("interrupted", 130)
     except Exception as error:

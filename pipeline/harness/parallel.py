@@ -10,28 +10,27 @@ import time
 import traceback
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from .cache import Record, Save, publish, record_of
 from .command import UnitsFailed, is_user_error, one_line
 from .machine import core_count, device_name, free_memory, run_notes
 from .progress import Bar, say
 from .settings import Settings
+from .workers import can_fork, workers
 
 BYTES_PER_LOGIT = 60  # of a process, per n x C of its unit; patching takes most, about 48
 LITTLE = 200_000  # logits of all units together; up to here score --quick is faster without workers
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP)  # errors of a file system that cannot lock files
-KILLED = (
-    "a worker process ended, perhaps killed for want of memory, or a script of your own lacks "
-    "`if __name__ == '__main__'`; run it again with jobs=1"
-)
 NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")  # equal but for numbers: printed once
 
+Result = TypeVar("Result")
 Progress = Callable[[int, int, str], None]  # pieces done, all pieces, the current one's name
 
 
@@ -110,17 +109,17 @@ def late(name: str, *arguments: Any) -> Any:
     return resolve_name(name)(*arguments)
 
 
-def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
+def job_count(jobs: int | str, sizes: Sequence[int], device: str, are_there: bool = False) -> int:
     """The number of processes that work on units of `sizes` (n x C each) at the same time.
 
-    `auto` is this process alone on a GPU and for little work. Otherwise it is one process per core,
-    or fewer where the memory is short. Each process has its share of the cores as threads: all of
-    them if there is one process, and one where all cores are busy, because threads that share small
-    matrices mostly wait.
+    `auto` is this process alone on a GPU, and for little work unless workers `are_there`. Otherwise
+    it is one process per core, or fewer where the memory is short. Each process has its share of
+    the cores as threads when it starts: all of them if there is one process, and one where all
+    cores are busy, because threads that share small matrices mostly wait.
     """
     if jobs != "auto":
         return min(int(jobs), len(sizes))
-    if device.startswith("cuda") or sum(sizes) <= LITTLE:
+    if device.startswith("cuda") or (sum(sizes) <= LITTLE and not are_there):
         return 1
     fitting = max(1, free_memory() // (BYTES_PER_LOGIT * max(1, *sizes)))
     return min(core_count(), fitting, len(sizes))
@@ -134,39 +133,43 @@ def _one_by_one(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
 
 def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
     settings, busy = tasks[0].settings, []
-    sizes = [task.size for task in tasks]
-    jobs = job_count(settings.jobs, sizes, device_name(settings.device))
-    with Bar(title, len(tasks)) as bar:
-        for outcome in _by_workers(title, tasks, jobs) if jobs > 1 else _here(tasks):
-            if outcome.state == "busy":
-                busy.append(outcome.task)
-            else:
-                bar.advance(outcome.task.name)
-                yield outcome
-        for task in busy:
-            say(f"waiting: another process works on {task.name}")
-            yield attempt(task, wait=True)
-            bar.advance(task.name)
+    calls = [partial(attempt, task, wait=False) for task in tasks]
+    with workers() as ours:
+        device, are_there = device_name(settings.device), ours.pool is not None
+        jobs = job_count(settings.jobs, [task.size for task in tasks], device, are_there)
+        threads = max(1, core_count() // max(1, jobs))
+        outcomes = ours.results(title, calls, jobs, threads, device)
+        with Bar(title, len(tasks)) as bar:  # its thread would not survive a fork
+            for outcome in outcomes:
+                if outcome.state == "busy":
+                    busy.append(outcome.task)
+                else:
+                    bar.advance(outcome.task.name)
+                    yield outcome
+            for task in busy:
+                say(f"waiting: another process works on {task.name}")
+                yield attempt(task, wait=True)
+                bar.advance(task.name)
 
 
-def _here(tasks: Sequence[Task]) -> Iterator[Outcome]:
-    return (attempt(task, wait=False) for task in tasks)
+def all_called(
+    title: str, calls: Mapping[str, Callable[[], Result]], jobs: int | str
+) -> dict[str, Result]:
+    """What each call returns, by its name. Workers call it, if they are there or cost little."""
+    found: dict[str, Result] = {}
+    with workers() as ours:
+        pays = ours.pool is not None or can_fork()
+        named = [partial(_named, name, call) for name, call in calls.items()]
+        results = ours.results(title, named, job_count(jobs, [0] * len(calls), "cpu", pays))
+        with Bar(title, len(calls)) as bar:
+            for name, result in results:
+                found[name] = result
+                bar.advance(name)
+    return {name: found[name] for name in calls}
 
 
-def _by_workers(title: str, tasks: Sequence[Task], jobs: int) -> Iterator[Outcome]:
-    from concurrent.futures import as_completed
-    from concurrent.futures.process import BrokenProcessPool
-
-    from .workers import starting, worker_pool  # a run with nothing to do needs none of these
-
-    try:
-        with worker_pool(jobs, threads=max(1, core_count() // jobs)) as pool:
-            with starting():
-                futures = [pool.submit(attempt, task, wait=False) for task in tasks]
-            for future in as_completed(futures):
-                yield future.result()
-    except BrokenProcessPool as error:
-        raise UnitsFailed(f"{title}: {KILLED}") from error
+def _named(name: str, call: Callable[[], Result]) -> tuple[str, Result]:
+    return name, call()
 
 
 def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome:

@@ -1,41 +1,133 @@
-"""Worker processes that start with the libraries of fits and scores already imported.
+"""Worker processes of a program: forks of it, which share all that it has imported.
 
-On Linux a server process imports them once, and each worker is a fork of it. Other systems, and a
-TMPDIR with a very long path, start each worker from nothing.
+They start when a step first has work for them, and serve every later step. A fork works on one
+thread of a CPU, because threads of OpenMP and what a GPU holds do not survive it. Where that is not
+enough, and on other systems than Linux, each worker starts from nothing.
 """
+
+from __future__ import annotations
 
 import os
 import platform
 import signal
-import tempfile
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
 
-IMPORTED_ONCE = ("scoring.fitted", "scoring.held_out")  # of pipeline/: what makes fits and scores
+from .command import UnitsFailed
+
+if TYPE_CHECKING:  # a run with nothing to do needs none of these
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing.connection import Connection
+
+SHARED = ("scoring.fitted", "scoring.held_out")  # of pipeline/: what makes fits and scores
 PACKAGE = __package__.rpartition(".")[0]
-LONGEST = 70  # bytes of TMPDIR; the server's socket lies in it, and Linux allows 107 for its path
+KILLED = (
+    "a worker process ended, perhaps killed for want of memory, or a script of your own lacks "
+    "`if __name__ == '__main__'`; run it again with jobs=1"
+)
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # read as libraries load
+
+Result = TypeVar("Result")
+
+
+class Workers:
+    """The workers of a program, none at first; all end with the stack."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self.stack, self.count, self.are_forks = stack, 0, False
+        self.pool: ProcessPoolExecutor | None = None
+
+    def results(
+        self,
+        title: str,
+        calls: Sequence[Callable[[], Result]],
+        jobs: int,
+        threads: int = 1,
+        device: str = "cpu",
+    ) -> Iterator[Result]:
+        """What the calls return, as they end, of which `jobs` run at the same time, one here."""
+        if jobs <= 1:
+            return (call() for call in calls)
+        self._start(jobs, threads, device)
+        return self._in_turn(title, calls, jobs)
+
+    def _start(self, count: int, threads: int, device: str) -> None:
+        """Start `count` workers, unless as many are there that can use the device."""
+        if self.pool and count <= self.count and (device == "cpu" or not self.are_forks):
+            return
+        self.stack.close()
+        self.count, self.are_forks = count, can_fork(threads, device)
+        self.pool = self.stack.enter_context(_pool(count, threads, self.are_forks))
+
+    def _in_turn(
+        self, title: str, calls: Sequence[Callable[[], Result]], jobs: int
+    ) -> Iterator[Result]:
+        from concurrent.futures import FIRST_COMPLETED, wait
+        from concurrent.futures.process import BrokenProcessPool
+
+        assert self.pool is not None
+        waiting = iter(calls)
+        try:
+            running = {self.pool.submit(call) for call in islice(waiting, jobs)}
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                running |= {self.pool.submit(call) for call in islice(waiting, len(done))}
+                yield from (future.result() for future in done)
+        except BrokenProcessPool as error:
+            self.pool = None  # a later step starts others
+            raise UnitsFailed(f"{title}: {KILLED}") from error
+
+
+_of_program: Workers | None = None
 
 
 @contextmanager
-def worker_pool(jobs: int, threads: int) -> Iterator[ProcessPoolExecutor]:
-    """Start `jobs` workers, each with `threads` threads of torch, as soon as they get work.
+def workers() -> Iterator[Workers]:
+    """The program's workers. They end with the outermost of such blocks, at once if it fails."""
+    global _of_program
+    if _of_program is not None:
+        yield _of_program
+        return
+    with ExitStack() as stack:
+        _of_program = Workers(stack)
+        try:
+            yield _of_program
+        finally:
+            _of_program = None
 
-    NumPy and SciPy get one thread. The environment's OMP_NUM_THREADS is stronger than both. The
-    workers end with this process, however it ends, and at once if the block ends by an exception.
+
+def can_fork(threads: int = 1, device: str = "cpu") -> bool:
+    """Whether workers with so many threads, and work on the device, may be forks."""
+    has_one_thread = os.environ.get(THREADS[0], str(threads)) == "1"
+    return platform.system() == "Linux" and device == "cpu" and has_one_thread
+
+
+@contextmanager
+def _pool(count: int, threads: int, are_forks: bool) -> Iterator[ProcessPoolExecutor]:
+    """Start `count` workers, which end with this process, however it ends.
+
+    Each has `threads` threads of torch, and NumPy and SciPy have one. The environment's
+    OMP_NUM_THREADS is stronger than both.
     """
-    has_server = platform.system() == "Linux" and len(os.fsencode(tempfile.gettempdir())) <= LONGEST
-    context = get_context("forkserver" if has_server else "spawn")
-    if has_server:
-        context.set_forkserver_preload([f"{PACKAGE}.{name}" for name in IMPORTED_ONCE])
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    context = get_context("fork" if are_forks else "spawn")
+    if are_forks:
+        for name in SHARED:
+            import_module(f"{PACKAGE}.{name}")
     ended, ours = context.Pipe(duplex=False)
     share = None if THREADS[0] in os.environ else threads
-    pool = ProcessPoolExecutor(jobs, context, _begin, (ended, share))
+    begin = (_begin_fork, (ended, ours)) if are_forks else (_begin, (ended, share))
+    pool = ProcessPoolExecutor(count, context, *begin)
     try:
+        with _starting():
+            for _ in range(count):
+                pool.submit(os.getpid)
         yield pool
         pool.shutdown()
     finally:
@@ -45,11 +137,11 @@ def worker_pool(jobs: int, threads: int) -> Iterator[ProcessPoolExecutor]:
 
 
 @contextmanager
-def starting() -> Iterator[None]:
+def _starting() -> Iterator[None]:
     """Within it processes start: with one thread for matrices, and deaf to Ctrl-C from the first.
 
     Ctrl-C reaches every process of a terminal. This one answers it, and SIGTERM, when the block has
-    ended: a worker that is half started would look for semaphores that are gone.
+    ended: a worker that is half started would print a traceback.
     """
     added = [name for name in THREADS if name not in os.environ]
     os.environ.update(dict.fromkeys(added, "1"))
@@ -75,10 +167,20 @@ def starting() -> Iterator[None]:
             signal.raise_signal(late[0])
 
 
+def _begin_fork(ended: Connection, ours: Connection) -> None:
+    """Begin a fork: without the end of the pipe by which the program tells that it has ended."""
+    from threadpoolctl import threadpool_limits  # for libraries that loaded before the fork
+
+    ours.close()
+    threadpool_limits(1)
+    _begin(ended, 1)
+
+
 def _begin(ended: Connection, threads: int | None) -> None:
-    import torch  # in this process, not in the one that waits
+    import torch
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if threads is not None:
         torch.set_num_threads(threads)
     threading.Thread(target=_end_with_program, args=(ended,), daemon=True).start()

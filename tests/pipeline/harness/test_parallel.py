@@ -5,9 +5,9 @@ import json
 import multiprocessing
 import os
 import signal
-import tempfile
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -25,10 +25,12 @@ from utility_calibration.pipeline.harness.parallel import (
     BYTES_PER_LOGIT,
     LITTLE,
     Task,
+    all_called,
     attempt,
     job_count,
     run_tasks,
 )
+from utility_calibration.pipeline.harness.workers import can_fork, workers
 
 SPAWN = multiprocessing.get_context("spawn")  # OpenMP does not survive a fork
 
@@ -207,19 +209,52 @@ def test_workers_end_with_the_program(tmp_path, how):
     assert until(lambda: not any(psutil.pid_exists(worker) for worker in workers))
 
 
-def run_below(temporary):
-    tempfile.tempdir = str(temporary)
-    run_tasks("fit", examples(temporary.parent, "", "", jobs=2))
+def run_steps(folder, *hows):
+    """Two steps of a program, in processes that leave their numbers in a folder for each step."""
+    with workers():
+        for step in "one", "two":
+            (notes := folder / step).mkdir()
+            with suppress(UnitsFailed):  # of the step with a killed worker
+                run_tasks(step, examples(notes, notes, notes, *hows, jobs=2))
+
+
+def made_by(folder):
+    return [
+        {path.name for path in (folder / step).iterdir() if path.name.isdigit()}
+        for step in ("one", "two")
+    ]
 
 
 @pytest.mark.slow
-def test_workers_start_where_the_path_of_temporary_files_is_too_long_for_a_socket(tmp_path):
-    (temporary := tmp_path / ("長い" * 25)).mkdir()
-    program = SPAWN.Process(target=run_below, args=(temporary,))
-    program.start()
-    program.join(60)
-    assert program.exitcode == 0
-    assert made(examples(tmp_path, "", "")) == [True, True]
+def test_the_steps_of_a_program_share_their_workers_until_one_is_killed(tmp_path):
+    for name, *hows in [("whole",), ("killed", "kill")]:
+        (tmp_path / name).mkdir()
+        program = SPAWN.Process(target=run_steps, args=(tmp_path / name, *hows))
+        program.start()
+        program.join(60)
+        assert program.exitcode == 0
+    first, second = made_by(tmp_path / "whole")
+    assert str(os.getpid()) not in first | second
+    assert len(first | second) <= 2
+    first, second = made_by(tmp_path / "killed")
+    assert second
+    assert not first & second
+
+
+def test_a_worker_is_no_fork_where_it_needs_threads_or_a_gpu(monkeypatch):
+    monkeypatch.setattr("platform.system", lambda: "Linux")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert can_fork(1, "cpu")
+    assert not can_fork(2, "cpu")
+    assert not can_fork(1, "cuda:0")
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert not can_fork(1, "cpu")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_calls_answer_by_name_in_their_order(jobs):
+    calls = {"b": partial(pow, 2, 3), "a": partial(divmod, 7, 2)}
+    assert list(all_called("powers", calls, jobs).items()) == [("b", 8), ("a", (3, 1))]
 
 
 def until(condition, seconds=60):
