@@ -75,7 +75,8 @@ def _write(request: Request, plan: Plan) -> None:
     if leaderboard and not is_part:
         written += leaderboard.write(results / "tables", f"leaderboard{end}")
         drawings[f"leaderboard{end}"] = partial(leaderboard_figure, leaderboard)
-    written += [*draw_all(drawings, results / "figures"), *write_all_scores(results)]
+    written += draw_all(drawings, results / "figures", settings[0].jobs)
+    written += write_all_scores(results)
     summary: TextTable | None = None
     if any(benchmark.benchmark.paper_key for benchmark in settings):
         # Of the benchmarks of all suites, so the report of one suite keeps the others.

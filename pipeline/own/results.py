@@ -46,7 +46,8 @@ def write_results(job: Job) -> Section:
         from ..reporting.figures import drawings_of  # matplotlib takes half a second to import
         from ..reporting.style import draw_all
 
-        draw_all(drawings_of(section, curve=(costs or {}).get("curve")), folder)
+        drawings = drawings_of(section, curve=(costs or {}).get("curve"))
+        draw_all(drawings, folder, job.first.jobs)
     source = job.first.benchmark.source
     read = [Path(file).name for file in (source["path"], source["test"]) if file is not None]
     heads = job.first.benchmark.title, " and ".join(read)

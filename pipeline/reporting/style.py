@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from matplotlib.legend import Legend
 from utility_calibration.metrics.atomic import atomic_path
 from utility_calibration.metrics.plots.drawing import plain
 
-from ..harness.progress import Bar
+from ..harness.parallel import all_called
 
 FLOOR_FILL, FLOOR_EDGE, NOTE_COLOR = "#D0D0D0", "#8C8C8C", "#555555"
 RC: Any = {  # what differs from matplotlib's defaults
@@ -81,14 +82,14 @@ def titled_figure(width: float, height: float, title: str = "") -> Iterator[Figu
         yield figure
 
 
-def draw_all(drawings: Drawings, folder: Path) -> list[Path]:
-    """Draw all figures and save them in `folder`, one after another; return the paths."""
-    written = []
-    with Bar("Figures", len(drawings)) as bar:
-        for stem, make in drawings.items():
-            written += save_figure(make(), folder, stem)
-            bar.advance(stem)
-    return written
+def draw_all(drawings: Drawings, folder: Path, jobs: int | str) -> list[Path]:
+    """Draw all figures and save them in `folder`, side by side; return the paths."""
+    calls = {stem: partial(_drawn, make, folder, stem) for stem, make in drawings.items()}
+    return [path for paths in all_called("Figures", calls, jobs).values() for path in paths]
+
+
+def _drawn(make: Callable[[], Figure], folder: Path, stem: str) -> list[Path]:
+    return save_figure(make(), folder, stem)
 
 
 def save_figure(figure: Figure, folder: Path, stem: str) -> list[Path]:

@@ -2,9 +2,11 @@
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 
 from utility_calibration.calibrators.recalibration import RecalibrationGain, recalibration_gain
 
+from ..harness.parallel import all_called
 from ..harness.units import Unit
 from .held_out import held_out
 
@@ -18,12 +20,17 @@ def left_to_gain(units: Sequence[Unit], methods: Sequence[str]) -> dict[str, Rec
     Rows that do not sum to one are left out, and so are all methods where points have weights or
     clusters, because the interval takes points as independent.
     """
-    gains = {}
     first = {unit.calibrator: unit for unit in reversed(units)}
-    for method in methods:
-        test = held_out(first[method], "cpu")
-        fits = len(test.labels) >= FEWEST and test.probabilities.numel() <= LARGEST
-        if fits and test.rows_sum_to_one and test.weights is None and test.clusters is None:
-            with warnings.catch_warnings(action="ignore"):  # a fold may lack a class
-                gains[method] = recalibration_gain(test.probabilities, test.labels)
-    return gains
+    calls = {method: partial(_gain_of, first[method]) for method in methods}
+    gains = all_called("What is left", calls, units[0].settings.jobs)
+    return {method: gain for method, gain in gains.items() if gain is not None}
+
+
+def _gain_of(unit: Unit) -> RecalibrationGain | None:
+    test = held_out(unit, "cpu")
+    fits = len(test.labels) >= FEWEST and test.probabilities.numel() <= LARGEST
+    are_independent = test.weights is None and test.clusters is None
+    if not (fits and are_independent and test.rows_sum_to_one):
+        return None
+    with warnings.catch_warnings(action="ignore"):  # a fold may lack a class
+        return recalibration_gain(test.probabilities, test.labels)

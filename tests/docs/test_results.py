@@ -37,7 +37,7 @@ def test_committed_tables_and_pages_are_rebuilt(folder, reports, tmp_path, monke
         if (committed / name).is_dir():
             shutil.copytree(committed / name, tmp_path / name)
     (tmp_path / "scores" / "all.csv").unlink(missing_ok=True)
-    monkeypatch.setattr("utility_calibration.pipeline.report.draw_all", lambda drawings, folder: [])
+    monkeypatch.setattr("utility_calibration.pipeline.report.draw_all", lambda *_: [])
     # Whether today's settings would give other scores is for `utility-calibration status` to say.
     monkeypatch.setattr(
         "utility_calibration.pipeline.scoring.scores._why_not", lambda unit, scores: ""

@@ -67,7 +67,7 @@ def test_the_verdicts(golden):
 
 
 def test_the_report_of_a_suite(golden, write_scores, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("utility_calibration.pipeline.report.draw_all", lambda drawn, folder: [])
+    monkeypatch.setattr("utility_calibration.pipeline.report.draw_all", lambda *_: [])
     write_scores("digits", "yahoo", FEW, suite="digits", splits=5)
     run_report(request_of(tmp_path, "digits", suite="digits", splits=5, methods=FEW))
     golden("suite.txt", capsys.readouterr().out)

@@ -65,9 +65,7 @@ def test_the_vit_gets_table_one(tmp_path) -> None:
 def test_paper_benchmarks_are_compared_and_one_alone_leaves_the_page_of_the_suite(
     write_scores, tmp_path: Path, capsys, monkeypatch
 ) -> None:
-    monkeypatch.setattr(
-        "utility_calibration.pipeline.report.draw_all", lambda drawings, folder: []
-    )  # takes long
+    monkeypatch.setattr("utility_calibration.pipeline.report.draw_all", lambda *_: [])  # takes long
     benchmarks = ("cifar10_resnet", "cifar10_repvgg")
     for benchmark in benchmarks:
         write_scores(benchmark, benchmark, FEW, splits=5, shift=0.1)
