@@ -68,12 +68,16 @@ def _use_this_clone() -> None:
 
 def _run(room: str, name: str) -> None:
     """Run the program with modules of the current folder behind all others (`_target_=my.Mine`)."""
-    gc.set_threshold(ALLOCATED)
+    gc.disable()
     os.environ.update({name: os.environ.get(name, usual) for name, usual in WAITING.items()})
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     sys.argv = [f"utility-calibration {sys.argv[1]}", *sys.argv[2:]]
-    getattr(getattr(utility_calibration, room), name).main()
+    program = getattr(getattr(utility_calibration, room), name)
+    gc.freeze()  # what imports made stays: nobody looks for garbage in it again
+    gc.set_threshold(ALLOCATED)
+    gc.enable()
+    program.main()
 
 
 if __name__ == "__main__":

@@ -138,4 +138,6 @@ class Settings:
     params: str | None = None
 
 
+# Hydra copies this store whenever it composes or lists files, though it only reads it.
+setattr(ConfigStore, "__deepcopy__", lambda store, _: store)
 ConfigStore.instance().store("settings", Settings, group="schema", package="_global_")
