@@ -4,18 +4,25 @@ A target is a module, or a name in one, such as a `_target_` of a configuration.
 its file and each file of this repository that it imports, at any depth. It leaves out comments,
 docstrings and pipeline/harness, which decides when a unit is computed, not how. It also leaves out
 what a package imports when a name is first used (its `__init__.pyi`). The source is read, not
-imported.
+imported. What was read of a file is kept in `__pycache__`, under a digest of that file.
 """
 
 import ast
 import hashlib
 import importlib.util
 import json
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from .artifacts import write_text
+
+Names = list[tuple[str, str]]  # each name that a file imports, and the dotted name it refers to
+KEPT = Path(__file__).parent / "__pycache__" / "sources"
+THIS_CODE = Path(__file__).read_text(encoding="utf-8")
 NOT_COUNTED = __name__.rpartition(".")[0]
 OURS = __name__.partition(".")[0]
 ROOMS = ("metrics", "calibrators", "pipeline", "scripts")
@@ -50,10 +57,11 @@ def code_digest(*targets: str) -> str:
         module = waiting.pop()
         if module in sources or module.startswith(NOT_COUNTED):
             continue
-        sources[module] = _content(module)
-        names = [name for _, name in _imports(module)]
+        sources[module], imported = _read(module, _path(module))
+        names = [name for _, name in imported]
         waiting += (_module_of(name) for name in names if name.partition(".")[0] in packages)
-    return hashlib.sha256(json.dumps(sources, sort_keys=True).encode()).hexdigest()
+    entries = (f"{json.dumps(module)}: {sources[module]}" for module in sorted(sources))
+    return _sha256("{" + ", ".join(entries) + "}")
 
 
 @cache
@@ -79,21 +87,38 @@ def refuse_short(name: str) -> None:
         raise UnknownTarget(f"{name}: its name is {OURS}.{name}; correct `_target_`")
 
 
+def _sha256(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
 @cache
-def _tree(module: str) -> ast.Module:
-    """A module's syntax tree without docstrings."""
-    path = _file(module)
-    assert path is not None
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def _read(module: str, path: Path) -> tuple[str, Names]:
+    """A module's file as a syntax tree, which is a text in JSON, and the names that it imports.
+
+    Parsing takes long, so both are kept, below a digest of them and of all that they follow from.
+    """
+    source = path.read_text(encoding="utf-8")
+    given = sys.version, THIS_CODE, module, path.name, source
+    kept = KEPT / f"{module}{path.suffix}.txt"
+    with suppress(OSError, ValueError):
+        digest, *found = kept.read_text(encoding="utf-8").split("\n")
+        if digest == _sha256(*given, *found):
+            return found[0], json.loads(found[1])
+    tree = _tree(source)
+    content, imported = json.dumps(ast.dump(tree)), _names_in(tree, module, path)
+    found = [content, json.dumps(imported)]
+    with suppress(OSError):
+        write_text(kept, "\n".join((_sha256(*given, *found), *found)))
+    return content, imported
+
+
+def _tree(source: str) -> ast.Module:
+    """The syntax tree of a source without docstrings."""
+    tree = ast.parse(source)
     for node in (tree, *_statements(tree)):
         if body := getattr(node, "body", None):
             node.body = [line for line in body if not _is_text(line)]  # type: ignore[attr-defined]
     return tree
-
-
-@cache
-def _content(module: str) -> str:
-    return ast.dump(_tree(module))
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
@@ -110,22 +135,22 @@ def _is_text(node: ast.AST) -> bool:
 
 
 @cache
-def _imports(module: str) -> list[tuple[str, str]]:
-    """Each name that a module imports, and the dotted name that it refers to."""
-    return _names_in(_tree(module), module)
-
-
-@cache
-def _passed_on(module: str) -> list[tuple[str, str]]:
+def _passed_on(module: str) -> Names:
     """The names that a module imports, and those that a package's `__init__.pyi` imports for it."""
-    stub = Path(str(_file(module))).with_suffix(".pyi")
-    later = ast.parse(stub.read_text(encoding="utf-8")) if stub.is_file() else ast.parse("")
-    return _imports(module) + _names_in(later, module)
+    path = _path(module)
+    stub = path.with_suffix(".pyi")
+    later = _read(module, stub)[1] if stub.is_file() else []
+    return _read(module, path)[1] + later
 
 
-def _names_in(tree: ast.Module, module: str) -> list[tuple[str, str]]:
-    is_package = str(_file(module)).endswith("__init__.py")
-    package = module if is_package else module.rpartition(".")[0]
+def _path(module: str) -> Path:
+    path = _file(module)
+    assert path is not None
+    return path
+
+
+def _names_in(tree: ast.Module, module: str, path: Path) -> Names:
+    package = module if path.stem == "__init__" else module.rpartition(".")[0]
     names = []
     for node in _statements(tree):
         if isinstance(node, ast.Import):

@@ -19,6 +19,13 @@ FILES = {
 NUMBERS = itertools.count()
 
 
+@pytest.fixture(autouse=True)
+def kept(tmp_path, monkeypatch):
+    """A folder of a test's own for what was read of files."""
+    monkeypatch.setattr(code, "KEPT", tmp_path / "kept")
+    return tmp_path / "kept"
+
+
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """A user's own package that nobody has imported, and its name."""
@@ -32,7 +39,7 @@ def package(tmp_path, monkeypatch):
 
 def digest(target):
     """The digest as the next program computes it."""
-    cached = code.code_digest, code._module_of, code._tree, code._content, code._imports, code._file
+    cached = code.code_digest, code._module_of, code._read, code._passed_on, code._file
     for function in cached:
         function.cache_clear()
     return code_digest(target)
@@ -52,6 +59,15 @@ def test_an_edit_counts_where_the_target_imports_the_file(package, file, added, 
     with (folder / file).open("a") as edited:
         edited.write(added)
     assert (digest(f"{name}.Given") != before) is counts
+
+
+def test_what_was_read_of_a_file_is_kept_and_never_trusted_once_it_is_damaged(package, kept):
+    first = digest(f"{package[1]}.Given")
+    (read,) = kept.glob("*.maker.py.txt")
+    content = read.read_text()
+    read.write_text(content.replace("Maker", "Baker"))
+    assert digest(f"{package[1]}.Given") == first
+    assert read.read_text() == content
 
 
 def test_docstrings_comments_and_line_breaks_do_not_count(package):
