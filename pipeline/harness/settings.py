@@ -139,5 +139,5 @@ class Settings:
 
 
 # Hydra copies this store whenever it composes or lists files, though it only reads it.
-setattr(ConfigStore, "__deepcopy__", lambda store, _: store)
+ConfigStore.__deepcopy__ = lambda store, _: store  # type: ignore[attr-defined]
 ConfigStore.instance().store("settings", Settings, group="schema", package="_global_")
