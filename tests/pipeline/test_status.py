@@ -84,12 +84,13 @@ def edited(monkeypatch):
         module = f"utility_calibration.{file.removesuffix('.py').replace('/', '.')}"
         code_digest.cache_clear()
 
-        def content(name):
-            return read(name) + ("EDITED = 1" if name == module else "")
+        def read_anew(name, path):
+            content, names = read(name, path)
+            return content + ("EDITED = 1" if name == module else ""), names
 
-        monkeypatch.setattr(code, "_content", content)
+        monkeypatch.setattr(code, "_read", read_anew)
 
-    read = code._content
+    read = code._read
     yield edit
     code_digest.cache_clear()
 
