@@ -32,15 +32,13 @@ from .parameters import CONF as CONF
 from .parameters import UsageError as UsageError
 from .parameters import check_sweep, instead_of, with_params, with_suite
 from .parameters import known_instead as known_instead
+from .workers import UnitsFailed as UnitsFailed
+from .workers import workers
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
 NOT_A_NAME = "Config group override must be a string"
 """The start of Hydra's message about an override that gives a number in place of a file's name."""
 SHOW_TRACEBACKS = os.environ.get(FULL_ERROR) == "1"  # `command` sets it for another purpose
-
-
-class UnitsFailed(RuntimeError):
-    """Some units of a stage failed; the others are done and stay. One line."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -109,8 +107,6 @@ def user_errors_in_one_line() -> Iterator[None]:
 
     Workers that start within the block end with it.
     """
-    from .workers import workers  # which imports this module
-
     # Schedulers send SIGTERM before they kill. No `except Exception` catches SystemExit.
     before = signal.signal(signal.SIGTERM, lambda *_: _end("terminated", 143))
     for stream in (sys.stdout, sys.stderr):  # a terminal that knows no ± or × shows ? instead

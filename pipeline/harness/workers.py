@@ -17,8 +17,6 @@ from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from .command import UnitsFailed
-
 if TYPE_CHECKING:  # a run with nothing to do needs none of these
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing.connection import Connection
@@ -32,6 +30,10 @@ KILLED = (
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # read as libraries load
 
 Result = TypeVar("Result")
+
+
+class UnitsFailed(RuntimeError):
+    """Some units of a stage failed; the others are done and stay. One line."""
 
 
 class Workers:

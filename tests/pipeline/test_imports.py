@@ -28,7 +28,7 @@ def modules() -> dict[str, Path]:
 
 def imported(module: str) -> set[str]:
     """The modules of this repository that `module` imports, also inside functions and for types."""
-    names = {name for _, name in code._imports(module)}
+    names = {name for _, name in code._read(module, modules()[module])[1]}
     nearest = {name if name in modules() else name.rpartition(".")[0] for name in names}
     return (nearest & modules().keys()) - {module}
 
