@@ -12,7 +12,7 @@ from utility_calibration.metrics.registry import PURPOSES, metric
 
 from ..harness.artifacts import write_text
 from ..scoring.decisions import Decisions
-from ..scoring.files import csv_text
+from ..scoring.files import csv_text, rounded
 from ..scoring.inference import SIZE
 from .names import PRESENT, method_name
 from .wording import TextTable, bound, markdown_table
@@ -98,6 +98,7 @@ def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
     rows = frame.to_dict("records")
     lines = [[form(row[name]) for name, (_, form) in columns.items()] for row in rows]
     values = [[place, *(row[name] for name in [*columns][1:])] for place, row in enumerate(rows)]
+    values = rounded(values)  # the last bits of a mean differ between processors
     note = NOTE.format(percent=100 * SIZE, chance=round(SIZE * count), cells=count)
     heading = [title for title, _ in columns.values()]
     return Leaderboard(len(tables), TextTable("Who wins", heading, lines, note, values), frame)
