@@ -133,8 +133,6 @@ def _score(job: Job, began: float) -> None:
     files = score_files(job.first)
     for path in (files.rows, files.curves, files.facts):
         path.unlink(missing_ok=True)
-    if not options.quick:  # workers are forks, which share what is imported before
-        from .reporting import figures  # noqa: F401
     run_fit(plan)
     run_evaluate(plan)
     section = write_results(job)

@@ -68,8 +68,8 @@ def compiled(function: Callable[..., Any], fastmath: Collection[str] = ()) -> Ca
 def _healing(kernel: Any) -> Callable[..., Any]:
     """The kernel, which is compiled anew where the kept code cannot be read, after a full disk.
 
-    numba loads all that a compiler needs, a third of the imports, also before it reads code that is
-    compiled already. Such code needs the memory manager (`rtsys`) alone.
+    Before numba reads kept code, it imports all that its compiler needs, which takes longer than
+    reading. Kept code needs only numba's memory manager (`rtsys`), so that alone is started here.
     """
     kept: Any = getattr(kernel, "_cache", None)  # NUMBA_DISABLE_JIT=1 leaves the plain function
     if not hasattr(kept, "_load_overload"):

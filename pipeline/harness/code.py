@@ -95,7 +95,8 @@ def _sha256(*texts: str) -> str:
 def _read(module: str, path: Path) -> tuple[str, Names]:
     """A module's file as a syntax tree, which is a text in JSON, and the names that it imports.
 
-    Parsing takes long, so both are kept, below a digest of them and of all that they follow from.
+    Parsing takes long, so both are kept in a file. Its first line is a digest of them, of the
+    source, and of the code that made them. If it does not agree, the source is parsed again.
     """
     source = path.read_text(encoding="utf-8")
     given = sys.version, THIS_CODE, module, path.name, source

@@ -138,6 +138,6 @@ class Settings:
     params: str | None = None
 
 
-# Hydra copies this store whenever it composes or lists files, though it only reads it.
+# Hydra only reads this store, and copies it for each file that it lists: 103 times for --help.
 ConfigStore.__deepcopy__ = lambda store, _: store  # type: ignore[attr-defined]
 ConfigStore.instance().store("settings", Settings, group="schema", package="_global_")

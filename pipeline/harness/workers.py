@@ -51,14 +51,17 @@ class Workers:
         threads: int = 1,
         device: str = "cpu",
     ) -> Iterator[Result]:
-        """What the calls return, as they end, of which `jobs` run at the same time, one here."""
+        """What the calls return, in the order in which they end.
+
+        So many `jobs` run at the same time. A single one needs no worker: this process makes it.
+        """
         if jobs <= 1:
             return (call() for call in calls)
         self._start(jobs, threads, device)
         return self._in_turn(title, calls, jobs)
 
     def _start(self, count: int, threads: int, device: str) -> None:
-        """Start `count` workers, unless as many are there that can use the device."""
+        """Start `count` workers, unless enough are there already and can use the device."""
         if self.pool and count <= self.count and (device == "cpu" or not self.are_forks):
             return
         self.stack.close()
@@ -89,7 +92,10 @@ _of_program: Workers | None = None
 
 @contextmanager
 def workers() -> Iterator[Workers]:
-    """The program's workers. They end with the outermost of such blocks, at once if it fails."""
+    """The program's workers, the same ones in blocks within blocks.
+
+    They end when the outermost block ends, and at once if it fails.
+    """
     global _of_program
     if _of_program is not None:
         yield _of_program
@@ -170,11 +176,15 @@ def _starting() -> Iterator[None]:
 
 
 def _begin_fork(ended: Connection, ours: Connection) -> None:
-    """Begin a fork: without the end of the pipe by which the program tells that it has ended."""
-    from threadpoolctl import threadpool_limits  # for libraries that loaded before the fork
+    """Begin a worker that is a fork.
+
+    It closes its copy of the program's end of the pipe. Else the pipe would stay open when the
+    program ends, and nobody would notice.
+    """
+    from threadpoolctl import threadpool_limits
 
     ours.close()
-    threadpool_limits(1)
+    threadpool_limits(1)  # NumPy's and SciPy's libraries were loaded before the fork
     _begin(ended, 1)
 
 
