@@ -14,9 +14,9 @@ A calibrator is imported when it is first used, because all of them need scikit-
 longer to import than torch.
 """
 
-import lazy_loader
+from utility_calibration.imports import on_first_use
 
 if __name__ != "utility_calibration.calibrators":
     raise ImportError("calibrators: its name is utility_calibration.calibrators", name=__name__)
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = on_first_use(__name__, __file__)

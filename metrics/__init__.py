@@ -25,9 +25,9 @@ raises `InputError`, a ValueError whose message is one line.
 A name is imported when it is first used, because torch and numba take seconds to import.
 """
 
-import lazy_loader
+from utility_calibration.imports import on_first_use
 
 if __name__ != "utility_calibration.metrics":
     raise ImportError("metrics: its name is utility_calibration.metrics", name=__name__)
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = on_first_use(__name__, __file__)

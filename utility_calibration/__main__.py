@@ -14,6 +14,7 @@ from pathlib import Path
 import utility_calibration
 
 from . import __version__
+from .imports import no_collection
 
 PROGRAMS = {
     "score": ("scripts", "score your own classifier: a file of its answers and labels"),
@@ -68,16 +69,18 @@ def _use_this_clone() -> None:
 
 def _run(room: str, name: str) -> None:
     """Run the program with modules of the current folder behind all others (`_target_=my.Mine`)."""
-    gc.disable()
     os.environ.update({name: os.environ.get(name, usual) for name, usual in WAITING.items()})
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     sys.argv = [f"utility-calibration {sys.argv[1]}", *sys.argv[2:]]
-    program = getattr(getattr(utility_calibration, room), name)
+    with no_collection():
+        program = getattr(getattr(utility_calibration, room), name)
     gc.freeze()  # what imports made stays: nobody looks for garbage in it again
     gc.set_threshold(ALLOCATED)
-    gc.enable()
-    program.main()
+    try:
+        program.main()
+    finally:
+        gc.freeze()  # else Python looks through all objects once more as it ends, for a second
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from ..forecast import Forecast, Outcomes
 from ..kernels.prefix_range import Orders, prefix_range
+from ..kernels.ranks import columns_of
 from ..scores import checked
 from ..shown import WorstInterval
 from ..uc import first_largest, worst_interval
@@ -100,7 +101,7 @@ class UtilityClass(ABC):
         alike = self.alike(forecast)
         for block in self.blocks(forecast, outcomes, part):
             if alike is not None:
-                block = block._replace(predicted=block.predicted[:, alike])
+                block = block._replace(predicted=columns_of(block.predicted, alike))
             yield block
 
     def spread(self, block: Block) -> Tensor:

@@ -1,0 +1,38 @@
+"""Imports on first use, and without looking for garbage meanwhile."""
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import lazy_loader
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Within the block Python does not look for cycles among objects.
+
+    Imports make a million objects and hardly any garbage. Looking through them again and again
+    takes a fifth of the time of importing torch and numba.
+    """
+    is_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_on and not gc.get_freeze_count():
+            gc.freeze()  # with `unfreeze`, all objects count as old: nobody looks through them
+            gc.unfreeze()
+        if is_on:
+            gc.enable()
+
+
+def on_first_use(package: str, file: str) -> tuple[Callable[[str], Any], Any, list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package whose stub has its names."""
+    get, names, listed = lazy_loader.attach_stub(package, file)
+
+    def get_quickly(name: str) -> Any:
+        with no_collection():
+            return get(name)
+
+    return get_quickly, names, listed
