@@ -24,6 +24,7 @@ SMALLEST = 2.0**-32
 PER_OCTAVE = 16  # bins of v per octave of 1 - v from `SMALLEST` to 1; a first bin has the rest
 MANTISSA = 52  # bits of a float64 after its exponent: the others number the octaves
 WORTH_BOUNDING = 50  # classes from which on predictions in float32 cost less than they save
+NOTHING = 1e-30  # probabilities up to here count as 0, which changes v by less than its rounding
 SLOTS = 2048  # slots of v in [-1, 1], few enough for their sums to stay in the cache
 
 
@@ -103,7 +104,9 @@ def payoff_bounds(factors: Tensor, matrix: Tensor, payoffs: Tensor, codes: Tenso
     rough = torch.empty(len(factors), n, dtype=torch.float32)
     single = factors.to(torch.float32)
     for start, stop in row_blocks(n, classes):
-        rough[:, start:stop] = single @ matrix[start:stop].to(torch.float32).T
+        # Products of numbers that are too small for float32 take up to forty times as long.
+        few = torch.nn.functional.threshold(matrix[start:stop].to(torch.float32), NOTHING, 0.0)
+        rough[:, start:stop] = single @ few.T
     # Each row's Σ|matrix · factors| is at most 1 for probabilities and 3 for top-K sums.
     error = 3 * (classes + 4) * 2.0**-24
     ranges = np.empty(len(factors))

@@ -6,6 +6,6 @@
 They need matplotlib; the rest of the package does not. What draws them needs no torch.
 """
 
-import lazy_loader
+from utility_calibration.imports import on_first_use
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = on_first_use(__name__, __file__)
