@@ -24,14 +24,15 @@ from .compiled import compiled
 from .threads import row_blocks
 
 
-def draws_of(codes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[Any]]:
+def draws_of(codes: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     """Split the outcome codes [n, R] of n points in R draws into usual and unusual ones.
 
     Returns:
         usual: [n], a frequent code of each point.
-        starts, unusual: [n + 1] and [k], the other codes with their draws, point by point in
-            ascending order, point i from `starts[i]` to `starts[i + 1]`. The upper half of an
-            entry's bits is the code, the lower half is the draw.
+        unusual: [k], the other codes with their draws, point by point in ascending order. The upper
+            half of an entry's bits is the code, the lower half is the draw.
+        runs: [r + 1], where each run of entries with one point and one code starts in `unusual`.
+        of_points: [n + 1], where the runs of each point start in `runs`.
     """
     n, draws = codes.shape
     usual, starts = np.zeros(n, codes.dtype), np.zeros(n + 1, np.int64)
@@ -45,7 +46,11 @@ def draws_of(codes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDAr
         entries.sort(axis=1)
         is_unusual = (entries >> shift) != usual[start:stop, None]
         unusual[starts[start] : starts[stop]] = entries[is_unusual]
-    return usual, starts, unusual
+    is_first = np.ones(len(unusual), np.bool_)
+    np.greater(unusual[1:] ^ unusual[:-1], (kind(1) << shift) - kind(1), out=is_first[1:])
+    is_first[starts[:-1][np.diff(starts) > 0]] = True
+    runs = np.append(np.flatnonzero(is_first), len(unusual))
+    return usual, unusual, runs, np.searchsorted(runs, starts)
 
 
 @compiled
@@ -71,15 +76,14 @@ def ranges_of_draws(
     orders [b, n] sorts the rows of `predicted`; edges [1, E] increase. `outcomes` are those of
     `draws_of`, and the weights of the points, [n].
     """
-    (usual, starts, unusual, weights), (low, high, at_edges) = outcomes, sums
+    (usual, unusual, runs, of_points, weights), (low, high, at_edges) = outcomes, sums
     rows, n = predicted.shape
     draws = low.shape[1]
     away, before = np.empty(draws), np.empty(draws)
-    runs = np.empty((payoffs.shape[1], 2), np.uint64)
+    shift = np.uint64(4 * unusual.itemsize)
     for row in range(rows):
         smallest, largest = low[row], high[row]
         v, order, table = predicted[row], orders[row], payoffs[row]
-        has_runs = _find_runs(table, runs)
         total = 0.0  # of the usual outcomes; its extremes since any draw went another way
         lowest, highest = np.inf, -np.inf
         for draw in range(draws):
@@ -88,9 +92,13 @@ def ranges_of_draws(
         for j in range(n):
             i = order[j]
             payoff, weight = table[usual[i]], weights[i]
-            others = unusual[starts[i] : starts[i + 1]]
-            if has_runs:
-                others = _that_pay_else(others, table, runs, payoff)
+            # Runs at both ends that pay the same as the usual outcome change nothing.
+            first, last = of_points[i], of_points[i + 1]
+            while first < last and table[unusual[runs[first]] >> shift] == payoff:
+                first += 1
+            while first < last and table[unusual[runs[last - 1]] >> shift] == payoff:
+                last -= 1
+            others = unusual[runs[first] : runs[last]]
             while edge < edges.shape[1] and edges[0, edge] < passed + weight:
                 share = edges[0, edge] - passed
                 for draw in range(draws):
@@ -111,53 +119,6 @@ def ranges_of_draws(
             for draw in range(draws):
                 at_edges[row, draw, last_edge] = total + away[draw]
         widen(lowest, highest, away, smallest, largest)
-
-
-@compiled
-def _find_runs(table: Any, runs: Any) -> bool:
-    """Write each code's first and last code of its run of equal payoffs; is one of several codes?
-
-    runs: uint64 [L, 2].
-    """
-    for code in range(table.size):
-        continues = code > 0 and table[code] == table[code - 1]
-        runs[code, 0] = runs[code - 1, 0] if continues else code
-    has_runs = False
-    for code in range(table.size - 1, -1, -1):
-        continues = code + 1 < table.size and table[code] == table[code + 1]
-        runs[code, 1] = runs[code + 1, 1] if continues else code
-        has_runs |= continues
-    return has_runs
-
-
-@compiled
-def _that_pay_else(unusual: Any, table: Any, runs: Any, payoff: float) -> Any:
-    """Return one point's unusual outcomes without those at both ends that pay the same."""
-    shift = np.uint64(4 * unusual.itemsize)
-    first, last = 0, unusual.size
-    while first < last:
-        code = np.uint64(unusual[first]) >> shift
-        if table[code] != payoff:
-            break
-        first = _first_from(unusual, first, last, (runs[code, 1] + np.uint64(1)) << shift)
-    while first < last:
-        code = np.uint64(unusual[last - 1]) >> shift
-        if table[code] != payoff:
-            break
-        last = _first_from(unusual, first, last, runs[code, 0] << shift)
-    return unusual[first:last]
-
-
-@compiled
-def _first_from(ascending: Any, first: int, last: int, value: Any) -> int:
-    """Return the place of the first entry of at least `value` between `first` and `last`."""
-    while first < last:
-        middle = (first + last) // 2
-        if np.uint64(ascending[middle]) < value:
-            first = middle + 1
-        else:
-            last = middle
-    return first
 
 
 @compiled
