@@ -7,8 +7,8 @@ sorted again, as doubles.
 
 Where neighbours within a distance are tied, their order among themselves is not needed. Values are
 then put into cells that are much narrower than that distance, and cells and class numbers are
-sorted together as short integers. All values too large for such a number share the first cell; of
-probabilities these are few.
+sorted together as short integers. All values too large for such a number share the first cell. Of
+probabilities these are few; where they are many, the values are sorted as above.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ CELLS = 24
 
 Values fewer cells apart are tied; values in cells more than one further apart are not.
 """
+MOST_LARGE = 32
+"""Values of a row, on average, in the first cell, which is sorted by insertion."""
 MOST_SORTED = 400
 """Columns of a matrix up to which all are sorted where only the largest are needed."""
 NEGATIVE_ZERO = np.int64(-(1 << 63))
@@ -74,34 +76,38 @@ def descending_order_torch(matrix: Tensor, tied: float) -> Tensor:
 def _rank_rows(values: NDArray[np.float64], tied: float, order: NDArray[np.int32]) -> None:
     """Write `descending_order` of the rows of `values` [n, C] to `order`, on this thread alone."""
     bits = (values.shape[1] - 1).bit_length()
-    if not tied:
-        mask = np.uint64((1 << bits) - 1)
-        packed, is_sorted = np.empty(values.shape, np.uint64), np.empty(len(values), np.bool_)
-        _pack(values.view(np.int64), mask, packed)
-        packed.sort(axis=1)
-        _unpack(packed, mask, values, order, is_sorted)
-        if not is_sorted.all():
-            order[~is_sorted] = np.argsort(-values[~is_sorted], axis=1, kind="stable")
-        return
-    smallest = float(values.min())
-    if not np.isfinite(values.max() - smallest):
-        order[:] = descending_order_torch(torch.from_numpy(values), tied).numpy()
-        return
-    cells = np.empty(values.shape, np.uint32)
-    _pack_cells(values, smallest, 1.02 * CELLS / tied, bits, cells)
-    cells.sort(axis=1)
-    _order_cells(cells, bits, values, tied, order)
+    smallest, largest = float(values.min()), float(values.max())
+    if tied and np.isfinite(largest - smallest):
+        cells = np.empty(values.shape, np.uint32)
+        large = _pack_cells(values, smallest, 1.02 * CELLS / tied, bits, cells)
+        if large <= MOST_LARGE * len(values):
+            cells.sort(axis=1)
+            _order_cells(cells, bits, values, tied, order)
+            return
+    mask = np.uint64((1 << bits) - 1)
+    packed, is_ranked = np.empty(values.shape, np.uint64), np.empty(len(values), np.bool_)
+    _pack(values.view(np.int64), mask, packed)
+    packed.sort(axis=1)
+    _unpack(packed, mask, values, tied, order, is_ranked)
+    if not is_ranked.all():
+        others = torch.from_numpy(values[~is_ranked])
+        order[~is_ranked] = descending_order_torch(others, tied).numpy()
 
 
 @compiled
-def _pack_cells(values: Any, smallest: float, scale: float, bits: int, cells: Any) -> None:
-    """Write numbers of cells that grow as the values fall, with the class number in `bits`."""
+def _pack_cells(values: Any, smallest: float, scale: float, bits: int, cells: Any) -> int:
+    """Write numbers of cells that grow as the values fall, with the class number in `bits`.
+
+    Returns how many values are in the first cell.
+    """
     rows, columns = values.shape
-    last = (1 << (SHORT - bits)) - 1
+    last, large = (1 << (SHORT - bits)) - 1, 0
     for row in range(rows):
         for k in range(columns):
             cell = last - np.int64(min((values[row, k] - smallest) * scale, last))
             cells[row, k] = (cell << bits) | k
+            large += cell == 0
+    return large
 
 
 @compiled
@@ -185,8 +191,11 @@ def _pack(bits: Any, mask: Any, packed: Any) -> None:
 
 
 @compiled
-def _unpack(packed: Any, mask: Any, values: Any, order: Any, is_sorted: Any) -> None:
-    """Write the order of rows from their sorted keys, and whether it also sorts their values."""
+def _unpack(packed: Any, mask: Any, values: Any, tied: float, order: Any, is_ranked: Any) -> None:
+    """Write the order of rows from their sorted keys, and whether it is also that of their values.
+
+    Classes whose values are tied must be in the order of their numbers, too.
+    """
     rows, columns = packed.shape
     for row in range(rows):
         v, classes, wrong = values[row], order[row], 0
@@ -195,8 +204,9 @@ def _unpack(packed: Any, mask: Any, values: Any, order: Any, is_sorted: Any) -> 
         for k in range(1, columns):  # all are counted: without a branch
             before, after = v[classes[k - 1]], v[classes[k]]
             wrong += before < after
-            wrong += (before == after) & (classes[k - 1] > classes[k])
-        is_sorted[row] = wrong == 0
+            are_tied = (before == after) | (before - after <= tied)
+            wrong += are_tied & (classes[k - 1] > classes[k])
+        is_ranked[row] = wrong == 0
 
 
 def places_of(labels: Tensor, order: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from utility_calibration.calibrators.reference import tied_order
 from utility_calibration.metrics.kernels.ranks import descending_order, descending_order_torch
 
 TIED = 2.5e-7
-SHAPES = ["softmax", "crowded", "plateau", "chains", "one hot", "rounded", "large"]
+SHAPES = ["softmax", "crowded", "plateau", "chains", "one hot", "rounded", "large", "logs"]
 
 
 def probabilities(shape, n, classes, seed):
@@ -26,6 +26,8 @@ def probabilities(shape, n, classes, seed):
     if shape == "plateau":
         p = np.minimum(p, np.median(p, axis=1, keepdims=True)) + random.normal(size=p.shape) * 1e-17
         return p.clip(min=0)
+    if shape == "logs":  # nearly all are too large for cells of the tied distance
+        return np.log(p.round(4) + 1e-300) + random.uniform(0, TIED, size=p.shape)
     return p.round(4) if shape == "rounded" else p
 
 
