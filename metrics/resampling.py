@@ -209,10 +209,7 @@ def means(results: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     for result in results:
         for key, value in result.items():
             values.setdefault(key, []).append(value)
-    return {
-        key: parts[0] if len(parts) == 1 else torch.stack(parts).mean(dim=0)
-        for key, parts in values.items()
-    }
+    return {key: torch.stack(parts).mean(dim=0) for key, parts in values.items()}
 
 
 def redrawn_outcomes(

@@ -32,8 +32,8 @@ PROGRAMS = {
 # OPENBLAS_THREAD_TIMEOUT is the logarithm to base 2 of a number of cycles.
 WAITING = {"GOMP_SPINCOUNT": "20000", "OPENBLAS_THREAD_TIMEOUT": "4"}
 ALLOCATED = 10_000
-"""New objects after which Python looks for cycles among them. Its usual 700 cost a tenth of a short
-run, because imports make many objects and hardly any garbage."""
+"""New objects after which Python looks for cycles among them. Its usual 700 cost about a twelfth of
+a short run."""
 
 
 def main() -> None:
@@ -80,7 +80,7 @@ def _run(room: str, name: str) -> None:
     try:
         program.main()
     finally:
-        gc.freeze()  # else Python looks through all objects once more as it ends, for a second
+        gc.freeze()  # else Python looks through all objects once more as it ends
 
 
 if __name__ == "__main__":

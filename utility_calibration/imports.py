@@ -12,8 +12,8 @@ import lazy_loader
 def no_collection() -> Iterator[None]:
     """Within the block Python does not look for cycles among objects.
 
-    Imports make a million objects and hardly any garbage. Looking through them again and again
-    takes a fifth of the time of importing torch and numba.
+    Imports make many objects and hardly any garbage. Looking through them again and again takes a
+    fifth of the time of importing torch and numba.
     """
     is_on = gc.isenabled()
     gc.disable()
@@ -21,7 +21,7 @@ def no_collection() -> Iterator[None]:
         yield
     finally:
         if is_on and not gc.get_freeze_count():
-            gc.freeze()  # with `unfreeze`, all objects count as old: nobody looks through them
+            gc.freeze()  # both together move all objects to the oldest, seldom searched generation
             gc.unfreeze()
         if is_on:
             gc.enable()

@@ -21,7 +21,7 @@ from utility_calibration.metrics.kernels.threads import row_blocks
 from ..losses import row_weights
 
 STEPS = 200  # number of directions up to which single slopes are added to the three of each class
-BLOCK = 1 << 17  # least numbers of a block of rows' steps, few enough for a core's own cache
+BLOCK = 1 << 17  # numbers of a block of rows' steps, which fit in a core's own cache
 FLOOR = 1e-6  # share of the diagonal that is added to it, because sums are float32
 
 
@@ -75,7 +75,7 @@ class ReducedHessian:
         maps = along.permute(1, 2, 0).flatten(1).to(inputs.dtype)  # [C + 1, K C]
         exact = along.new_zeros(maps.shape[1], maps.shape[1])
         own = torch.zeros_like(by_class(exact, along))
-        # Each block adds to all of `exact`, so a block has as many numbers where these are many.
+        # Each block adds to all of `exact`. A larger one has larger blocks, to be read less often.
         for first, last in row_blocks(n, maps.shape[1], max(BLOCK, exact.numel())):
             moved = (inputs[first:last] @ maps[:-1]).add_(maps[-1]).unflatten(1, (-1, classes))
             pulled = moved * p[first:last, None].to(inputs.dtype)

@@ -104,9 +104,9 @@ def payoff_bounds(factors: Tensor, matrix: Tensor, payoffs: Tensor, codes: Tenso
     rough = torch.empty(len(factors), n, dtype=torch.float32)
     single = factors.to(torch.float32)
     for start, stop in row_blocks(n, classes):
-        # Products of numbers that are too small for float32 take up to forty times as long.
-        few = torch.nn.functional.threshold(matrix[start:stop].to(torch.float32), NOTHING, 0.0)
-        rough[:, start:stop] = single @ few.T
+        # Products below the normal range of float32 take up to forty times as long.
+        rows = torch.nn.functional.threshold(matrix[start:stop].to(torch.float32), NOTHING, 0.0)
+        rough[:, start:stop] = single @ rows.T
     # Each row's Σ|matrix · factors| is at most 1 for probabilities and 3 for top-K sums.
     error = 3 * (classes + 4) * 2.0**-24
     ranges = np.empty(len(factors))

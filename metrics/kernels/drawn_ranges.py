@@ -7,7 +7,8 @@ point and draw. Between two unusual outcomes all draws change by the same amount
 extremes of the shared sum and add each draw's difference once per stretch.
 
 A point's unusual outcomes are in the order of their codes. A class or a K of the K most probable
-classes pays the same for most codes, so few of them are read.
+classes pays the same for most codes. Runs of such codes are skipped at both ends, so few outcomes
+are read.
 
 Running extremes are stored as `min(…) + 0.0`. Without the addition, the compiler stores only where
 the extreme changes, and such masked stores are four times as slow on AMD processors with AVX2.
@@ -32,7 +33,7 @@ def draws_of(codes: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         unusual: [k], the other codes with their draws, point by point in ascending order. The upper
             half of an entry's bits is the code, the lower half is the draw.
         runs: [r + 1], where each run of entries with one point and one code starts in `unusual`.
-        of_points: [n + 1], where the runs of each point start in `runs`.
+        first_runs: [n + 1], where the runs of each point start in `runs`.
     """
     n, draws = codes.shape
     usual, starts = np.zeros(n, codes.dtype), np.zeros(n + 1, np.int64)
@@ -46,10 +47,10 @@ def draws_of(codes: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         entries.sort(axis=1)
         is_unusual = (entries >> shift) != usual[start:stop, None]
         unusual[starts[start] : starts[stop]] = entries[is_unusual]
-    is_first = np.ones(len(unusual), np.bool_)
-    np.greater(unusual[1:] ^ unusual[:-1], (kind(1) << shift) - kind(1), out=is_first[1:])
-    is_first[starts[:-1][np.diff(starts) > 0]] = True
-    runs = np.append(np.flatnonzero(is_first), len(unusual))
+    is_first, of_entries = np.ones(len(unusual) + 1, np.bool_), unusual >> shift
+    np.not_equal(of_entries[1:], of_entries[:-1], out=is_first[1:-1])
+    is_first[starts] = True
+    runs = np.flatnonzero(is_first)
     return usual, unusual, runs, np.searchsorted(runs, starts)
 
 
@@ -76,7 +77,7 @@ def ranges_of_draws(
     orders [b, n] sorts the rows of `predicted`; edges [1, E] increase. `outcomes` are those of
     `draws_of`, and the weights of the points, [n].
     """
-    (usual, unusual, runs, of_points, weights), (low, high, at_edges) = outcomes, sums
+    (usual, unusual, runs, first_runs, weights), (low, high, at_edges) = outcomes, sums
     rows, n = predicted.shape
     draws = low.shape[1]
     away, before = np.empty(draws), np.empty(draws)
@@ -93,7 +94,7 @@ def ranges_of_draws(
             i = order[j]
             payoff, weight = table[usual[i]], weights[i]
             # Runs at both ends that pay the same as the usual outcome change nothing.
-            first, last = of_points[i], of_points[i + 1]
+            first, last = first_runs[i], first_runs[i + 1]
             while first < last and table[unusual[runs[first]] >> shift] == payoff:
                 first += 1
             while first < last and table[unusual[runs[last - 1]] >> shift] == payoff:

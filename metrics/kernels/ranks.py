@@ -13,6 +13,7 @@ probabilities these are few; where they are many, the values are sorted as above
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ CELLS = 24
 Values fewer cells apart are tied; values in cells more than one further apart are not.
 """
 MOST_LARGE = 32
-"""Values of a row, on average, in the first cell, which is sorted by insertion."""
+"""Values per row, on average, up to which the first cell is sorted by insertion."""
 MOST_SORTED = 400
 """Columns of a matrix up to which all are sorted where only the largest are needed."""
 NEGATIVE_ZERO = np.int64(-(1 << 63))
@@ -76,10 +77,9 @@ def descending_order_torch(matrix: Tensor, tied: float) -> Tensor:
 def _rank_rows(values: NDArray[np.float64], tied: float, order: NDArray[np.int32]) -> None:
     """Write `descending_order` of the rows of `values` [n, C] to `order`, on this thread alone."""
     bits = (values.shape[1] - 1).bit_length()
-    smallest, largest = float(values.min()), float(values.max())
-    if tied and np.isfinite(largest - smallest):
+    if tied and math.isfinite(float(values.max()) - float(values.min())):
         cells = np.empty(values.shape, np.uint32)
-        large = _pack_cells(values, smallest, 1.02 * CELLS / tied, bits, cells)
+        large = _pack_cells(values, float(values.min()), 1.02 * CELLS / tied, bits, cells)
         if large <= MOST_LARGE * len(values):
             cells.sort(axis=1)
             _order_cells(cells, bits, values, tied, order)
@@ -204,8 +204,7 @@ def _unpack(packed: Any, mask: Any, values: Any, tied: float, order: Any, is_ran
         for k in range(1, columns):  # all are counted: without a branch
             before, after = v[classes[k - 1]], v[classes[k]]
             wrong += before < after
-            are_tied = (before == after) | (before - after <= tied)
-            wrong += are_tied & (classes[k - 1] > classes[k])
+            wrong += (before - after <= tied) & (classes[k - 1] > classes[k])
         is_ranked[row] = wrong == 0
 
 

@@ -1,13 +1,11 @@
-"""Imports point one way and make no circle. They leave Python's search for garbage as it was."""
+"""Imports point one way and make no circle."""
 
-import gc
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-from utility_calibration.imports import no_collection
 from utility_calibration.pipeline.harness import code
 from utility_calibration.pipeline.harness.command import CONF
 
@@ -57,27 +55,3 @@ def test_there_is_no_circle(package):
     graph = {module: imported(module) & inside for module in inside}
     order = list(TopologicalSorter(graph).static_order())  # CycleError names the circle
     assert len(order) >= len(graph) > 3
-
-
-@pytest.mark.parametrize("is_on", [True, False])
-@pytest.mark.parametrize("is_frozen", [True, False])
-def test_the_search_for_garbage_is_as_before(is_on, is_frozen):
-    was_on, was_frozen = gc.isenabled(), gc.get_freeze_count()
-    gc.unfreeze()
-    (gc.enable if is_on else gc.disable)()
-    try:
-        if is_frozen:
-            gc.freeze()
-        with no_collection():
-            assert not gc.isenabled()
-            circle: list[object] = []
-            circle.append(circle)
-        assert gc.isenabled() == is_on
-        assert bool(gc.get_freeze_count()) == is_frozen
-        del circle
-        assert gc.collect() > 0  # what was made meanwhile is found later
-    finally:
-        gc.unfreeze()
-        if was_frozen:
-            gc.freeze()
-        (gc.enable if was_on else gc.disable)()

@@ -18,15 +18,15 @@ def probabilities(shape, n, classes, seed):
     if shape == "one hot":
         return np.eye(classes)[random.integers(classes, size=n)]
     if shape in ("chains", "large"):  # neighbours about the tolerance apart, across many cells
-        large = random.integers(2, size=(n, classes)) if shape == "large" else 0
-        return random.uniform(0, 2, size=(n, classes)) * TIED * classes + large
+        large = random.random((n, classes)) < (16 / classes if shape == "large" else 0)
+        return random.uniform(0, 2, size=(n, classes)) * TIED * np.where(large, 16, classes) + large
     z = random.normal(scale={"crowded": 8.0}.get(shape, 2.0), size=(n, classes))
     p = np.exp(z - z.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
     if shape == "plateau":
         p = np.minimum(p, np.median(p, axis=1, keepdims=True)) + random.normal(size=p.shape) * 1e-17
         return p.clip(min=0)
-    if shape == "logs":  # nearly all are too large for cells of the tied distance
+    if shape == "logs":  # of 100 classes and more, most are too large for cells
         return np.log(p.round(4) + 1e-300) + random.uniform(0, TIED, size=p.shape)
     return p.round(4) if shape == "rounded" else p
 
