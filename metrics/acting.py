@@ -22,6 +22,10 @@ from .scores import checked
 from .uc import first_largest
 from .utilities.base import UtilityClass
 
+EQUAL = 1e-12
+"""Neighbours in the order of v that lie no further apart differ by rounding only. Nobody can act
+from between them: of predictions that should all be 1, some are a little more."""
+
 
 class ActingGain(NamedTuple):
     """The largest mean gain of one decision by another threshold.
@@ -75,8 +79,14 @@ def largest_gain(
     counts = np.ones(len(predicted)) if weights is None else np.asarray(weights, np.float64)
     order = np.argsort(predicted, kind="stable")
     order = order[counts[order] > 0]  # 0 times is no point
-    found = _largest_gain(predicted[order], realized[order], counts[order])
+    found = _largest_gain(_with_ties(predicted[order]), realized[order], counts[order])
     return dict(zip(("gain", "threshold", "act_from"), found, strict=True))
+
+
+def _with_ties(ascending: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return each v [n] as the smallest of those that only rounding tells apart from it."""
+    is_first = np.diff(ascending, prepend=-np.inf) > EQUAL
+    return ascending[is_first][np.cumsum(is_first) - 1]
 
 
 def _gains(utilities: UtilityClass, forecast: Any, outcomes: Any) -> NDArray[np.float64]:
@@ -88,8 +98,9 @@ def _gains(utilities: UtilityClass, forecast: Any, outcomes: Any) -> NDArray[np.
         found = np.empty((len(codes), len(v), 3))
         for k, predicted in enumerate(v):
             order = np.argsort(predicted, kind="stable")
+            ascending = _with_ties(predicted[order])
             for draw, code in enumerate(codes):
-                found[draw, k] = _largest_gain(predicted[order], payoffs[k, code[order]], counts)
+                found[draw, k] = _largest_gain(ascending, payoffs[k, code[order]], counts)
         parts.append(found)
     return np.concatenate(parts, axis=1)
 

@@ -177,10 +177,11 @@ class DirichletCalibration(LinearMapCalibrator):
         self.worse_than_temperature_ = best["score"] > fits.temperature_loss * (1 + PRINTED)
         self.fell_back_ = self.fallback and best["score"] > fits.temperature_loss * FALLBACK
         if self.worse_than_temperature_:
-            then = "temperature scaling" if self.fell_back_ else "the map"
+            near = ", because it is less than 2 % worse" if self.fallback else ""
+            then = "temperature scaling is taken" if self.fell_back_ else f"the map is taken{near}"
             warnings.warn(
                 f"DirichletCalibration: no map beats temperature scaling on the hold-out (loss "
-                f"{best['score']:.4f} for {fits.temperature_loss:.4f}); {then} is taken",
+                f"{best['score']:.4f} for {fits.temperature_loss:.4f}); {then}",
                 stacklevel=5,  # the caller of fit
             )
         return dict(best["parameters"])

@@ -88,6 +88,13 @@ def taken_in(folder: Path) -> list[str]:
     return [name for name in names if not Path(name).is_absolute() and ".." not in Path(name).parts]
 
 
+def remove_others(folder: Path, written: Sequence[Path]) -> None:
+    """Remove reports and figures of an earlier run, which would lie beside those just written."""
+    names = [name for name in taken_in(folder) if "/" not in name]
+    for path in {path for name in names for path in folder.glob(name)} - set(written):
+        path.unlink()
+
+
 def give_back(folder: Path) -> None:
     """Remove what this program wrote to a new folder, and the folder if nothing else is there."""
     for path in [path for name in taken_in(folder) for path in folder.glob(name)]:

@@ -19,6 +19,7 @@ from ..reporting.worst import left_words
 from ..reporting.write import page_texts, section_texts
 from ..scoring.files import ON_REQUEST, Scores, score_files
 from ..scoring.left import left_to_gain
+from .folder import remove_others
 from .job import Job
 
 MADE = (
@@ -38,7 +39,7 @@ def write_results(job: Job) -> Section:
     section = _section(job, scores, methods, costs)
     if is_whole:
         section = _with_what_is_left(section, job, methods)
-    texts = section_texts(section)
+    texts, written = section_texts(section), list[Path]()
     if section.costs is not None:
         texts["decisions.json"] = json_text(costs)
         texts["decisions.md"] = section.costs.markdown() + "\n"
@@ -47,13 +48,14 @@ def write_results(job: Job) -> Section:
         from ..reporting.style import draw_all
 
         drawings = drawings_of(section, curve=(costs or {}).get("curve"))
-        draw_all(drawings, folder, job.first.jobs)
+        written += draw_all(drawings, folder, job.first.jobs)
     source = job.first.benchmark.source
     read = [Path(file).name for file in (source["path"], source["test"]) if file is not None]
     heads = job.first.benchmark.title, " and ".join(read)
     texts |= page_texts("report", heads, [section], provenance_of(MADE, [scores], methods))
     texts["metrics.json"] = json_text(_numbers(section))
-    write_texts(folder, texts)
+    written += write_texts(folder, texts)
+    remove_others(folder, written)
     return section
 
 

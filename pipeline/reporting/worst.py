@@ -84,11 +84,12 @@ def _sentences(decisions: Decisions, worst: Mapping[str, Worst]) -> Iterator[str
 
 
 def _apart(threshold: float, act_from: float | None) -> tuple[str, str]:
-    """Two predictions with so many decimals that they differ."""
+    """Two predictions with so many decimals that they differ, and that the second is not 0 or 1."""
     if act_from is None or not math.isfinite(act_from):
         return bare(threshold, 2), "never act"
-    gap = abs(act_from - threshold)
-    digits = 2 if gap >= 0.02 or gap == 0 else 1 - math.floor(math.log10(gap))
+    gaps = abs(act_from - threshold), abs(act_from - round(act_from))
+    gap = min(filter(None, gaps), default=1.0)
+    digits = 2 if gap >= 0.02 else 1 - math.floor(math.log10(gap))
     return bare(threshold, digits), f"act from {bare(act_from, digits)} on"
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from utility_calibration import metrics as m
 from utility_calibration.metrics import reference, reference_additions
+from utility_calibration.metrics.acting import largest_gain
 
 
 def problem(n, classes, seed, tied=False):
@@ -51,6 +52,13 @@ def test_a_known_distortion_is_found_and_chance_is_not():
     assert found.gain > 5 * found.floor
     calibrated = np.column_stack([1 - truth, truth])
     assert m.acting_gain(m.ClassWise(), calibrated, labels).gain < 0.02
+
+
+def test_nobody_acts_from_between_predictions_that_only_rounding_tells_apart():
+    said, hits = np.repeat([1.0, 1 + 2.0**-52], [50, 2]), np.repeat([0.0, 1.0], [50, 2])
+    found = largest_gain(said, hits)
+    assert found["act_from"] == math.inf
+    assert found["gain"] == pytest.approx(50 / 52)
 
 
 def test_the_two_bin_error_is_its_definition():

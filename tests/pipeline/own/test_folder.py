@@ -19,6 +19,7 @@ from utility_calibration.pipeline.own.folder import (
     give_back,
     names_of,
     only_run,
+    remove_others,
     take,
 )
 
@@ -107,3 +108,15 @@ def test_a_second_run_in_the_folder_says_who_is_there_and_changes_nothing(tmp_pa
             quick(path, out, *ONE)
         assert held == {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
     assert quick(path, out, *ONE)
+
+
+def test_of_an_earlier_run_nothing_lies_beside_the_new_report(tmp_path):
+    take(tmp_path, ["report.html", "ecdf.png", "worst_*.png", "scores/a.csv"])
+    (tmp_path / "scores").mkdir()
+    for name in ("report.html", "ecdf.png", "worst_a.png", "worst_b.png", "scores/a.csv", "my.png"):
+        (tmp_path / name).touch()
+    remove_others(tmp_path, [tmp_path / "report.html", tmp_path / "worst_a.png"])
+    left = {
+        path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*") if path.is_file()
+    }
+    assert left == {"report.html", "worst_a.png", "scores/a.csv", "my.png", LIST}
