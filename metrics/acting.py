@@ -84,7 +84,7 @@ def largest_gain(
 
 
 def _with_ties(ascending: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return each v [n] as the smallest of those that only rounding tells apart from it."""
+    """Group ascending v [n] by gaps larger than `EQUAL`; return for each the first of its group."""
     is_first = np.diff(ascending, prepend=-np.inf) > EQUAL
     return ascending[is_first][np.cumsum(is_first) - 1]
 

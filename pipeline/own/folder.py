@@ -89,9 +89,13 @@ def taken_in(folder: Path) -> list[str]:
 
 
 def remove_others(folder: Path, written: Sequence[Path]) -> None:
-    """Remove reports and figures of an earlier run, which would lie beside those just written."""
-    names = [name for name in taken_in(folder) if "/" not in name]
-    for path in {path for name in names for path in folder.glob(name)} - set(written):
+    """Remove reports and figures of an earlier run, which would lie beside those just written.
+
+    Metrics with such figures begin with u_, so `worst_of_mine.png` is somebody's own and stays.
+    """
+    reports = [name for name in names_of("", figures=True, costs=True) if "/" not in name]
+    patterns = [n.replace("_*", "_u_*") for n in taken_in(folder) if n in reports]
+    for path in {path for name in patterns for path in folder.glob(name)} - set(written):
         path.unlink()
 
 

@@ -84,7 +84,10 @@ def _sentences(decisions: Decisions, worst: Mapping[str, Worst]) -> Iterator[str
 
 
 def _apart(threshold: float, act_from: float | None) -> tuple[str, str]:
-    """Two predictions with so many decimals that they differ, and that the second is not 0 or 1."""
+    """The threshold and the advice, with so many decimals that both predictions differ.
+
+    The second one is not rounded to a whole number either: .9975 must not read as 1.00.
+    """
     if act_from is None or not math.isfinite(act_from):
         return bare(threshold, 2), "never act"
     gaps = abs(act_from - threshold), abs(act_from - round(act_from))

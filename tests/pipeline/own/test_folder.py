@@ -110,13 +110,13 @@ def test_a_second_run_in_the_folder_says_who_is_there_and_changes_nothing(tmp_pa
     assert quick(path, out, *ONE)
 
 
-def test_of_an_earlier_run_nothing_lies_beside_the_new_report(tmp_path):
-    take(tmp_path, ["report.html", "ecdf.png", "worst_*.png", "scores/a.csv"])
+def test_only_reports_and_figures_of_an_earlier_run_leave(tmp_path):
+    take(tmp_path, ["report.html", "ecdf.png", "worst_*.png", "scores/a.csv", "streaming.md"])
     (tmp_path / "scores").mkdir()
-    for name in ("report.html", "ecdf.png", "worst_a.png", "worst_b.png", "scores/a.csv", "my.png"):
+    new, old = {"report.html", "worst_u_cwe.png"}, {"ecdf.png", "worst_u_losses.png"}
+    kept = {"scores/a.csv", "streaming.md", "worst_of_mine.png", "ecdf.svg", LIST}
+    for name in (new | old | kept) - {LIST}:
         (tmp_path / name).touch()
-    remove_others(tmp_path, [tmp_path / "report.html", tmp_path / "worst_a.png"])
-    left = {
-        path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*") if path.is_file()
-    }
-    assert left == {"report.html", "worst_a.png", "scores/a.csv", "my.png", LIST}
+    remove_others(tmp_path, [tmp_path / name for name in new])
+    files = (path for path in tmp_path.rglob("*") if path.is_file())
+    assert {path.relative_to(tmp_path).as_posix() for path in files} == new | kept
