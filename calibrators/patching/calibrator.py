@@ -117,7 +117,8 @@ class UtilityPatching(Patching):
     def _tuned(self, probabilities: Tensor, labels: Tensor) -> dict[str, Any]:
         """Return step_size, steps and sampled; those left at None are the hold-out's best.
 
-        Each pair of step size and sampling has a run, up to the largest `steps` to try.
+        Each pair of step size and sampling has a run, up to the largest `steps` to try, unless
+        `HoldOut.race` leaves it out.
         """
         fixed = {name: getattr(self, name) for name in ("step_size", "steps", "sampled")}
         if self.line_search == THEORY:
@@ -144,10 +145,10 @@ class UtilityPatching(Patching):
         total = sum(len(run.limits) for run in runs)
         score = with_progress(self._score, "UtilityPatching: settings", total, self.verbose)
         hold_out = self.holdout, self.seed, self._run, score
-        HoldOut(probabilities, labels, *hold_out).race(runs)
+        begun = HoldOut(probabilities, labels, *hold_out).race(runs)
         self.tuning_log_ = [
             {**tried, "parameters": {name: tried["parameters"][name] for name in free}}
-            for run in runs
+            for run in begun
             for tried in run.log
         ]
         return {**fixed, **best_run(self.tuning_log_)["parameters"]}

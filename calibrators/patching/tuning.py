@@ -6,10 +6,11 @@ numbers of patches on its way. Each number is scored, and the best setting of al
 Settings are not proposed by a model of the scores: a Gaussian process would find most untried
 numbers of patches equally good, and rounding would choose among them.
 
-After `COMPARED_AT` patches only the best `SURVIVORS` runs continue (successive halving, Jamieson &
-Talwalkar 2016, with a single cut). In 50 fits to the CIFAR benchmarks this saved a third of the
-patches. In 44 of them the best setting was in the same run as without the cut, and on average the
-best hold-out score was .6 % larger.
+Sampled utilities make a run several times as long, so only one run has them: that with the step
+size that is best without. After 25 patches the best three runs continue, after 50 the best one
+(`CUTS`; successive halving, Jamieson & Talwalkar 2016). In 60 fits to CIFAR logits (six models, ten
+splits) this took a third of the time of all runs to their ends. The worst error on test points was
+.2 % larger on average, with a standard error of 1.9 %.
 
 *LogitShiftPatching: cross-validation.* The algorithm runs on all points except one fifth, and its
 patches are applied to that fifth, too. The chosen number of patches is the smallest whose mean
@@ -39,8 +40,7 @@ from .state import PatchedForecast
 
 STEP_SIZES = (1.0, 0.1, 0.03)  # of the line search at first; few, so that settings share runs
 SCORED_EVERY = 5  # tuning tries multiples of this (or `max_steps`, if smaller)
-COMPARED_AT = 25  # number of patches after which runs are compared
-SURVIVORS = 3  # number of runs that continue after that
+CUTS = ((25, 3), (50, 1))  # numbers of patches after which runs are compared, and of survivors
 FOLDS = 5
 ENOUGH = 4000  # once this many points are held out, further folds would add little information
 PATIENCE = 25  # the search ends this many patches after the best number of patches
@@ -90,22 +90,35 @@ class HoldOut:
         order, held = shuffled(self.labels, self.seed), min(max(1, round(self.share * n)), n - 1)
         self.parts = order[held:], order[:held]
 
-    def race(self, runs: Sequence[TuningRun]) -> None:
-        """Score all runs up to `COMPARED_AT` patches, then the best `SURVIVORS` to their ends.
+    def race(self, runs: Sequence[TuningRun]) -> list[TuningRun]:
+        """Score all runs up to the first cut, its survivors up to the next cut, and so on.
 
-        A run that is already at its last limit can be a survivor. A run that has no score after
-        `COMPARED_AT` patches always continues.
+        Return the runs that were begun. If some of `runs` have sampled utilities and some do not,
+        those without begin. A single run with them follows. It has the step size that is best so
+        far, and the most patches that any of them tries.
         """
-        beaten: list[TuningRun] = []
+        begun = [run for run in runs if not run.sampled] or list(runs)
+        sampled = [run.limits for run in runs if run not in begun]
+        # Runs that are first scored after a cut are compared at their first scores.
+        cuts = [(max(patches, runs[0].limits[0]), survivors) for patches, survivors in CUTS]
+        if sampled:
+            best = self._best(begun, cuts[0][0], len(begun))[0]
+            begun.append(TuningRun(best.step_size, True, max(sampled, key=len)))
+        left = begun
+        for cut in cuts:
+            left = self._best(left, *cut)
+        for run in left:
+            self.go_on(run)
+        return begun
+
+    def _best(self, runs: list[TuningRun], patches: int, survivors: int) -> list[TuningRun]:
+        """Score runs up to so many patches; return the best, and forget the others' forecasts."""
         for run in runs:
-            self.go_on(run, COMPARED_AT)
-            scored = [each for each in runs if each.log]
-            beaten = sorted(scored, key=lambda each: best_run(each.log)["score"])[SURVIVORS:]
-            for each in beaten:
-                each.reached = []
-        for run in runs:
-            if run not in beaten:
-                self.go_on(run)
+            self.go_on(run, patches)
+        ranked = sorted(runs, key=lambda run: float(best_run(run.log)["score"]))
+        for run in ranked[survivors:]:
+            run.reached = []
+        return ranked[:survivors]
 
     def go_on(self, run: TuningRun, last: float = math.inf) -> None:
         """Score a run at its limits up to `last`, from where it waited."""

@@ -37,13 +37,36 @@ def test_tuning_logs_every_setting_that_its_runs_pass(tuned):
     for run in calibrator.tuning_log_:
         tried = run["parameters"]
         passed.setdefault((tried["step_size"], tried["sampled"]), []).append(tried["steps"])
-    assert len(passed) == 6
+    assert sorted(sampled for _, sampled in passed) == [False, False, False, True]
     for steps in passed.values():
         assert steps == list(range(5, max(steps) + 1, 5))
     for run in calibrator.tuning_log_:
         assert set(run) == {"parameters", "score", "seconds"}
         assert set(run["parameters"]) == {"step_size", "steps", "sampled"}
         assert 0 < run["parameters"]["steps"] <= 20
+
+
+@pytest.mark.parametrize("steps", [None, 40])
+def test_few_runs_go_on_and_one_has_sampled_utilities(steps):
+    """Runs whose only score comes after the cuts are compared there."""
+    logits, labels = over_confident(150, 4, 8)
+    settings = {"tuning_runs": 20, "max_steps": 70, "sampled_count": 4, "tolerance": 0.0}
+    log = UtilityPatching(**settings, steps=steps).fit(logits, labels).tuning_log_
+    scores: dict[tuple[float, bool], list[float]] = {}
+    for run in log:
+        tried = run["parameters"]
+        scores.setdefault((tried["step_size"], tried["sampled"]), []).append(run["score"])
+    first = 1 if steps else 5  # scores up to the first cut
+    without = {size: run[:first] for (size, sampled), run in scores.items() if not sampled}
+    assert [key for key in scores if key[1]] == [
+        (min(without, key=lambda k: min(without[k])), True)
+    ]
+    lengths = sorted(map(len, scores.values()))
+    if steps:
+        assert lengths == [1, 1, 1, 1]
+    else:
+        assert lengths[0] == 5
+        assert max(lengths[:3]) <= 10 < lengths[3]
 
 
 def test_the_best_run_is_refitted_on_all_points(tuned):
