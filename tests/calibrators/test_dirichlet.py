@@ -158,8 +158,17 @@ def test_a_map_that_is_worse_than_temperature_scaling_on_the_hold_out_is_reporte
     temperature = TemperatureScaling().fit(logits, labels).predict_proba(logits)
     same = np.allclose(method.predict_proba(logits), temperature, rtol=0, atol=1e-12)
     assert method.worse_than_temperature_ and same == method.fell_back_ == fallback
-    assert len(method.tuning_log_) == HOPELESS  # smaller λ would be worse, and are not tried
+    assert len(method.tuning_log_) == 1  # smaller λ would be worse, and are not tried
     assert np.isfinite([run["score"] for run in method.tuning_log_]).all()
+
+
+def test_the_path_ends_once_fits_overfit(made_up):
+    method = DirichletCalibration(tuning_runs=30)
+    with pytest.warns(UserWarning, match="hold-out"):
+        method.fit(*made_up(n=600, classes=10))
+    scores = [run["score"] for run in method.tuning_log_]
+    assert HOPELESS < len(scores) < 30
+    assert min(scores[-HOPELESS:]) > min(scores)
 
 
 def test_a_map_that_is_hardly_worse_than_temperature_scaling_is_kept(made_up):
