@@ -28,6 +28,9 @@ COARSE_ROUNDING = 1e-4
 """Printed probabilities may lie this far outside [0, 1]; such rows are renormalised."""
 LARGEST_LOGIT = 1e100
 """Largest allowed logit, so that squares do not overflow. Only float64 can hold larger ones."""
+LARGEST_WEIGHT = 1e100
+"""Largest allowed weight, so that sums and squares do not overflow. Some weight is at least the
+inverse of it, so that not all squares are 0."""
 
 
 def as_tensor(values: Any) -> Tensor:
@@ -202,7 +205,7 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Ten
 
 
 def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
-    """Return `weights` as float64 [n], finite, >= 0 and not all 0; `InputError` otherwise."""
+    """Return `weights` as float64 [n], from 0 to `LARGEST_WEIGHT`, not all 0; or `InputError`."""
     vector = check_numbers(weights, name).to(torch.float64)
     wrong, fix, row = "", "", None
     if vector.shape != (n,):
@@ -210,8 +213,12 @@ def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
     elif bool((bad := ~torch.isfinite(vector) | (vector < 0)).any()):
         row, fix = _first(bad), "give weights that are finite and not negative"
         wrong = f"{float(vector[row]):g}"
-    elif not bool(vector.any()):
-        wrong, fix = "all are zero", "give some point a weight"
+    elif bool((bad := vector > LARGEST_WEIGHT).any()):
+        row, fix = _first(bad), "divide all weights by one constant"
+        wrong = f"{float(vector[row]):g}, the first above {LARGEST_WEIGHT:g}"
+    elif not bool((vector * LARGEST_WEIGHT >= 1).any()):
+        wrong = f"all are zero or less than {1 / LARGEST_WEIGHT:g}"
+        fix = "give some point a larger weight"
     if wrong:
         raise InputError(wrong, field=name, row=row, fixes=fix)
     return vector
