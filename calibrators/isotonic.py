@@ -100,7 +100,8 @@ class IsotonicCalibration(Calibrator):
         maps = list(map(slice, self.offsets_[:-1], self.offsets_[1:]))
         if self.offsets_[0] != 0 or self.offsets_[-1] != len(self.values_):
             raise InputError("offsets_ do not divide the maps")
-        if len(maps) != len(getattr(self, "present_", self.classes_)):
+        each = 1 if self.mode == "global" else len(getattr(self, "present_", self.classes_))
+        if len(maps) != each:
             raise InputError("there is not a map for each class with calibration points")
         for points in maps:
             x, level = self.thresholds_[points], self.values_[points]

@@ -42,6 +42,7 @@ METHODS = {
     },
     "matrix": DirichletCalibration(on="logits", odir=1.0, l2=0.1),
     "isotonic_raw": IsotonicCalibration(normalize=False),
+    "isotonic_global": IsotonicCalibration(mode="global"),
     "from temperature": LogitShiftPatching("temperature", **CHEAP["LogitShiftPatching"]),
 }
 

@@ -8,7 +8,6 @@ from tests.calibrators.test_conventions import METHODS
 from tests.refusals import refuses
 from utility_calibration.calibrators import (
     DirichletCalibration,
-    IsotonicCalibration,
     LogitShiftPatching,
     StructuredMatrixScaling,
     TemperatureScaling,
@@ -25,7 +24,6 @@ WEIGHTED = {
     "temperature_brier": TemperatureScaling(loss="brier"),
     "vector_brier": VectorScaling(loss="brier"),
     "dirichlet_brier": DirichletCalibration(odir=1.0, l2=0.1, loss="brier"),
-    "isotonic_global": IsotonicCalibration(mode="global"),
 }
 del WEIGHTED["Uncalibrated"]  # it takes weights, and has no use for them
 
