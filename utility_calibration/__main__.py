@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -40,17 +41,30 @@ def main() -> None:
     """Run the program that the first argument names; in another clone, that clone's program."""
     _use_this_clone()
     asked = sys.argv[1] if len(sys.argv) > 1 else "--help"
+    if {asked, *sys.argv[1:]} & {"-h", "--help", "--version"} and hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # help ends where its reader does, as `head`
     if asked in ("-h", "--help"):
-        print("usage: utility-calibration PROGRAM …    (PROGRAM --help has the details)\n")
-        print("\n".join(f"  {name:9} {what}" for name, (_, what) in PROGRAMS.items()))
+        usage = "usage: utility-calibration PROGRAM …    (PROGRAM --help has the details)\n"
+        sys.exit(_print("\n".join([usage, *(f"  {n:9} {w}" for n, (_, w) in PROGRAMS.items())])))
     elif asked == "--version":
-        print(f"utility-calibration {__version__}")
+        sys.exit(_print(f"utility-calibration {__version__}"))
     elif asked not in PROGRAMS:
         known = ", ".join(PROGRAMS)
         print(f"error: {asked}: no such program; choose one of: {known}", file=sys.stderr)
         sys.exit(2)
     else:
         _run(*PROGRAMS[asked][:1], asked)
+
+
+def _print(text: str, end: str = "\n") -> str | None:
+    """Print now and return what is wrong: as Python ends, it would be a traceback."""
+    try:
+        print(text, end=end, flush=True)
+    except OSError as error:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # what is held back goes there
+        return f"error: {error}"
+    return None
 
 
 def _use_this_clone() -> None:
@@ -81,6 +95,7 @@ def _run(room: str, name: str) -> None:
         program.main()
     finally:
         gc.freeze()  # else Python looks through all objects once more as it ends
+        _print("", end="")
 
 
 if __name__ == "__main__":

@@ -73,9 +73,9 @@ def command(task: Callable[[DictConfig], float | None]) -> Callable[[], None]:
     @functools.wraps(task)
     def main() -> None:
         os.environ[FULL_ERROR] = "1"  # Hydra raises an error of the configuration, prints nothing
-        if {"-h", "--help"} & {*sys.argv[1:]}:
-            print(task.__globals__["__doc__"])  # Hydra's own help has only the settings
         with user_errors_in_one_line():
+            if {"-h", "--help"} & {*sys.argv[1:]}:
+                print(task.__globals__["__doc__"], flush=True)  # Hydra's help has the settings only
             sys.argv[1:] = with_suite(sys.argv[1:])
             check_sweep(sys.argv[1:])
             names_hydra = any(text.startswith("-") or "hydra" in text for text in sys.argv[1:])

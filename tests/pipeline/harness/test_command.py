@@ -1,9 +1,11 @@
 """From a command line to units: one line for a mistake, and its exit code."""
 
+import os
 import signal
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from hydra.errors import InstantiationException
@@ -117,6 +119,22 @@ def test_another_name_or_a_python_without_packages_is_told_in_one_line(program, 
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode in (1, 2) and told in done.stderr.splitlines()[-1], done.stderr
     assert done.stderr.count("\n") == 1 or "-c" in program
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(
+    ("arguments", "at_once"), [(["--help"], "1"), (["fit", "--help"], ""), (["status"], "")]
+)
+def test_output_that_nobody_reads_or_takes_leaves_no_traceback(arguments, at_once, tmp_path):
+    command = [sys.executable, "-m", "utility_calibration", *arguments]
+    environment = {**os.environ, "PYTHONUNBUFFERED": at_once, "PYTHONPATH": str(ROOT)}
+    reader, writer = os.pipe()
+    os.close(reader)
+    for writes, lines in ((writer, 0), (os.open("/dev/full", os.O_WRONLY), 1)):
+        to = {"cwd": tmp_path, "env": environment, "stdout": writes, "stderr": subprocess.PIPE}
+        told = subprocess.run(command, **to, check=False).stderr
+        os.close(writes)
+        assert told.count(b"\n") == lines and b"Error" not in told, told
 
 
 OWN = ["paths.data=d/${calibrator.loss}", "paths.results=r/${calibrator.loss}"]
