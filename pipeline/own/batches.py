@@ -179,7 +179,7 @@ class Stream:
                     bar(number, bar.total, f"{n:,} points")
                 bar.advance(f"{n:,} points")
         if n < 2:
-            raise InputError("a single point", fixes="give more")
+            raise InputError("a single point", file=self.shards[0], fixes="give more")
         sample = _smallest(kept, min(size, n // 2))
         return sample, float(sample.numbers[-1])
 

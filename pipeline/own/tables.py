@@ -5,12 +5,14 @@ pandas and `datasets` read them. What would take too much memory is refused from
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -44,6 +46,7 @@ def tables(path: Path, rows: int | None = None) -> Iterator[pd.DataFrame]:
             form = kind
             yield from map(named, _of_parquet(path, rows))
         elif ending_of(path) in LINES:
+            form = "text in UTF-8 with one object per line"
             yield named(_of_lines(path))
         else:
             yield from map(named, _separated(path, rows))
@@ -145,21 +148,41 @@ def parquet_size(path: Path) -> tuple[int, int]:
 def _of_lines(path: Path) -> pd.DataFrame:
     import pandas as pd
 
+    rows: list[dict[str, Any]] = []
+
     def each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         entries = dict(pairs)  # Python's reader would keep the last of two entries of one name
         if len(entries) < len(pairs):
             names = [name for name, _ in pairs]
             twice = cut_off(Counter(names).most_common(1)[0][0])
-            raise InputError("two entries in a line", column=twice, fixes="rename one of them")
+            told, fix = "two entries", "rename one of them"
+            raise InputError(told, row=len(rows), column=twice, fixes=fix)
         return entries
 
-    rows: list[Any] = []
     with _opened(path) as file:
         for line in filter(str.strip, file):
             if not rows and line.lstrip().startswith("["):
                 raise InputError("an array of JSON", fixes=LINE_BY_LINE)
-            rows.append(json.loads(line, object_pairs_hook=each_name_once))
+            rows.append(_of_line(line, len(rows), each_name_once))
     return pd.DataFrame(rows)
+
+
+def _of_line(line: str, row: int, entries: Any) -> dict[str, Any]:
+    """The object of a line of JSON, whose names and values `entries` makes a dictionary."""
+    try:
+        found = json.loads(line, object_pairs_hook=entries)
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        told = reason_of(error)
+        if isinstance(error, json.JSONDecodeError):
+            told = f"{error.msg}, letter {min(error.pos, len(line.rstrip())) + 1}"
+        raise InputError(
+            f"broken JSON ({told})", row=row, fixes=["correct it", LINE_BY_LINE]
+        ) from error
+    if not isinstance(found, dict):
+        raise InputError("JSON that is no object", row=row, fixes=LINE_BY_LINE)
+    return found
 
 
 def _separated(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
@@ -180,7 +203,7 @@ def _separated(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
         "low_memory": False,
         "skipinitialspace": True,
     }
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _told_by_row(path, separator):
         # pandas would drop the rest of rows that are longer than the header.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         # "NA" and "null" may be names of classes; a column of numbers refuses them as text.
@@ -195,3 +218,28 @@ def _separated(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
                 [given if str(given).strip() else made for given, made in pairs]
             )
             yield table
+
+
+@contextmanager
+def _told_by_row(path: Path, separator: str) -> Iterator[None]:
+    """Say which row pandas cannot read: one of more cells than names, or of an open quote."""
+    import pandas as pd
+
+    try:
+        yield
+    except (pd.errors.ParserError, pd.errors.ParserWarning):
+        form: Any = {"delimiter": separator, "skipinitialspace": True, "strict": True}
+        row = -1
+        with _opened(path, is_whole=False) as file:
+            rows = filter(None, csv.reader(file, **form))
+            try:
+                names = len(next(rows))
+                for row, cells in enumerate(rows):
+                    if (count := len(cells)) > names:
+                        told = f"{count} cells, while the line of names has {names},"
+                        fixes = ["name each column", f"put quotes around a cell with `{separator}`"]
+                        raise InputError(told, row=row, fixes=fixes) from None
+            except csv.Error as error:
+                told = "a quotation mark that nothing closes"
+                raise InputError(told, row=row + 1, fixes="close or remove it") from error
+        raise

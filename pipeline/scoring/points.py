@@ -18,6 +18,7 @@ from utility_calibration.metrics.errors import InputError
 from ..harness.artifacts import CorruptFile, read_npz
 from ..harness.cache import arrays_digest, record_of
 from ..harness.settings import Settings
+from ..own.told import naming
 
 READ_TOGETHER = 4096  # rows copied at a time
 LARGEST = 60_000_000  # probabilities held at a time; larger benchmarks use their first splits
@@ -131,8 +132,9 @@ def split_indices(
     """
     units = np.arange(n) if clusters is None else np.unique(clusters)
     if len(units) < 2:
-        what = f"{n} points" if clusters is None else "points of one cluster"
-        raise InputError(f"{what} cannot be split", fixes="at least 2 are needed")
+        what, field = ("a single point", "labels") if clusters is None else ("one", "clusters")
+        fix = f"give at least two {'points' if clusters is None else 'of them'}"
+        raise InputError(f"{what} cannot be split", field=field, fixes=fix)
     generator = np.random.default_rng([seed, split])
     order = generator.permutation(n)
     if clusters is None:
@@ -147,6 +149,12 @@ def split_indices(
 
 def indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[Indices, Indices]:
     """The split of the source, if it has splits (a file may), or else `split_indices`."""
+    given = (settings.benchmark.source.get(name) for name in ("path", "test"))
+    with naming(" and ".join(map(str, filter(None, given))) or cached.path):
+        return _indices_of(settings, cached, split)
+
+
+def _indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[Indices, Indices]:
     splits, tested = settings.splits, cached.arrays().get("tested")
     if tested is None:
         drawn = splits.seed, splits.calibration_fraction, clusters_of(cached)

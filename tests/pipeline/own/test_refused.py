@@ -120,6 +120,9 @@ def check(path, content, field="", row=None, column="", fix="", number="", **opt
         ("label,c0,c1\n0,1\n1,1,2\n", "", 0, "-inf or the probability 0"),
         ("label,c0,c1\n0,1,2\n,1,2\n1,1,2\n", "labels", 1, "complete"),
         ("label,a,b\n", "", None, "line of names"),
+        ("label,c0\n0,1,2\n1,2,1\n", "", 0, "name each column"),
+        ("label,c0,c1\n0,1,2\n\n1,2,1,5\n", "", 1, "name each column"),
+        ('label,c0,c1\n0,1,2\n1,"2,1\n0,1,2\n', "", 1, "close"),
         ("label,c0,c0\n0,1,2\n1,2,1\n", "columns", None, "rename"),
         ("sep=,\n" + TEXT, "", None, "remove this line"),
         ('label,probs\n0,"[0.1, 0.9]"\n', "", None, "JSON lines"),
@@ -191,6 +194,11 @@ def test_what_is_not_read_is_refused_with_the_fix_that_is_right_for_it(
     tmp_path, name, content, fix
 ):
     check(tmp_path / name, content, fix=fix)
+
+
+@pytest.mark.parametrize("line", ['{"label": 1', '{"label": 0 "a": 1}\n{}', "7", "[" * 9999])
+def test_a_line_that_is_no_object_of_json_is_told_by_its_row(tmp_path, line):
+    check(tmp_path / "x.jsonl", f'{{"label": 0}}\n\n{line}'.encode(), row=1, fix="one object")
 
 
 @pytest.mark.parametrize(

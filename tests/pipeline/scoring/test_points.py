@@ -14,8 +14,10 @@ from utility_calibration.pipeline.scoring.points import (
     split_indices,
 )
 
-ONE = SimpleNamespace(splits=SimpleNamespace(count=1, seed=0, calibration_fraction=0.7))
-TWO = SimpleNamespace(splits=SimpleNamespace(count=2))
+MINE = SimpleNamespace(source={"path": "mine.npz", "test": None})
+DRAWN = SimpleNamespace(count=1, seed=0, calibration_fraction=0.7)
+ONE = SimpleNamespace(splits=DRAWN, benchmark=MINE)
+TWO = SimpleNamespace(splits=SimpleNamespace(count=2), benchmark=MINE)
 
 
 def cached(path, n, **arrays):
@@ -50,8 +52,12 @@ def test_points_of_a_cluster_stay_on_one_side():
     assert len({tuple(test) for _, test in splits}) == 20
     large = split_indices(10, 0, clusters=np.array([0] * 9 + [1]))  # at least one on each side
     assert sorted(map(len, large)) == [1, 9]
-    with refuses(number="cluster"):
-        split_indices(10, 0, clusters=np.zeros(10, int))
+
+
+def test_what_cannot_be_split_is_told_with_the_persons_file(tmp_path):
+    for name, n, more in (("labels", 1, {}), ("clusters", 6, {"clusters": np.ones(6)})):
+        with refuses(name, fix="two", file="mine.npz"):
+            indices_of(ONE, cached(tmp_path / f"{name}.npz", n, **more), 0)
 
 
 def test_clusters_of_the_file_reach_the_splits(tmp_path):
@@ -62,5 +68,5 @@ def test_clusters_of_the_file_reach_the_splits(tmp_path):
     assert len(calibration) == 4 and len(set(names[test])) == 1
     tested = np.array([[False, True, False, True, True, False]])
     given = cached(tmp_path / "y.npz", 6, clusters=names, tested=tested)
-    with refuses("clusters", number="split 0"):
+    with refuses("clusters", number="split 0", file="mine.npz"):
         indices_of(ONE, given, 0)
