@@ -37,12 +37,12 @@ REPAIRS, PLAIN = "logit_shift_groups", ("logit_shift", "temperature", "uncalibra
 """The method with patches of groups, and those without; the first that was scored is compared."""
 REPAIRED = ("u_cwe", "u_topk")  # the metrics whose utilities the patches of groups are audited for
 OUTCOMES = {
-    (True, True): "still beyond noise",
+    (True, True): "beyond noise before and after",
     (True, False): "closed",
-    (False, True): "beyond noise only with them",
-    (False, False): "within noise without and with them",
+    (False, True): "within noise before, beyond it after",
+    (False, False): "within noise before and after",
 }
-"""What patches of groups did, by whether the error was beyond noise without and with them."""
+"""What the row with patches of groups changed, by whether the error was and is beyond noise."""
 LABELS = {"u_utility": "your utility"}
 UNTOLD = "no floor, or too few points of a class, to tell"
 
