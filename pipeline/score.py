@@ -3,6 +3,8 @@
 import time
 from collections.abc import Iterator, Mapping
 
+from utility_calibration import BEGAN
+
 from .evaluate import run_evaluate
 from .fit import run_fit
 from .harness.command import UnitsFailed, UsageError
@@ -36,7 +38,7 @@ def run(options: Options) -> None:
 
 def score_whole(options: Options) -> None:
     """Run the stages on all points at once, and write the reports."""
-    began, is_new = time.monotonic(), not options.output.exists()
+    is_new = not options.output.exists()
     said = checked(options)
     benchmark = next(iter(said.values())).benchmark.name
     names = names_of(benchmark, not options.quick, options.losses is not None)
@@ -47,7 +49,7 @@ def score_whole(options: Options) -> None:
             if is_new:  # it has the log and the locks of a run that made nothing
                 give_back(options.output)
             raise
-        _score(job, began)
+        _score(job)
 
 
 def checked(options: Options) -> dict[str, Settings]:
@@ -126,7 +128,7 @@ def _notes(job: Job, said: Mapping[str, Settings], general: bool) -> Iterator[st
         yield f"{long} ({fix if options.quick else 'a first look: --quick'})"
 
 
-def _score(job: Job, began: float) -> None:
+def _score(job: Job) -> None:
     """Make and write all results, and then print them: a closed terminal loses none of them."""
     options, plan = job.options, job.plan
     # These scores may be of other options. Numbers that are up to date come again from out/data.
@@ -141,7 +143,7 @@ def _score(job: Job, began: float) -> None:
     splits = job.first.splits.count
     say(
         f"methods: {len(plan.units) // splits}, splits: {splits}, points: {job.logits.n:,}; "
-        f"{time.monotonic() - began:.0f} s"
+        f"{time.monotonic() - BEGAN:.0f} s"
     )
     say(f"wrote {options.output / 'report.html'}, the page, and the files beside it")
     if saved:

@@ -7,6 +7,7 @@ The packages of this one are folders at the top of the repository. Here are link
 a module has the same name in a clone and where the wheel is installed.
 """
 
+import time
 from pathlib import Path
 
 try:
@@ -17,6 +18,8 @@ except ModuleNotFoundError as error:
     raise ImportError(told, name=__name__) from error
 
 __version__ = "0.4.0"
+BEGAN = time.monotonic()
+"""When this process began, within some hundredths of a second: torch is imported later."""
 
 if not (Path(__file__).parent / "metrics").is_dir():
     raise ImportError(

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from dataclasses import fields
 
 import numpy as np
@@ -29,7 +30,8 @@ from utility_calibration.scripts import score
 TWO = ("--methods", "uncalibrated", "temperature", "--splits", "2")
 
 
-def test_everything_is_written_for_two_methods(tmp_path, capsys):
+def test_everything_is_written_for_two_methods(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(running, "BEGAN", time.monotonic() - 7000)
     path = write_example(tmp_path / "my model.npz", n=200, classes=2)
     (tmp_path / "l.csv").write_text("class,wait,treat\n0,0,1\n1,4,0\n")
     np.savetxt(tmp_path / "s.csv", np.eye(2), delimiter=",")
@@ -53,6 +55,7 @@ def test_everything_is_written_for_two_methods(tmp_path, capsys):
     }  # fmt: skip
     printed = capsys.readouterr().out
     assert "Temp. Scaling" in printed
+    assert re.search(r"points: 200; 7\d\d\d s", printed), "the start of the process counts"
     assert "Mine" in printed and "Mine" in (tmp_path / "out/table.tex").read_text()
     give_back(tmp_path / "out")
     assert not (tmp_path / "out").exists(), "something is written that is not on the list"
