@@ -14,7 +14,7 @@ from ..scoring import choice as chosen
 from ..scoring.choice import BEYOND, COST, WITHIN, WORSE, Choice, Use, largest
 from ..scoring.decisions import HARMED, INFINITE, Decisions
 from ..scoring.inference import FEWEST_SPLITS
-from .names import method_name
+from .names import SHOWN, family, method_name
 from .wording import MOST_NAMED, bound, counted, listed, names, short, with_half
 
 SIGNS = {
@@ -30,8 +30,8 @@ MEANINGS = {
     chosen.UNSEEN: "not beyond noise, but the rarest class has too few points to tell",
     BEYOND: "beyond noise",
     chosen.CHEAP: "no test finds it costlier than the cheapest",
-    WORSE: "a test finds it worse than the best (wrong in 5 % of cases for the truly best method "
-    "in one column, not for all signs together)",
+    WORSE: "a test finds it worse than the best (in each column even the truly best method gets a "
+    f"{SIGNS[WORSE]} by chance in 5 % of cases)",
     chosen.UNKNOWN: "no noise floor",
 }
 MARKED = {
@@ -56,7 +56,7 @@ USERS = "user of these classes (U_CWE, U_topK, U_dcg and the like)"
 
 @dataclass(frozen=True)
 class Verdict:
-    """`legend` explains the signs and marks that occur; `overall`: the method for all uses.
+    """`legend` explains the signs, marks and short names that occur; `overall`: for all uses.
 
     `present` says how far the forecast as it is misleads (worst.py); a reader sees it first.
     """
@@ -88,6 +88,9 @@ def verdict_of(decisions: Decisions, costs: Mapping[str, Any] | None = None) -> 
     occurring = {sign for use in choice.uses for sign in use.signs.values()}
     signs = [f"{SIGNS[sign]} {MEANINGS[sign]}" for sign in SIGNS if sign in occurring]
     signs += [f"{mark} {meaning}" for mark, meaning in MARKED.items() if decisions.marked(mark)]
+    named = dict.fromkeys(family(method) for use in choice.uses for method in use.signs)
+    shown = (SHOWN.get(root, {}) for root in named)
+    signs += [f"{look['title']} {look['full']}" for look in shown if "full" in look]
     remark = {"": NOT_TESTED, "bootstrap": FIXED_FITS}.get(decisions.test, "")
     legend = [", ".join(signs), remark if len(decisions.methods) > 1 else ""]
     return Verdict(

@@ -38,12 +38,12 @@ class Worst:
     def words(self) -> str:
         """One sentence in the unit of the utility."""
         if not self.gap:
-            return f"{self.name}: realised as predicted"
+            return f"{self.name}: realized as predicted"
         floor = f" (floor {short(self.floor)})" if math.isfinite(self.floor) else ""
         return (
             f"{self.name}, predicted {interval(self.low, self.high)} "
             f"({100 * self.share:.0f} % of the points): "
-            f"realised {short(abs(self.gap))} {'more' if self.gap > 0 else 'less'} than predicted; "
+            f"realized {short(abs(self.gap))} {'more' if self.gap > 0 else 'less'} than predicted; "
             f"calibration error {short(self.error)}{floor}"
         )
 

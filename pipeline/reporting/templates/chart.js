@@ -186,7 +186,7 @@ function worstPanel(panel, one, look) {
   const x = [Math.min(...one.at), Math.max(...one.at)];
   const all = one.bins.flatMap((b) => b.slice(1)).filter((v) => v !== null).concat(x);
   const upper = frame(panel, { height: 190, x, y: [Math.min(...all), Math.max(...all)],
-    ylabel: "realised", label: `${look.name}: realised by predicted utility` });
+    ylabel: "realized", label: `${look.name}: realized by predicted utility` });
   const most = 1.05 * Math.max(...one.curve.concat(one.low, one.high).map((v) => Math.abs(v || 0)), 1e-9);
   const lower = frame(panel, { height: 170, x, y: [-most, most], xlabel: "predicted utility",
     ylabel: "difference", label: `${look.name}: running difference` });
@@ -210,7 +210,7 @@ function worstPanel(panel, one, look) {
     out.replaceChildren();
     if (at === null) return;
     const [v, u, lo, hi] = one.bins[nearest(one.bins.map((b) => b[0]), at)];
-    html("span", "", out, `predicted ${short(v)}, realised ${short(u)}` + (lo === null ? "" : ` (noise ${short(lo)} to ${short(hi)})`));
+    html("span", "", out, `predicted ${short(v)}, realized ${short(u)}` + (lo === null ? "" : ` (noise ${short(lo)} to ${short(hi)})`));
     html("span", "", out, `difference up to ${short(at)}: ${short(one.curve[nearest(one.at, at)])}`);
   };
   for (const plot of [upper, lower]) reading(plot, show);

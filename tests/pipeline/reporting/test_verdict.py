@@ -116,6 +116,7 @@ def test_signs_and_marks_say_why():
     assert found.grid[1] == ["Vector Scaling", "○", "✓", "✓"]
     marked = verdict(TWO, **MARKED)
     assert [row[0] for row in marked.grid] == ["Temp. Scaling ∞", "Vector Scaling", "IR ▽"]
+    assert "IR isotonic regression" in marked.legend and "SMS" not in marked.legend
     assert list(verdict(RARE).uses[0].signs.values()) == [UNSEEN]
     columns, costs, *_ = CASES["losses"]
     assert [row[1:] for row in verdict(columns, **costs).grid] == [
