@@ -1,11 +1,17 @@
-"""Imports on first use, and without looking for garbage meanwhile."""
+"""Imports on first use, by one thread at a time and without looking for garbage meanwhile."""
 
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import RLock
 from typing import Any
 
 import lazy_loader
+
+FIRST_USE = RLock()
+"""Held while a name is used first. scikit-learn's modules import each other in circles, and several
+threads at once would see half of one, or end in Python's deadlock error. Nobody who holds it waits
+for a module whose import needs it: no module of metrics and calibrators imports such a name."""
 
 
 @contextmanager
@@ -31,8 +37,10 @@ def on_first_use(package: str, file: str) -> tuple[Callable[[str], Any], Any, li
     """Return `__getattr__`, `__dir__` and `__all__` of a package whose stub has its names."""
     get, names, listed = lazy_loader.attach_stub(package, file)
 
-    def get_quickly(name: str) -> Any:
-        with no_collection():
+    def get_alone(name: str) -> Any:
+        if name not in listed:  # Python also asks for modules, and for names such as __wrapped__
+            return get(name)
+        with FIRST_USE, no_collection():
             return get(name)
 
-    return get_quickly, names, listed
+    return get_alone, names, listed

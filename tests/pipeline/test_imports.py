@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from utility_calibration import calibrators, metrics
+from utility_calibration.metrics import plots
 from utility_calibration.pipeline.harness import code
 from utility_calibration.pipeline.harness.command import CONF
 
 ROOT = CONF.parent
 OURS = "utility_calibration."
+PACKAGES = {"metrics": metrics, "calibrators": calibrators, "metrics.plots": plots}
 LEVELS = ("metrics.kernels", "metrics", "calibrators", "pipeline.harness", "pipeline", "scripts")
 """Each may import itself and what is before it."""
 
@@ -47,6 +50,14 @@ def test_imports_point_one_way():
         if level_of(other) > level_of(module)
     ]
     assert upward == []
+
+
+def test_no_import_waits_for_the_lock_of_first_uses():
+    listed = {f"{OURS}{place}.{name}" for place, of in PACKAGES.items() for name in of.__all__}
+    for module, path in modules().items():
+        if level_of(module) <= LEVELS.index("calibrators"):
+            names = {name for _, name in code._read(module, path)[1]}
+            assert not listed & names - {*modules()}, module
 
 
 @pytest.mark.parametrize("package", ["metrics", "calibrators", "pipeline"])
