@@ -229,17 +229,21 @@ def _told_by_row(path: Path, separator: str) -> Iterator[None]:
         yield
     except (pd.errors.ParserError, pd.errors.ParserWarning):
         form: Any = {"delimiter": separator, "skipinitialspace": True, "strict": True}
-        row = -1
+        row: int | None = None  # the line of names is none
         with _opened(path, is_whole=False) as file:
-            rows = filter(None, csv.reader(file, **form))
+            # pandas leaves out empty lines and lines of spaces.
+            rows = csv.reader((line for line in file if line.strip(" \n")), **form)
             try:
-                names = len(next(rows))
-                for row, cells in enumerate(rows):
+                names, row = len(next(rows)), 0
+                for cells in rows:
                     if (count := len(cells)) > names:
                         told = f"{count} cells, while the line of names has {names},"
                         fixes = ["name each column", f"put quotes around a cell with `{separator}`"]
                         raise InputError(told, row=row, fixes=fixes) from None
+                    row += 1
             except csv.Error as error:
-                told = "a quotation mark that nothing closes"
-                raise InputError(told, row=row + 1, fixes="close or remove it") from error
+                told = "a quotation mark that nothing closes, or text behind the closing one,"
+                told += " in the line of names" if row is None else ""
+                fixes = ["close it at the end of its cell", "remove it"]
+                raise InputError(told, row=row, fixes=fixes) from error
         raise
