@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import utility_calibration
 
@@ -57,13 +58,16 @@ def main() -> None:
 
 
 def _print(text: str, end: str = "\n") -> str | None:
-    """Print now and return what is wrong: as Python ends, it would be a traceback."""
+    """Print at once; return the error of a device that takes nothing, not of a closed pipe.
+
+    Python itself would print what is held back as it ends, and a traceback.
+    """
     try:
         print(text, end=end, flush=True)
     except OSError as error:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())  # what is held back goes there
-        return f"error: {error}"
+        return None if isinstance(error, BrokenPipeError) else f"error: {error}"
     return None
 
 
@@ -91,11 +95,15 @@ def _run(room: str, name: str) -> None:
         program = getattr(getattr(utility_calibration, room), name)
     gc.freeze()  # what imports made stays: nobody looks for garbage in it again
     gc.set_threshold(ALLOCATED)
+    code: Any = None
     try:
         program.main()
+    except SystemExit as ended:
+        code = ended.code
     finally:
         gc.freeze()  # else Python looks through all objects once more as it ends
-        _print("", end="")
+        told = _print("", end="")
+    sys.exit(code or told)
 
 
 if __name__ == "__main__":

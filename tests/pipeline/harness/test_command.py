@@ -123,7 +123,8 @@ def test_another_name_or_a_python_without_packages_is_told_in_one_line(program, 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize(
-    ("arguments", "at_once"), [(["--help"], "1"), (["fit", "--help"], ""), (["status"], "")]
+    ("arguments", "at_once"),
+    [(["--help"], "1"), (["fit", "--help"], ""), (["apply", "--help"], ""), (["status"], "")],
 )
 def test_output_that_nobody_reads_or_takes_leaves_no_traceback(arguments, at_once, tmp_path):
     command = [sys.executable, "-m", "utility_calibration", *arguments]
