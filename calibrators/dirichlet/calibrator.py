@@ -173,10 +173,8 @@ class DirichletCalibration(LinearMapCalibrator):
         strongest: list[Run] = []
         run_and_log(score, {name: values.high for name, values in space.items()}, strongest)
         run = score, space, self.tuning_runs, self.seed, self.search
-        if fits.hopeless:
-            self.tuning_log_ = strongest
-        else:
-            self.tuning_log_ = search(*run, lambda: fits.hopeless >= HOPELESS)
+        log = [] if fits.hopeless else search(*run, lambda: fits.hopeless >= HOPELESS)
+        self.tuning_log_ = log or strongest
         best = best_run(self.tuning_log_)
         self.worse_than_temperature_ = best["score"] > fits.temperature_loss * (1 + PRINTED)
         self.fell_back_ = self.fallback and best["score"] > fits.temperature_loss * FALLBACK
