@@ -50,7 +50,7 @@ def run_dynamics(request: Request) -> None:
             [dynamics_step(settings, family, split) for split in splits]
             for family in settings.dynamics.families
         ]
-    run_tasks("dynamics", [task for study in studies for task in study], one_by_one=True)
+    run_tasks("dynamics", [task for study in studies for task in study])
     for study in studies:
         write_study(study)
 
