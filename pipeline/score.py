@@ -159,6 +159,7 @@ def _saved(job: Job) -> str:
     on_all = is_random if options.save_on is None else options.save_on == "all"
     calibrator = fit_to_keep(job.settings[str(options.method)], job.logits, on_all)
     fitted = "all points" if on_all else "the calibration points"
-    fitted += "" if options.method in options.methods else " and not scored here"
+    is_scored = any(unit.calibrator == options.method for unit in job.plan.units)
+    fitted += "" if is_scored else " and not scored here"
     saved = calibrator.save(str(options.save))
     return f"wrote {saved}: {options.method} fitted on {fitted}; see utility-calibration apply"

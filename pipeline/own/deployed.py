@@ -56,7 +56,8 @@ def read_points(
         (held,) = without_ignored([held], choices.ignore)
         held = arrays_of(held, choices, [])
         if named and named not in held:
-            raise InputError("no such names of the points' groups", field=named, fixes="add them")
+            told, fix = "not there, and the calibrator patches groups", "add each point's group"
+            raise InputError(told, field=named, fixes=fix)
         groups: Any = held.pop(named) if named else None
         choices = replace(choices, values=choices.values if takes == "logits" else takes)
         names = getattr(calibrator, "class_names_", None)

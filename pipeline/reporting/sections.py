@@ -145,7 +145,7 @@ def _with_groups(section: Section, scores: Scores) -> Section:
     for one in repairs:
         before, after = map(short, one.errors)
         patches = scores.facts["calibrators"].get(one.method, {}).get("patches", [])
-        none = ", whose start needed no patch" if patches and not any(patches) else ""
+        none = " without any patch, by its start alone" if patches and not any(patches) else ""
         start = f"Group {one.group}, {method_name(one.plain)} → {method_name(one.method)}{none}: "
         error = f"{metric(one.metric).text} {before} → {after} (noise: {short(one.floor)})"
         repaired.setdefault(start, []).append(f"{error}, {one.outcome}")

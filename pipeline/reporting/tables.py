@@ -53,7 +53,11 @@ CERTIFICATE = (
     "like){} and in units of utility: {}."
 )
 PAPER_RUNS = {"dirichlet": 80, "patching": 20}  # the paper's tuning runs (app. C.1)
-STARTS = {"temperature": "temperature scaling", "softmax": "no calibration"}
+STARTS = {
+    "pooled": "its start, the pool of maps",
+    "temperature": "temperature scaling",
+    "softmax": "no calibration",
+}
 """What a patching equals that made no patch, by its option `start`."""
 
 

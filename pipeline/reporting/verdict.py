@@ -163,12 +163,13 @@ def _cost_sentence(decisions: Decisions, choice: Choice, costs: Mapping[str, Any
     always = methods[best]["against"][f"always {constant}"]["difference"]
     if always > chosen.ROUNDING:
         text += f", but to {constant} always costs {always:.2g} less"
-    calibrated = [use.named for use in choice.uses if use.metric == "u_losses" and use.named]
+    calibrated = [use for use in choice.uses if use.metric == "u_losses" and use.named]
     if calibrated and others:
-        count = len(calibrated[0])
-        which = names(calibrated[0])
+        count = len(calibrated[0].named)
+        which = names(calibrated[0].named)
         if count > MOST_NAMED:
             which = f"{counted(count).capitalize()} of {counted(len(methods))} methods"
+            which += f", without those with {INFINITE}," if calibrated[0].left_out else ""
         text += f". {which} {'is' if count == 1 else 'are'} calibrated best for these losses"
     return f"{text}."
 

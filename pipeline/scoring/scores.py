@@ -60,13 +60,18 @@ def write_scores(
             draws = {"": draws_of(splits)} | {key: g["draws"] for key, g in groups.items()}
             calibrators[name] = {
                 "config": without_folders(own[0].settings.calibrator),
-                "patches": [len(fit["shifts_"]) for fit in fitted if "shifts_" in fit],
+                "patches": [_patches(fit) for fit in fitted if "shifts_" in fit],
                 "worst": record["worst"],
                 "groups": {key: group["worst"] for key, group in groups.items()},
                 **({"worse_than_temperature": worse} if any(worse) else {}),
                 **({"draws": draws} if any(draws.values()) else {}),
             }
         return write_files(files, {**header, "calibrators": calibrators}, rows, curves)
+
+
+def _patches(fit: Mapping[str, Any]) -> int:
+    """The number of patches in a fit, those of groups included."""
+    return len(fit["shifts_"]) + len(fit.get("group_names_", ()))
 
 
 def writes_results(settings: Settings) -> AbstractContextManager[None]:
