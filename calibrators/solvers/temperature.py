@@ -193,7 +193,7 @@ def _separable(passes: Passes, spread: float) -> tuple[float, str]:
     """
     high = LARGEST / spread
     n = len(passes.labels) if passes.weights is None else float(passes.weights.sum())
-    target = math.log((n + 2) / (n + 1))
+    target = math.log1p(1 / (n + 1))  # also of weights whose sum has no room for the 1
 
     def excess(beta: float) -> tuple[float, float, bool]:
         m = passes.at(beta, "nll")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LARGEST_TABLE = 2 << 30  # bytes that the cells of a table may take while they are read
+LONGEST_CELL = 2**31 - 1  # letters
 PER_CELL, PER_TEXT = 16, 64  # bytes that a cell takes then: of numbers, and of text or JSON lines
 DECIMAL_COMMA = re.compile(r"(^|[;|\t])[ \"]*[+-]?\d*,\d+(e[+-]?\d+)?[ \"]*([;|\t]|$)", re.I | re.M)
 """A cell such as 0,25 between two separators that are no commas."""
@@ -227,23 +228,25 @@ def _told_by_row(path: Path, separator: str) -> Iterator[None]:
 
     try:
         yield
-    except (pd.errors.ParserError, pd.errors.ParserWarning):
-        form: Any = {"delimiter": separator, "skipinitialspace": True, "strict": True}
-        row: int | None = None  # the line of names is none
-        with _opened(path, is_whole=False) as file:
-            # pandas leaves out empty lines and lines of spaces.
-            rows = csv.reader((line for line in file if line.strip(" \n")), **form)
-            try:
-                names, row = len(next(rows)), 0
-                for cells in rows:
-                    if (count := len(cells)) > names:
-                        told = f"{count} cells, while the line of names has {names},"
-                        fixes = ["name each column", f"put quotes around a cell with `{separator}`"]
+    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+        sign, shorter = "a tab" if separator == "\t" else f"`{separator}`", csv.field_size_limit()
+        csv.field_size_limit(LONGEST_CELL)
+        try:
+            with _opened(path, is_whole=False) as file:
+                # pandas leaves out empty lines, lines of spaces, and empty cells at a row's end.
+                lines = (line for line in file if line.strip(" \n"))
+                rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+                names, row = len(next(rows)), -1
+                for row, cells in enumerate(rows):
+                    if any(cells[names:]):
+                        told = f"{len(cells)} cells, while the line of names has {names},"
+                        fixes = ["name each column", f"put quotes around a cell with {sign}"]
                         raise InputError(told, row=row, fixes=fixes) from None
-                    row += 1
-            except csv.Error as error:
-                told = "a quotation mark that nothing closes, or text behind the closing one,"
-                told += " in the line of names" if row is None else ""
-                fixes = ["close it at the end of its cell", "remove it"]
-                raise InputError(told, row=row, fixes=fixes) from error
+        finally:
+            csv.field_size_limit(shorter)
+        if "EOF inside string" in str(error):  # the last row then holds all lines that follow
+            told = "a quotation mark that nothing closes"
+            told += " in the line of names" if row < 0 else ""
+            fixes = ["close it at the end of its cell", "remove it"]
+            raise InputError(told, row=None if row < 0 else row, fixes=fixes) from error
         raise

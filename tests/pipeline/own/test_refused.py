@@ -124,6 +124,8 @@ def check(path, content, field="", row=None, column="", fix="", number="", **opt
         ("label,c0,c1\n0,1,2\n  \n\n1,2,1,5\n", "", 1, "name each column"),
         ('label,c0,c1\n0,1,2\n1,"2,1\n0,1,2\n', "", 1, "close"),
         ('label,"c0,c1\n0,1,2\n1,2,1\n', "", None, "close"),
+        ('label,c0,c1\n0,1,2,\n"1"x,2,1\n1,2,1,5\n', "", 2, "name each column"),
+        (f'label,c0,n\n0,1,"{"n" * 200_000}"\n1,2,n,5\n', "", 1, "name each column"),
         ("label,c0,c0\n0,1,2\n1,2,1\n", "columns", None, "rename"),
         ("sep=,\n" + TEXT, "", None, "remove this line"),
         ('label,probs\n0,"[0.1, 0.9]"\n', "", None, "JSON lines"),
