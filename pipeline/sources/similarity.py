@@ -8,6 +8,7 @@ Each function returns the similarity [C, C], and details for the record, whose `
 prints. What is absent raises `MissingResource`, a file of another kind `InputError`.
 """
 
+import math
 import re
 import zlib
 from collections.abc import Mapping, Sequence
@@ -181,12 +182,16 @@ def _of_csv(path: Path) -> tuple[NDArray[np.float64], list[str]]:
     try:
         return np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig"), []
     except (ValueError, OverflowError, MemoryError) as error:
+        reason = reason_of(error).partition("; use `usecols`")[0]
+        told = f"not a CSV of numbers, with or without the names ({reason})"
+        if _begins_with_number(path):
+            fix = "separate the numbers by commas, as many in each line"
+            raise InputError(told, file=path, fixes=fix) from error
         table = read_table(path)
         names = [str(name) for name in table]
         if len(names) == len(table) + 1:  # the first column has the names of the lines
             names = names[1:]
         if not 1 < len(names) == len(table):
-            told = f"not a CSV of numbers, with or without the names ({reason_of(error)})"
             raise InputError(told, file=path) from error
     if len(names) < len(table.columns):
         lines = [normal(name) for name in text_column(table.iloc[:, 0]).tolist()]
@@ -194,6 +199,17 @@ def _of_csv(path: Path) -> tuple[NDArray[np.float64], list[str]]:
         table = table.iloc[[lines.index(name) for name in names]]
     with naming(path):
         return numbers_of(table, names, FIX), names
+
+
+def _begins_with_number(path: Path) -> bool:
+    """Whether the first cell is a number, as it is without a line of names."""
+    first = re.split(
+        r"[,;\t|\s]", path.read_text("utf-8-sig", errors="replace").lstrip(), maxsplit=1
+    )
+    try:
+        return math.isfinite(float(first[0]))
+    except ValueError:
+        return False
 
 
 def in_order(found: Found, details: Mapping[str, Any]) -> Found:

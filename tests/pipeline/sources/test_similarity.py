@@ -150,6 +150,7 @@ def test_a_matrix_goes_by_the_names_of_the_classes(tmp_path):
 def test_what_is_no_similarity_is_one_line(tmp_path, arrays, told):
     np.savez(tmp_path / "s.npz", **arrays)
     refused(f"s.npz {told}", file_similarity, path=tmp_path / "s.npz")
-    (tmp_path / "s.csv").write_text("1;0.5\n0.5;1\n")
-    refused("s.csv CSV", file_similarity, path=tmp_path / "s.csv")
+    for text in ("1;0.5\n0.5;1\n", "1;,5\n,5;1\n", "1,.5\n.5,1,2\n"):
+        (tmp_path / "s.csv").write_text(text)
+        refused("s.csv CSV", file_similarity, path=tmp_path / "s.csv")
     refused("none.csv", file_similarity, path=tmp_path / "none.csv")
