@@ -56,7 +56,7 @@ def studied(
         labels = torch.from_numpy(cached.arrays()["labels"][points]).to(device)
         states.append(PatchedForecast(logits.softmax(dim=1), labels))
     calibration, held_out = states
-    tables = run_study(calibration, held_out, family, options, progress)
+    tables = run_study(calibration, held_out, family, options)
     arrays = {
         f"{name}.{column}": table[column].to_numpy()
         for name, table in zip(("history", "snapshots"), tables, strict=True)
@@ -84,7 +84,6 @@ def run_study(
     held_out: PatchedForecast,
     family: str,
     options: Dynamics,
-    progress: Progress,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Patch `state`, and replay each patch on points that no patch was fitted on.
 
@@ -114,7 +113,6 @@ def run_study(
         values = dict(zip(PATCH, moved, strict=True))
         history.append({**row, "held_out": unseen, "brier": brier, **values})
         brier += patch.loss_change if patch else 0.0
-        progress(iteration + 1, last + 1, f"worst {errors.max():.4f}")
     return pd.DataFrame(history), pd.concat(snapshots, ignore_index=True)
 
 

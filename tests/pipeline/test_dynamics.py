@@ -8,7 +8,6 @@ from tests.pipeline.conftest import files_below, times
 from utility_calibration.calibrators.patching.state import PatchedForecast
 from utility_calibration.pipeline.dynamics import run_dynamics
 from utility_calibration.pipeline.harness.artifacts import read_json
-from utility_calibration.pipeline.harness.parallel import no_progress
 from utility_calibration.pipeline.harness.units import composed, resolved
 from utility_calibration.pipeline.logits import run_logits
 from utility_calibration.pipeline.plan import Plan
@@ -56,7 +55,7 @@ def test_the_held_out_points_get_the_patches_of_the_calibration_points():
     labels = torch.randint(5, (200,), generator=torch.Generator().manual_seed(1))
     settings = resolved(composed(["benchmark=digits", "calibrator=uncalibrated", *SMALL]))
     states = [PatchedForecast((2 * logits).softmax(dim=1), labels) for _ in range(2)]
-    history, _ = run_study(*states, "aligned", settings.dynamics, no_progress)
+    history, _ = run_study(*states, "aligned", settings.dynamics)
     assert history["held_out"].to_list() == pytest.approx(history["worst"].to_list(), rel=1e-9)
     assert history["worst"].nunique() == len(history)
 
