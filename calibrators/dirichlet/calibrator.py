@@ -170,11 +170,12 @@ class DirichletCalibration(LinearMapCalibrator):
         total = self.tuning_runs + 1
         counted = with_progress(fits.score, "DirichletCalibration: fits", total, self.verbose)
         score = partial(counted, **fixed)
-        strongest: list[Run] = []
-        run_and_log(score, {name: values.high for name, values in space.items()}, strongest)
+        log: list[Run] = []
+        run_and_log(score, {name: values.high for name, values in space.items()}, log)
         run = score, space, self.tuning_runs, self.seed, self.search
-        log = [] if fits.hopeless else search(*run, lambda: fits.hopeless >= HOPELESS)
-        self.tuning_log_ = log or strongest
+        if not fits.hopeless:
+            log = search(*run, lambda: fits.hopeless >= HOPELESS)
+        self.tuning_log_ = log
         best = best_run(self.tuning_log_)
         self.worse_than_temperature_ = best["score"] > fits.temperature_loss * (1 + PRINTED)
         self.fell_back_ = self.fallback and best["score"] > fits.temperature_loss * FALLBACK

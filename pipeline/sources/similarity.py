@@ -203,11 +203,9 @@ def _of_csv(path: Path) -> tuple[NDArray[np.float64], list[str]]:
 
 def _begins_with_number(path: Path) -> bool:
     """Whether the first cell is a number, as it is without a line of names."""
-    first = re.split(
-        r"[,;\t|\s]", path.read_text("utf-8-sig", errors="replace").lstrip(), maxsplit=1
-    )
+    text = path.read_text("utf-8-sig", errors="replace").lstrip()
     try:
-        return math.isfinite(float(first[0]))
+        return math.isfinite(float(re.split(r"[,;|\s]", text, maxsplit=1)[0]))
     except ValueError:
         return False
 
