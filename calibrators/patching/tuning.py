@@ -9,8 +9,8 @@ numbers of patches equally good, and rounding would choose among them.
 Sampled utilities make a run several times as long, so only one run has them: that with the step
 size that is best without. After 25 patches the best three runs continue, after 50 the best one
 (`CUTS`; successive halving, Jamieson & Talwalkar 2016). In 60 fits to CIFAR logits (six models, ten
-splits) this took a third of the time of all runs to their ends. The worst error on test points was
-.2 % larger on average, with a standard error of 1.9 %.
+splits) this took a third of the time that all six runs take to their ends. The worst error on test
+points was .2 % larger on average, with a standard error of 1.9 %.
 
 *LogitShiftPatching: cross-validation.* The algorithm runs on all points except one fifth, and its
 patches are applied to that fifth, too. The chosen number of patches is the smallest whose mean
