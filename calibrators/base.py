@@ -37,7 +37,7 @@ from .inputs import (
 )
 from .modules import Applied, floored_log
 from .prior import PriorShift, shares_of
-from .stored import Learned, class_named, problem_of
+from .stored import Learned, class_named, of_any_size, problem_of
 
 
 @dataclass(eq=False, repr=False)
@@ -210,7 +210,9 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         of calibrator, a subclass only its own. `InputError` if the file is missing, damaged, of
         another kind or of a newer format.
         """
-        kind, parameters, fitted = read_archive(path)
+        kind, parameters, fitted = read_archive(
+            path, lambda name: of_any_size(class_named(name, cls, path))
+        )
         try:
             calibrator = class_named(kind, cls, path)(**parameters)
         except TypeError as error:

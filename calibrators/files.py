@@ -7,7 +7,8 @@ functions that need it, because the programs' `--help` imports this module and s
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 KIND, PARAMETERS, FORMAT = "calibrator", "params", "format"
 REQUIRED = {KIND, PARAMETERS, FORMAT, "classes_", "n_features_in_"}
 LATEST = 2  # format of the files written here; 0.3.0 wrote 1
+LARGEST_VALUE = 64 << 20
+"""Bytes of a value that declares no free size, unless a map of all classes takes more."""
 RENAMED = {"steps_": "shifts_", "kept_": "cached_", "kept_for_": "cached_for_"}
 """Arrays of format 1 that have another name since."""
 
@@ -65,25 +68,26 @@ def plain_arrays(content: Mapping[str, Any]) -> dict[str, Any]:
     return arrays
 
 
-def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+def read_archive(
+    path: str | Path | IO[bytes], of_any_size: Callable[[str], Collection[str]]
+) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return class name, constructor arguments and fitted values from a file of `write_archive`.
 
-    Zero-dimensional arrays come back as plain numbers, strings or booleans. `InputError` reports a
-    file that is missing, damaged, not a calibrator, or of a newer format.
+    Zero-dimensional arrays come back as plain numbers, strings or booleans. `of_any_size` gives the
+    names of the values that may be large, by the name of the class. `InputError` reports a file
+    that is missing, damaged, not a calibrator, or of a newer format. An array that no calibrator
+    has is refused before it is unpacked.
     """
     from utility_calibration.metrics.archive import read_arrays
 
     fix = "fit and save it again"
     try:
+        _check_headers(path, of_any_size, fix)
         content = read_arrays(path, fix=fix)
     except FileNotFoundError as error:
         raise InputError(
             "no such file", file=path, fixes="fit and save the calibrator first"
         ) from error
-    if missing := sorted(REQUIRED - content.keys()):
-        raise InputError(
-            f"not a saved calibrator, it lacks {', '.join(missing)}", file=path, fixes=fix
-        )
     content.pop("allow_pickle", None)  # see `plain_arrays`
     version = content.pop(FORMAT)
     if version.shape or version.dtype.kind not in "iu":
@@ -101,9 +105,6 @@ def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dic
         raise InputError(f"damaged parameters ({error})", file=path, fixes=fix) from error
     fitted = {}
     for name, array in content.items():
-        # Only names that `Calibrator.save` writes; others may replace a method.
-        if not name.isidentifier() or name.startswith("_") or not name.endswith("_"):
-            raise InputError(f"{name!r} is no fitted value", file=path, fixes=fix)
         name = RENAMED.get(name, name) if version == 1 else name
         fitted[name] = array if array.ndim else array.item()
     if version == 1 and parameters.get("loss") == "likelihood":
@@ -118,3 +119,35 @@ def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dic
     if count.dtype.kind not in "iu" or count.tolist() != content["classes_"].size:
         raise InputError("classes_ and n_features_in_ differ", file=path, fixes=fix)
     return kind, parameters, fitted
+
+
+def _check_headers(
+    path: str | Path | IO[bytes], of_any_size: Callable[[str], Collection[str]], fix: str
+) -> None:
+    """Refuse a file by the names and sizes of its arrays, of which none is unpacked yet.
+
+    A file of 1 MB may hold an array of zeros that takes 1 GiB.
+    """
+    from utility_calibration.metrics.archive import array_headers, read_arrays
+
+    headers = array_headers(path, fix=fix)
+    if missing := sorted(REQUIRED - headers.keys()):
+        told = f"not a saved calibrator, it lacks {', '.join(missing)}"
+        raise InputError(told, file=path, fixes=fix)
+    sizes = {name: math.prod(of.shape) * of.dtype.itemsize for name, of in headers.items()}
+    values = headers.keys() - (REQUIRED - {"classes_", "n_features_in_"}) - {"allow_pickle"}
+    for name in sorted(values):
+        # Only names that `Calibrator.save` writes; others may replace a method.
+        if not name.isidentifier() or name.startswith("_") or not name.endswith("_"):
+            raise InputError(f"{name!r} is no fitted value", file=path, fixes=fix)
+    for name in sorted(REQUIRED):
+        if sizes[name] > LARGEST_VALUE:
+            raise InputError(f"{sizes[name]:,} bytes", field=name, file=path, fixes=fix)
+    kind = str(read_arrays(path, only=[KIND], fix=fix)[KIND])
+    classes = math.prod(headers["classes_"].shape)
+    limit = max(LARGEST_VALUE, 8 * (classes + 1) ** 2)
+    for name in sorted(values - set(of_any_size(kind))):
+        if sizes[name] > limit:
+            told = f"{sizes[name]:,} bytes for {classes:,} classes"
+            fixes = [fix, f"declare its sizes in {kind}.learned"]
+            raise InputError(told, field=name, file=path, fixes=fixes)

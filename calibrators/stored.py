@@ -63,14 +63,26 @@ def _concrete(base: type[Any]) -> list[type[Any]]:
     return below if isabstract(base) else [base, *below]
 
 
+def declared_by(kind: type[Any]) -> dict[str, Stored]:
+    """The fitted values that a class and those above it declare, by name."""
+    declared: dict[str, Stored] = dict(OF_ALL)
+    for each in kind.__mro__:
+        declared |= vars(each).get("learned", {})
+    return declared
+
+
+def of_any_size(kind: type[Any]) -> list[str]:
+    """The declared values whose size the number of classes does not say, such as knots."""
+    declared = declared_by(kind).items()
+    return [name for name, of in declared if not {*of.shape} <= {"C", "P"}]
+
+
 def problem_of(kind: type[Any], fitted: Mapping[str, Any], whole: bool) -> str | None:
     """What is wrong with the fitted values of a class by name, in a few words; None if nothing is.
 
     Values that are not declared must be finite. `whole`: absent classes were fitted, too.
     """
-    declared: dict[str, Stored] = dict(OF_ALL)
-    for each in kind.__mro__:
-        declared |= vars(each).get("learned", {})
+    declared = declared_by(kind)
     classes = int(fitted["n_features_in_"])
     present = np.asarray(fitted.get("present_", np.arange(classes)))
     sizes = {"C": classes, "P": classes if whole else present.size}

@@ -81,8 +81,10 @@ def read_arrays(
         return arrays
 
 
-def array_headers(path: str | Path, only: Collection[str], fix: str = SAVE) -> dict[str, Stored]:
-    """Return what the npz says about the arrays in `only`; errors and `fix` as `read_arrays`."""
+def array_headers(
+    path: str | Path | IO[bytes], only: Collection[str] | None = None, fix: str = SAVE
+) -> dict[str, Stored]:
+    """Return what the npz says about its arrays, or those in `only`; errors as `read_arrays`."""
     with _opened(path, fix) as (_, archive):
         headers = {}
         for name, member in _members(archive, only).items():
@@ -105,6 +107,7 @@ class _Refused(ValueError):
 def _opened(path: str | Path | IO[bytes], fix: str) -> Iterator[tuple[IO[bytes], zipfile.ZipFile]]:
     """Open the file and its directory; any error of either becomes an `InputError` of one line."""
     with Path(path).open("rb") if isinstance(path, str | Path) else nullcontext(path) as file:
+        file.seek(0)  # an open file may have been read before
         path, start = Path(getattr(file, "name", "file")), file.read(6)
         if start == b"\x93NUMPY":
             raise InputError("a single array, not an npz", file=path, fixes=fix)

@@ -47,6 +47,9 @@ def as_tensor(values: Any) -> Tensor:
         array = array.copy()
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
+    if array.dtype.kind == "u" and array.dtype.itemsize > 1:  # torch computes little with these
+        is_small = array.dtype.itemsize < 8 or array.max(initial=0) < 2**63
+        array = array.astype(np.int64 if is_small else np.float64)
     return torch.from_numpy(array)
 
 

@@ -13,7 +13,9 @@ from statistics import fmean
 
 from omegaconf import DictConfig
 
-from utility_calibration.metrics.registry import check_keys
+from utility_calibration.metrics.measurement import Options
+from utility_calibration.metrics.option_checks import check_known
+from utility_calibration.metrics.registry import metrics_of
 
 from .fit import run_fit
 from .harness.artifacts import CorruptFile, read_json, sha256_of, write_json
@@ -22,7 +24,9 @@ from .harness.command import UnitsFailed, command
 from .harness.parallel import run_tasks
 from .harness.progress import say, say_files
 from .harness.units import Request, Unit
+from .logits import require_logits
 from .plan import Plan, all_splits_step, key_of
+from .scoring.held_out import options_of
 from .scoring.points import CachedLogits
 
 
@@ -40,9 +44,12 @@ def objective_of(plan: Plan, metric: str) -> float:
     """Fit and evaluate the requested units, and return the mean of `metric` over them.
 
     A sweeper of Hydra, such as Optuna's, changes a setting of the fit and minimises this number.
-    InputError: no such metric.
+    InputError: no such metric, or a benchmark's points lack what it needs; nothing is fitted then.
     """
-    check_keys([metric], plan.units[0].settings.evaluation.own or {}, "objective")
+    require_logits(plan)
+    for settings in {unit.benchmark: unit.settings for unit in plan.units}.values():
+        keys = [each.key for each in metrics_of(Options(**options_of(settings)))]
+        check_known([metric], keys, "objective", f"metric of {settings.benchmark.name}")
     run_fit(plan)
     run_evaluate(plan)
     values = [(record_of(unit.scores_path) or {})["metrics"][metric] for unit in plan.units]

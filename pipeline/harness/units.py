@@ -15,6 +15,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, ValidationError
 
+from utility_calibration.metrics.registry import check_keys
+
 from .command import CONF, UsageError
 from .parameters import with_params
 from .settings import Settings
@@ -27,10 +29,12 @@ for _name in OmegaConf.load(CONF / "suite" / "calarena.yaml").suite.benchmarks:
 FILE_NAME = (r"[\w-][\w .+-]*", "letters, digits, - _ . + and spaces; it becomes a file's name")
 DEVICE = (r"auto|cpu|cuda(:\d+)?", "auto, cpu, cuda or cuda:<k>")
 COUNT = (r"[1-9]\d{0,2}|1000", "a whole number from 1 to 1000, such as 10")
+AT_LEAST_1 = (r"[1-9]\d*", "a whole number of at least 1, such as 15")
+COUNT_OR_0 = (r"\d+", "a whole number, such as 200")
 SEED = (r"\d{1,9}", "a whole number from 0 to 999999999")
 ALLOWED_VALUES = {
     "benchmark.name": FILE_NAME,
-    "benchmark.rows": (r"[1-9]\d*", "a whole number of at least 1, such as 2000"),
+    "benchmark.rows": AT_LEAST_1,
     "evaluation.name": FILE_NAME,
     "splits.count": COUNT,
     "dynamics.splits": COUNT,
@@ -40,6 +44,15 @@ ALLOWED_VALUES = {
     "splits.seed": SEED,
     "jobs": (r"auto|[1-9]\d*", "auto, or a whole number of at least 1, such as 4"),
     "device": DEVICE,
+    "evaluation.bins": AT_LEAST_1,
+    "evaluation.class_weights": ("uniform|prior", "uniform or prior"),
+    "evaluation.utilities": COUNT_OR_0,
+    "evaluation.floor_utilities": AT_LEAST_1,
+    "evaluation.floor_repetitions": COUNT_OR_0,
+    "evaluation.bootstrap_repetitions": COUNT_OR_0,
+    "evaluation.utility_batch": AT_LEAST_1,
+    "evaluation.utility_seed": SEED,
+    "evaluation.noise_seed": SEED,
     "sources.device": DEVICE,
 }
 """For each setting of all stages: the pattern of its text, and the words for messages."""
@@ -184,6 +197,8 @@ def _check(config: DictConfig) -> None:
         value = OmegaConf.select(config, key)
         if value is not None and not re.fullmatch(pattern, str(value)):
             raise UsageError(f"{key}={value}: expected {expected}")
+    if config.objective is not None:
+        check_keys([config.objective], config.evaluation.own or {}, "objective")
     name, suffix = config.evaluation.name, config.evaluation.suffix
     if suffix != ("" if name == "default" else f"-{name}"):
         fix = f"add evaluation.suffix=-{name}, with which the names of its files end"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from utility_calibration.calibrators.files import read_archive
+from utility_calibration.calibrators.files import REQUIRED
 from utility_calibration.metrics.archive import array_names
 from utility_calibration.metrics.validation import InputError
 
@@ -125,9 +125,8 @@ def check_replaceable(path: Path, option: str, columns: Sequence[str] | None = N
         return
     with suppress(InputError, OSError, ValueError):
         if columns is None:
-            read_archive(path)
-            return
-        if path.suffix == ".npz":
+            is_ours = set(array_names(path)) >= REQUIRED
+        elif path.suffix == ".npz":
             is_ours = set(array_names(path)) <= {"probabilities", "class_names"}
         elif path.suffix.lower() == ".csv":
             is_ours = list(pd.read_csv(path, nrows=0)) == list(columns)

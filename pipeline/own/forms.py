@@ -1,6 +1,7 @@
 """The files that a person may give: how each is read, by its ending, and what to do instead."""
 
 import glob
+from collections.abc import Sequence
 from pathlib import Path
 
 from utility_calibration.metrics.errors import InputError, MissingResource
@@ -47,13 +48,24 @@ def shards_of(path: Path) -> list[Path]:
     if path.is_dir() and not (path / SAVED).is_file():
         readable = [file for file in sorted(path.iterdir()) if ending_of(file) in (*TABLES, ".npz")]
         shards = [file for file in readable if not file.name.startswith((".", "_"))]
+        _check_links(shards)
     elif path.exists() or not glob.has_magic(str(path)):
         shards = [path]
     else:
         shards = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
         if not shards:
             raise InputError("no file fits", file=path, fixes=["quote the pattern", f"give {READ}"])
+        _check_links(shards)
     return shards or [path]
+
+
+def _check_links(shards: Sequence[Path]) -> None:
+    """Raise `InputError` for the links among some shards that lead to no file."""
+    lost = [path for path in shards if not path.exists()]
+    mistakes = [InputError(f"{path} is a link to no file") for path in lost]
+    if mistakes:
+        mistakes[0].fixes = ("remove such links", "correct them")
+        raise InputError.of_all(mistakes)
 
 
 def check_is_file(path: Path, wanted: str) -> None:

@@ -17,7 +17,9 @@ from utility_calibration.calibrators import (
     UtilityPatching,
     VectorScaling,
 )
+from utility_calibration.calibrators import files
 from utility_calibration.calibrators.stored import OF_ALL
+from utility_calibration.metrics import archive as archives
 
 
 @pytest.fixture
@@ -84,6 +86,23 @@ def changed(path, **arrays):
     with np.load(path) as archive:
         content = {name: archive[name] for name in archive.files} | arrays
     np.savez(path, **{name: array for name, array in content.items() if array is not None})
+
+
+@pytest.mark.parametrize("name", ["padding", "padding_", "scale_", "classes_", "params"])
+def test_an_array_that_no_calibrator_has_is_refused_before_it_is_unpacked(saved, name, monkeypatch):
+    with np.load(saved) as archive:
+        content = dict(archive) | {name: np.zeros(1000)}
+    np.savez_compressed(saved, **content)
+    monkeypatch.setattr(files, "LARGEST_VALUE", 999)
+    monkeypatch.setattr(archives, "_unpacked", small_only)
+    with refuses(fix="save it again"):
+        Calibrator.load(saved)
+
+
+def small_only(stream, stored, unpacked=archives._unpacked):
+    """What `metrics.archive` unpacks, which is no large array."""
+    assert stored.shape == ()
+    return unpacked(stream, stored)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 
 from tests.pipeline.conftest import files_below, request_of, tiny_overrides
-from tests.refusals import check_line, fails
+from tests.refusals import check_line, fails, refuses
 from utility_calibration.pipeline.harness.command import (
     CONF,
     UsageError,
@@ -36,13 +36,21 @@ def test_overrides_reach_every_unit():
 
 
 WRONG = ["benchmark.name='../../x'", "splits.count=0", "splits.calibration_fraction=1.0"]
+OF_SCORES = ["class_weights=unifrom", "bins=0", "floor_utilities=0", "utility_batch=0"]
 
 
-@pytest.mark.parametrize("override", [*WRONG, "device=gpu"])
+@pytest.mark.parametrize(
+    "override", [*WRONG, "device=gpu", *(f"evaluation.{text}" for text in OF_SCORES)]
+)
 def test_a_value_that_no_stage_knows_is_one_line(override):
     name = override.partition("=")[0]
     with fails(UsageError, f"{name}="):
         resolved(composed(["benchmark=digits", override]))
+
+
+def test_an_objective_that_is_no_metric_is_refused_before_any_stage():
+    with refuses("objective", number="nlll"):
+        resolved(composed(["benchmark=digits", "objective=nlll"]))
 
 
 def test_a_wrong_argument_is_the_users_error():

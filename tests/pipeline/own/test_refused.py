@@ -14,6 +14,7 @@ from tests.refusals import check_line, refuses
 from utility_calibration.metrics.errors import InputError, MissingResource
 from utility_calibration.pipeline.own import read as reading
 from utility_calibration.pipeline.own import tables
+from utility_calibration.pipeline.own.forms import shards_of
 from utility_calibration.pipeline.sources.file import file_logits
 
 TEXT = "label,c0,c1\n0,1.5,2\n1,0,3\n"
@@ -260,3 +261,12 @@ def test_what_would_take_much_memory_is_refused_before_it_is_read(
     monkeypatch.setattr(tables, "LARGEST_TABLE", 2000)
     monkeypatch.setattr(reading, "LARGE", 1000)
     check(tmp_path / name, content, number=number)
+
+
+def test_links_to_no_file_in_a_folder_are_all_named(tmp_path):
+    written(tmp_path / "a.csv", table())
+    for name in ("b.csv", "c.csv"):
+        (tmp_path / name).symlink_to(tmp_path / "none.csv")
+    for shards in (tmp_path, tmp_path / "*.csv"):
+        with refuses(fix="remove", number="c.csv"):
+            shards_of(shards)

@@ -146,6 +146,14 @@ def test_one_column_is_of_the_class_that_it_names_or_of_the_second(
     assert f"the single column is taken for the {meant}" in notes
 
 
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32, np.uint64])
+def test_numbers_without_a_sign_are_numbers(tmp_path, kind):
+    logits = rng.integers(0, 200, (N, 3)).astype(kind)
+    content = {"logits": logits, "labels": Y.astype(kind), "weight": (Y + 1).astype(kind)}
+    result = read(tmp_path / "a", content)
+    np.testing.assert_array_equal(result.logits, logits)
+
+
 TWENTY = rng.dirichlet(np.ones(20), N)
 
 
