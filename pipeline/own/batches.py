@@ -58,7 +58,7 @@ def batches(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Ite
     """
     check_is_given(path)
     if not path.is_dir() and ending_of(path) in PARTED:
-        for table in tables(path, ROWS):
+        for table in tables(path, ROWS, choices.decimal):
             yield {str(name): column for name, column in table.items()}
         return
     held = read(path, choices, is_used)

@@ -48,6 +48,11 @@ class Choices:
         "labels whose points are left out, such as -100", metavar="LABEL"
     )
 
+    decimal: str | None = option(
+        "decimal sign of text files whose numbers do not show it: 1.234 or 1,234",
+        choices=(".", ","),
+    )
+
     @classmethod
     def of(cls, options: object) -> Self:
         """The choices among a command's options; those that it does not have stay open."""

@@ -83,7 +83,7 @@ class Job:
         details = logits.details
         methods = _fitting(options, said, details)
         names = details.get("class_names") or [str(k) for k in range(details["classes"])]
-        own = own_utilities(options.own_files, names)
+        own = own_utilities(options.own_files, names, options.decimal)
         used = dict.fromkeys([*methods, *filter(None, [options.method])])
         every = {**said, **settings_of(options, [name for name in used if name not in said])}
         settings = {name: _completed(every[name], options, details, own) for name in used}

@@ -32,7 +32,7 @@ def read(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Held:
     """The columns of the table in a file, or the arrays of an npz whose names `is_used`."""
     check_is_given(path)
     if is_table(path):
-        return {str(name): column for name, column in read_table(path).items()}
+        return {str(name): column for name, column in read_table(path, choices.decimal).items()}
     if ending_of(path) not in ("", ".npz"):
         with path.open("rb") as file:
             if file.read(2) != b"PK":
@@ -61,8 +61,8 @@ def _check_headers(path: Path, used: Sequence[str], matrices: Sequence[str]) -> 
             raise InputError(told, field=name, file=path, fixes="give one short entry per row")
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """The whole table in a file (tables.py)."""
+def read_table(path: Path, decimal: str | None = None, may_group: bool = False) -> pd.DataFrame:
+    """The whole table in a file (tables.py), and its arguments."""
     with naming(path):
-        (table,) = tables(path)
+        (table,) = tables(path, None, decimal, may_group)
     return table

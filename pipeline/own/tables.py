@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.archive import LARGEST_ARRAY
 from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
 
+from .decimals import decimal_sign, ungrouped
 from .forms import LINE_BY_LINE, LINES, ending_of
 from .told import cut_off, is_plain, normal, some_of
 
@@ -27,16 +27,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LARGEST_TABLE = 2 << 30  # bytes that the cells of a table may take while they are read
+SEEN = 1 << 20  # letters that show the signs between cells and in numbers
 LONGEST_CELL = 2**31 - 1  # letters
 PER_CELL, PER_TEXT = 16, 64  # bytes that a cell takes then: of numbers, and of text or JSON lines
-DECIMAL_COMMA = re.compile(r"(^|[;|\t])[ \"]*[+-]?\d*,\d+(e[+-]?\d+)?[ \"]*([;|\t]|$)", re.I | re.M)
-"""A cell such as 0,25 between two separators that are no commas."""
 
 
-def tables(path: Path, rows: int | None = None) -> Iterator[pd.DataFrame]:
+def tables(
+    path: Path, rows: int | None = None, decimal: str | None = None, may_group: bool = False
+) -> Iterator[pd.DataFrame]:
     """The table in a file, or tables of some `rows` of it, where the form is one of PARTED.
 
-    Each has at least one row, and names that are printable text without spaces around it.
+    Each has at least one row, and names that are printable text without spaces around it. `decimal`
+    is the sign that the person names, and `may_group` as in decimals.py.
     """
     kind, form = ending_of(path).removeprefix("."), "text in UTF-8 with a line of names"
     try:
@@ -50,7 +52,7 @@ def tables(path: Path, rows: int | None = None) -> Iterator[pd.DataFrame]:
             form = "text in UTF-8 with one object per line"
             yield named(_of_lines(path))
         else:
-            yield from map(named, _separated(path, rows))
+            yield from map(named, _separated(path, rows, decimal, may_group))
     except (InputError, MissingResource):
         raise
     except Exception as error:  # pandas and Arrow raise many kinds for damaged files
@@ -186,30 +188,39 @@ def _of_line(line: str, row: int, entries: Any) -> dict[str, Any]:
     return found
 
 
-def _separated(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
+def _separated(
+    path: Path, rows: int | None, said: str | None, may_group: bool
+) -> Iterator[pd.DataFrame]:
     """The table in a file, or tables of some `rows` of it."""
     import pandas as pd
 
     with _opened(path, is_whole=rows is None) as file:
-        first, more = file.readline(), file.read(1 << 20)
+        first, more = file.readline(), file.read(SEEN)
     if first.lower().startswith("sep=") or first.startswith("#"):
         told = f"the first line is `{cut_off(first.strip())}`"
         raise InputError(told, fixes="remove this line")
     lines = (first, more.partition("\n")[0])  # names may hold another sign
     separator = max(",;\t|", key=lambda sign: min(line.count(sign) for line in lines))
+    if len(more) == SEEN:  # the last cell may be cut off
+        more = more[: max(map(more.rfind, ("\n", separator)))]
+    decimal = decimal_sign(more, separator, said, may_group)
+    is_grouped = separator != "," or decimal == said
     options: dict[str, Any] = {
         "sep": separator,
-        "decimal": "," if separator != "," and DECIMAL_COMMA.search(more) else ".",
+        "decimal": "." if separator == "," else decimal,
         "index_col": False,
         "low_memory": False,
         "skipinitialspace": True,
     }
+    if separator == decimal:  # dots group digits, which pandas would take for decimals
+        options["dtype"] = str
     with warnings.catch_warnings(), _told_by_row(path, separator):
         # pandas would drop the rest of rows that are longer than the header.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         # "NA" and "null" may be names of classes; a column of numbers refuses them as text.
         # pandas gives new names to names that occur twice, and to columns without a name.
-        names = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
+        first_row: dict[str, Any] = {**options, "header": None, "nrows": 1, "dtype": str}
+        names = pd.read_csv(path, keep_default_na=False, **first_row)
         read: Any = pd.read_csv(
             path, keep_default_na=False, na_values=[""], chunksize=rows, **options
         )
@@ -218,7 +229,7 @@ def _separated(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
             table.columns = pd.Index(
                 [given if str(given).strip() else made for given, made in pairs]
             )
-            yield table
+            yield ungrouped(table, decimal) if is_grouped else table
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 options.py says what their files hold. If the first column of payoffs or valuations is no class or
 rank, it names the users. Classes are matched by name, in any order. The entries of the
 configuration `evaluation.own` have the digest of a file's content or of a function's code, so that
-a change makes earlier results stale. Each utility is a metric u_<kind>.
+a change makes earlier results stale. `file` is what a reader knows of a file beside its path, the
+arguments of `_read`. Each utility is a metric u_<kind>.
 """
 
 from __future__ import annotations
@@ -40,14 +41,20 @@ Utilities = TypeVar("Utilities", bound=UtilityClass)
 FIX = ["write numbers such as 0.5"]
 
 
-def own_utilities(options: Mapping[str, str], class_names: Names) -> dict[str, dict[str, Any]]:
-    """`evaluation.own` for utilities {kind: file or module:function}."""
+def own_utilities(
+    options: Mapping[str, str], class_names: Names, decimal: str | None = None
+) -> dict[str, dict[str, Any]]:
+    """`evaluation.own` for utilities {kind: file or module:function}; `decimal` as in `Choices`."""
     if "utility" in options and str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))  # the user's module is there; worker processes get it, too
-    return {f"u_{kind}": entry_of(kind, value, class_names) for kind, value in options.items()}
+    return {
+        f"u_{kind}": entry_of(kind, value, class_names, decimal) for kind, value in options.items()
+    }
 
 
-def entry_of(kind: str, value: str, class_names: Names) -> dict[str, Any]:
+def entry_of(
+    kind: str, value: str, class_names: Names, decimal: str | None = None
+) -> dict[str, Any]:
     """The entry of `evaluation.own` for an option of the command line, one of `options.OWN`.
 
     `value` is the path of its file, for `utility` its name, module:function. `class_names` [C] are
@@ -65,35 +72,36 @@ def entry_of(kind: str, value: str, class_names: Names) -> dict[str, Any]:
     path = Path(value)
     if "${" in f"{path.absolute()} {class_names}":  # Hydra makes the utility, and would resolve it
         raise InputError("`${` in this path or in a class's name", file=path, fixes="rename it")
-    READERS[kind](path, class_names)  # reports a bad cell here once, not in every unit
+    said = {} if decimal is None else {"decimal": decimal}
+    READERS[kind](path, class_names, **said)  # reports a bad cell here once, not in every unit
     content = {"path": str(path.absolute()), "sha256": sha256_of(path)}
-    return {"_target_": target, **content, "class_names": list(class_names)}
+    return {"_target_": target, **content, "class_names": list(class_names), **said}
 
 
-def payoffs(path: str | Path, class_names: Names, sha256: str | None = None) -> Linear:
+def payoffs(path: str | Path, class_names: Names, **file: str) -> Linear:
     """Users with a payoff per class."""
-    names, numbers = _users("payoffs", path, class_names, sha256)
+    names, numbers = _users("payoffs", path, class_names, file)
     return _named(Linear(numbers), *names)
 
 
-def valuations(path: str | Path, class_names: Names, sha256: str | None = None) -> Rank:
+def valuations(path: str | Path, class_names: Names, **file: str) -> Rank:
     """Users with a value per rank; column 1 is the most probable class, column C the least."""
-    names, numbers = _users("valuations", path, class_names, sha256)
+    names, numbers = _users("valuations", path, class_names, file)
     return _named(Rank(numbers), *names)
 
 
-def losses(path: str | Path, class_names: Names, sha256: str | None = None) -> Decision:
+def losses(path: str | Path, class_names: Names, **file: str) -> Decision:
     """The loss of each action under each class."""
-    lines = _lines(path, class_names, sha256)
+    lines = _lines(path, class_names, file)
     with naming(path):
         decision = Decision(numbers_of(lines, list(lines.columns), FIX))
     decision.actions = list(lines.columns)
     return _named(decision, f"{Path(path).stem} (utility: minus the loss)")
 
 
-def gain(path: str | Path, class_names: Names, sha256: str | None = None) -> GainMatrix:
+def gain(path: str | Path, class_names: Names, **file: str) -> GainMatrix:
     """The gain of predicting a class (column) when the true class is that of the line."""
-    lines = _lines(path, class_names, sha256)
+    lines = _lines(path, class_names, file)
     check_match(list(lines.columns), class_names, path, "column", "class")
     with naming(path):
         return _named(GainMatrix(numbers_of(lines, class_names, FIX)), Path(path).stem)
@@ -119,10 +127,10 @@ def _named(utilities: Utilities, *names: str) -> Utilities:
 
 
 def _users(
-    kind: str, path: str | Path, class_names: Names, sha256: str | None = None
+    kind: str, path: str | Path, class_names: Names, file: Mapping[str, str]
 ) -> tuple[list[str], NDArray[np.float64]]:
     """Names and numbers [users, C] of a file with a line per user, a column per class or rank."""
-    table, what, wanted = _read(path, sha256), "class", class_names
+    table, what, wanted = _read(path, **file), "class", class_names
     if kind == "valuations":
         what, wanted = "rank", [str(k) for k in range(1, len(class_names) + 1)]
     columns = list(table.columns)
@@ -136,21 +144,22 @@ def _users(
         return users, numbers_of(table, wanted, FIX)
 
 
-def _lines(path: str | Path, class_names: Names, sha256: str | None) -> pd.DataFrame:
+def _lines(path: str | Path, class_names: Names, file: Mapping[str, str]) -> pd.DataFrame:
     """All columns but the first of a file with a line per class, in the order of the classes."""
-    table = _read(path, sha256)
+    table = _read(path, **file)
     names = [normal(name) for name in text_column(table.iloc[:, 0]).tolist()]
     check_match(names, class_names, path, "line", "class")
     place = {name: row for row, name in enumerate(names)}
     return table.iloc[[place[name] for name in class_names], 1:]
 
 
-def _read(path: str | Path, sha256: str | None = None) -> pd.DataFrame:
+def _read(path: str | Path, sha256: str | None = None, decimal: str | None = None) -> pd.DataFrame:
+    """The table in a file. `sha256`: its digest when the run began. `decimal`: as in `Choices`."""
     path = Path(path)
     check_is_file(path, "a CSV file")
     if sha256 is not None and sha256_of(path) != sha256:
         raise InputError("changed since this run began", file=path, fixes="run it again")
-    return read_table(path)
+    return read_table(path, decimal, may_group=True)
 
 
 def check_match(names: Names, wanted: Names, path: str | Path, what: str, each: str) -> None:

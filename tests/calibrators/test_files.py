@@ -16,8 +16,8 @@ from utility_calibration.calibrators import (
     TemperatureScaling,
     UtilityPatching,
     VectorScaling,
+    files,
 )
-from utility_calibration.calibrators import files
 from utility_calibration.calibrators.stored import OF_ALL
 from utility_calibration.metrics import archive as archives
 

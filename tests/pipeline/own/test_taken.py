@@ -12,6 +12,8 @@ import torch
 from scipy.special import softmax
 
 from tests.pipeline.own.files import LOGITS, NAMES, OWN, N, P, Y, own_of, read, rng, table, written
+from tests.refusals import refuses
+from utility_calibration.pipeline.own.read import read_table
 from utility_calibration.pipeline.sources.file import file_logits
 
 ORDER = [2, 0, 1]
@@ -188,6 +190,34 @@ def test_decimal_commas_are_seen_after_whole_numbers(tmp_path, sign, decimal):
     names, *rows = table().to_csv(sep=sign, decimal=decimal, index=False).splitlines()
     text = "\n".join([names, sign.join(["1", "0", "0", "0"]), *rows])
     np.testing.assert_allclose(own_of(read(tmp_path / "a.csv", text))[0][1:], OWN, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimal", "value"),
+    [
+        ("1.234;0,5", None, 1234),
+        ("1,234;0.5", None, 1234),
+        ("1.234,5;2", None, 1234.5),
+        ("1,234,567;2", None, 1234567),
+        ("0.125;2", None, 0.125),
+        ("-1.234;2", ".", -1.234),
+        ("-1.234;2", ",", -1234),
+        ("1,234;2", ",", 1.234),
+    ],
+)
+def test_a_number_shows_which_sign_begins_decimals_or_the_person_says_it(
+    tmp_path, cells, decimal, value
+):
+    path = written(tmp_path / "a.csv", f"z;y\n{cells}\n")
+    assert float(read_table(path, decimal)["z"][0]) == value
+
+
+@pytest.mark.parametrize("cells", ["1.234;2", "1,234;2", "-12.345;1.000", "123,456|2"])
+def test_a_number_of_two_readings_is_refused(tmp_path, cells):
+    names = "z;y" if ";" in cells else "z|y"
+    path = written(tmp_path / "a.csv", f"{names}\n{cells}\n")
+    with refuses(fix="--decimal '.'", file=path):
+        read_table(path)
 
 
 @pytest.mark.parametrize("name", ["weight", "split", "cluster", "y", "labels"])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from hydra.utils import instantiate
 
 from tests.refusals import refuses
 from utility_calibration.pipeline.own import utilities as own_utilities
@@ -70,7 +71,7 @@ def test_settings_change_with_the_content_and_a_changed_file_is_refused(tmp_path
     csv(tmp_path, "cat,dog,emu\n1,2,4\n")
     assert own_utilities.entry_of("payoffs", str(path), NAMES) != before
     with refuses(fix="run it again", number="mine.csv"):
-        own_utilities.payoffs(before["path"], NAMES, before["sha256"])
+        own_utilities.payoffs(before["path"], NAMES, sha256=before["sha256"])
 
 
 def test_a_function_is_found_by_name_and_counts_by_its_code(tmp_path, monkeypatch):
@@ -82,3 +83,15 @@ def test_a_function_is_found_by_name_and_counts_by_its_code(tmp_path, monkeypatc
     for wrong in ("my_value:second", "no_such_module:f", "my_value"):
         with refuses("--utility", number=wrong):
             own_utilities.entry_of("utility", wrong, NAMES)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_an_amount_with_a_point_before_three_digits_has_two_readings(tmp_path, separator):
+    text = "class,adopt,ask\ncat,1.500,250\ndog,0,2.250\nemu,1,1\n".replace(",", separator)
+    path = csv(tmp_path, text)
+    with refuses(fix="--decimal", number="1500", file=path):
+        own_utilities.entry_of("losses", str(path), NAMES)
+    for decimal, factor in ((".", 1), (",", 1000)):
+        entry = own_utilities.entry_of("losses", str(path), NAMES, decimal)
+        losses = instantiate(entry).losses[0]
+        np.testing.assert_array_equal(losses[:2], [[1.5 * factor, 250], [0, 2.25 * factor]])
