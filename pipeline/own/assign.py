@@ -15,7 +15,7 @@ from .cells import Held, Labels, are_arrays, distinct_labels, numbers_of, plain_
 from .choices import MOST, Choices, matching
 from .classes import classes_by_name, refuse_two_models
 from .given import Given, Known
-from .lists import arrays_of, has_lists
+from .lists import arrays_of, has_lists, named_by_row
 from .places import check_start, classes_by_place, of_array
 from .told import IGNORE, kept, some_of
 from .usual import LABELS, LIKE_CLUSTERS, LIKE_LABELS, USUAL, is_split, spelt, with_names
@@ -36,7 +36,7 @@ def assigned(
         for name in (array_names(path) if are_arrays(held) else held)
     )
     gone = matching(choices.ignore or "", list(names), None)
-    others = [name for name in names if name not in gone]
+    are_tables = not any(map(are_arrays, contents))
     notes = list[str]()
     contents = without_ignored(contents, choices.ignore)
     contents = [prepared(held, choices, notes) for held in contents]
@@ -45,6 +45,7 @@ def assigned(
             told = f"no point is left without {choices.ignore_label}"
             raise InputError(told, field="--ignore-label", fixes="name fewer labels")
     sizes, held = ([], contents[0]) if len(paths) == 1 else _joined(paths[0], contents, choices)
+    others = [name for name in names if name not in gone and (name in held or not are_tables)]
     given = points_in(held, choices, mistakes, others)
     if sizes and given.splits:
         fixes = ["leave it out", "leave out the second file"]
@@ -61,9 +62,15 @@ def without_ignored(contents: Sequence[Held], ignore: str | None) -> list[Held]:
     return [{name: of for name, of in held.items() if name not in gone} for held in contents]
 
 
-def prepared(held: Held, choices: Choices, notes: list[str]) -> Held:
-    """Points as rows, lists of answers as arrays, without points whose label is to be ignored."""
-    return _without_labels(arrays_of(_flat(held, choices, notes), choices, notes), choices, notes)
+def prepared(
+    held: Held, choices: Choices, notes: list[str], known: Sequence[str] | None = None
+) -> Held:
+    """Points as rows, lists of answers as arrays, without points whose label is to be ignored.
+
+    `known` are the classes, where first rows say them.
+    """
+    rows = _flat(named_by_row(held, choices), choices, notes)
+    return _without_labels(arrays_of(rows, choices, notes, known), choices, notes)
 
 
 def _flat(held: Held, choices: Choices, notes: list[str]) -> Held:

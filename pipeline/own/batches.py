@@ -107,7 +107,7 @@ def points_of(held: Held, choices: Choices, known: Known) -> Points:
     """The points of some rows. InputError: they do not fit what the first rows say."""
     mistakes = list[InputError]()
     (held,) = without_ignored([held], choices.ignore)
-    held = prepared(held, choices, [])
+    held = prepared(held, choices, [], known.classes.texts)
     roles = roles_of(list(held), choices, [])
     _refuse_what_needs_all(held, roles, known.classes.texts)
     if not len(held[roles["labels"]]):  # each point has a label that is to be ignored

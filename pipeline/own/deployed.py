@@ -21,7 +21,7 @@ from ..scoring.points import CachedLogits
 from .assign import answers_of, without_ignored
 from .cells import Labels, text_of
 from .choices import Choices
-from .lists import arrays_of
+from .lists import arrays_of, named_by_row
 from .read import read
 from .scale import with_logits
 from .told import naming
@@ -54,7 +54,6 @@ def read_points(
     held = read(path, choices, lambda name: name in ("class_names", named))
     with naming(path):
         (held,) = without_ignored([held], choices.ignore)
-        held = arrays_of(held, choices, [])
         if named and named not in held:
             told, fix = "not there, and the calibrator patches groups", "add each point's group"
             raise InputError(told, field=named, fixes=fix)
@@ -68,6 +67,7 @@ def read_points(
         places = np.arange(calibrator.n_features_in_)
         texts = [str(name) for name in (places if names is None else names)]
         known = Labels(texts, places, is_text=names is not None, are_known=True)
+        held = arrays_of(named_by_row(held, choices), choices, [], texts)
         given = answers_of(held, list(held), known, choices, takes)
         given = with_logits(replace(given, order=given.labels), choices.values)
         if groups is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +12,17 @@ from numpy.typing import NDArray
 from utility_calibration.metrics.errors import InputError, reason_of
 
 from .cells import Held, are_arrays
-from .choices import Choices
-from .told import IMPOSSIBLE
-from .usual import ENTRIES, LABELS, spelt
+from .choices import MOST, Choices
+from .entries import LISTS, Entries, entries_of, word_of
+from .listed import listed
+from .patterns import as_number, whole_sets
+from .told import IMPOSSIBLE, cut_off, some_of
+from .usual import LABELS, LIKE_LABELS, spelt
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LISTS = (list, tuple, np.ndarray, dict)  # what a cell of a column of lists may be
+NOTHING = np.empty(0)  # in place of a column that is not there
 
 
 def has_lists(column: Any) -> bool:
@@ -26,15 +30,49 @@ def has_lists(column: Any) -> bool:
     return column.dtype == object and any(isinstance(cell, LISTS) for cell in column)
 
 
-def arrays_of(held: Held, choices: Choices, notes: list[str]) -> Held:
+def named_by_row(held: Held, choices: Choices) -> Held:
+    """The same, where a column `labels` of lists names the entries of the answers row by row.
+
+    Zero-shot pipelines write {"labels": ["dog", "cat"], "scores": [0.9, 0.1]}, the largest first.
+    """
+    if are_arrays(held) or choices.labels == "labels" or not has_lists(held.get("labels", NOTHING)):
+        return held
+    answers = [name for name in choices.kinds_of(held) if has_lists(held[name])]
+    if not answers:
+        return held
+    rest = {name: column for name, column in held.items() if name != "labels"}
+    for name in answers:
+        cells = list(zip(held["labels"], held[name], strict=True))
+        for row, pair in enumerate(cells):
+            if not all(isinstance(part, LISTS[:-1]) for part in pair) or len({*map(len, pair)}) > 1:
+                told, fix = "not as many names in `labels` as numbers", "give one name per number"
+                raise InputError(told, row=row, column=name, fixes=fix)
+        pairs = [
+            [{"label": label, "score": score} for label, score in zip(*pair, strict=True)]
+            for pair in cells
+        ]
+        rest[name] = held[name].copy()
+        rest[name].loc[:] = pairs
+    return rest
+
+
+def arrays_of(
+    held: Held, choices: Choices, notes: list[str], known: Sequence[str] | None = None
+) -> Held:
     """The same, with each column of lists or objects of answers as an array, padded to one length.
 
-    `class_names` are the names of the objects' entries, or those that a data set knows.
+    `class_names` are the names of the objects' entries, or those that a data set knows. The entries
+    are those of the classes that --classes names, or that are `known`, if there are any.
     """
+    classes = known
+    if choices.classes is not None and "*" not in choices.classes:
+        classes = [name.strip() for name in choices.classes.split(",")]
+    usual = [of for of in held if spelt(of) in (*LABELS, *LIKE_LABELS) and not has_lists(held[of])]
+    label = choices.labels or (usual[0] if len(usual) == 1 else None)
     names, matrices = dict[str, Any](), dict[str, Any]()
     for name, kind in ({} if are_arrays(held) else choices.kinds_of(held)).items():
         if has_lists(held[name]):
-            matrices[name], entries = _matrix(name, held[name], kind, notes)
+            matrices[name], entries = _matrix(name, label, held, kind, classes, notes)
             names |= {"class_names": np.array(entries)} if entries else {}
             if (gaps := np.isnan(matrices[name]).any(axis=1)).any():
                 row = int(gaps.argmax())
@@ -52,60 +90,86 @@ def arrays_of(held: Held, choices: Choices, notes: list[str]) -> Held:
 
 
 def _matrix(
-    name: str, column: pd.Series[Any], kind: str, notes: list[str]
+    name: str,
+    label: str | None,
+    held: Held,
+    kind: str,
+    classes: Sequence[str] | None,
+    notes: list[str],
 ) -> tuple[NDArray[Any], list[str]]:
     """A column of lists or objects as an array [n, C], and the names of the objects' entries.
 
     A list is of numbers, of pairs [number, whatever] as evaluation harnesses write them, or of
-    objects such as {label, score}. A row that has fewer entries is padded with what is impossible.
+    objects such as {label, score}. A row that has fewer entries is padded with what is impossible,
+    or with what the largest entries leave (listed.py).
     """
+    column = held[name]
     with suppress(TypeError, ValueError):  # lists of one length, which this reads fast
         matrix = np.array(column.tolist(), float)
         if matrix.ndim == 2:
             return matrix, []
-    entries = [_entries(cell) for cell in column]
-    cells = [dict(pairs) for pairs in entries]
-    kinds = {type(key) for cell in cells for key in cell}
-    for row, (pairs, cell) in enumerate(zip(entries, cells, strict=True)):
-        told = ""
-        if len(kinds) > 1:
+    rows = [entries_of(cell) for cell in column]
+    _check_entries(name, rows)
+    pairs = [(key, entries.are_listed) for entries in rows for key, _ in entries.pairs]
+    keys: list[Any] = sorted({word_of(key) if are_listed else key for key, are_listed in pairs})
+    if isinstance(keys[0], int) or not {*(classes or ())} & {*keys}:
+        classes = None  # by place, or by a pattern such as LABEL_*
+    if classes is None and not isinstance(keys[0], int):
+        _check_names(name, label, held, keys, any(entries.are_tokens for entries in rows))
+    is_p = kind == "probabilities" or (not kind and _in_unit(rows))
+    try:
+        matrix, told = listed(rows, classes or keys, is_p)
+    except (TypeError, ValueError) as error:
+        reason = f"something else than numbers ({reason_of(error)})"
+        fix = "give one per class, or objects {label, score}"
+        raise InputError(reason, column=name, fixes=fix) from error
+    notes += [f"`{name}`: {note}" for note in told]
+    return matrix, [] if isinstance(keys[0], int) else list(classes or keys)
+
+
+def _check_entries(name: str, rows: Sequence[Entries]) -> None:
+    """Raise `InputError` for a row without entries, or if some have names and others have none."""
+    kinds = {type(key) for entries in rows for key, _ in entries.pairs}
+    for row, entries in enumerate(rows):
+        keys = [key for key, _ in entries.pairs]
+        told = entries.wrong
+        if not told and len(kinds) > 1:
             told = "lists and objects"
-        elif not cell:
+        elif not told and not keys:
             told = "no entries"
-        elif len(cell) < len(pairs):
+        elif not told and not entries.are_tokens and len({*keys}) < len(keys):
             told = "a name twice"
         if told:
-            fix = "give each class one entry, in one form" if cell else IMPOSSIBLE
-            raise InputError(told, row=row, column=name, fixes=fix)
-    keys: list[Any] = sorted({key for cell in cells for key in cell})
-    absent = np.array([[key not in cell for key in keys] for cell in cells])
-    try:
-        matrix = np.array([[cell.get(key, np.nan) for key in keys] for cell in cells], float)
-    except (TypeError, ValueError) as error:
-        told = f"something else than numbers ({reason_of(error)})"
-        fix = "give one per class, or objects {label, score}"
-        raise InputError(told, column=name, fixes=fix) from error
-    if absent.any():
-        held, rows = matrix[~absent], int(absent.any(axis=1).sum())
-        is_p = kind == "probabilities" or (not kind and held.min() >= 0 and held.max() <= 1)
-        matrix[absent] = 0.0 if is_p else -np.inf
-        told = f"{rows} rows have fewer than {len(keys)} entries"
-        notes.append(f"`{name}`: {told}; options that they lack are impossible")
-    return matrix, [] if isinstance(keys[0], int) else keys
+            fix = "give each class one entry, in one form" if keys else IMPOSSIBLE
+            raise InputError(told, row=row, column=name, fixes=entries.fix or fix)
 
 
-def _entries(cell: Any) -> list[tuple[Any, Any]]:
-    """The numbers of a list by place, of an object by name; nothing of anything else."""
-    if isinstance(cell, dict):
-        return [(str(key), value) for key, value in cell.items()]
-    if not isinstance(cell, LISTS):
-        return []
-    parts = list(cell)
-    for name, number in ENTRIES:
-        if all(isinstance(part, dict) and {name, number} <= part.keys() for part in parts):
-            return [(str(part[name]), part[number]) for part in parts]
-    pairs = all(isinstance(part, LISTS[:-1]) and len(part) == 2 for part in parts)
-    return list(enumerate(part[0] if pairs else part for part in parts))
+def _check_names(
+    name: str, label: str | None, held: Held, keys: Sequence[str], are_tokens: bool
+) -> None:
+    """Refuse tokens that are no label, and names in no order beside labels that are numbers."""
+    column = None if label is None else held[label]
+    if column is None or "class_names" in held or hasattr(column, "cat"):
+        return
+    labels = sorted(set(column.dropna().astype(str).str.strip()))
+    if any(not found.others for found in whole_sets(keys, labels)):
+        return
+    if None not in map(as_number, labels) and not set(labels) <= set(keys):
+        told = f"numbers as labels ({some_of(labels)}) beside the names {some_of(keys)}"
+        fix = "say which name is which number: --classes NAME,NAME, of which the first is 0"
+        raise InputError(told, field=cut_off(str(label)), fixes=fix)
+    if are_tokens:
+        odd = [key for key in keys if key not in labels]
+        told = f"{len(odd)} words that are no label ({some_of(odd)})"
+        chosen = ",".join(labels) if len(labels) <= MOST else "NAME,NAME"
+        raise InputError(told, column=name, fixes=f"name the classes: --classes '{chosen}'")
+
+
+def _in_unit(rows: Sequence[Entries]) -> bool:
+    """Whether all numbers lie in [0, 1]; those that are none are refused later."""
+    with suppress(TypeError, ValueError):
+        return all(0 <= float(value) <= 1 for entries in rows for _, value in entries.pairs)
+    return False
 
 
 def _one_list(column: pd.Series[Any]) -> NDArray[Any]:
