@@ -41,7 +41,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         help="the classes' shares among the new points, if they differ from those of the fit: "
         ".9,.1 in the order of the classes, sick=.1,healthy=.9, or estimate",
     )
-    add_options(parser, ["logits", "probabilities", "classes", "ignore", "decimal"])
+    add_options(parser, ["logits", "probabilities", "classes", "ignore", "decimal", "predictions"])
     return parser.parse_args(arguments)
 
 

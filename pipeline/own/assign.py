@@ -14,6 +14,7 @@ from utility_calibration.metrics.validation import InputError
 from .cells import Held, Labels, are_arrays, distinct_labels, numbers_of, plain_column
 from .choices import MOST, Choices, matching
 from .classes import classes_by_name, refuse_two_models
+from .confidence import of_one_class
 from .given import Given, Known
 from .lists import arrays_of, has_lists, named_by_row
 from .places import check_start, classes_by_place, of_array
@@ -253,7 +254,8 @@ def answers_of(
     answers, if it is known. InputError: which column is which class is not clear.
     """
     if are_arrays(held):
-        return of_array(held, labels, choices, kind)
+        given = of_array(held, labels, choices, kind)
+        return of_one_class(given, held, next(iter(choices.kinds_of(held))), labels, choices)
     notes = list[str]()
     columns, names, single = classes_by_name(held, columns, labels, choices.classes, notes)
     matrix = numbers_of(held, columns, ["correct it", IGNORE], -np.inf)
@@ -264,4 +266,5 @@ def answers_of(
         codes = np.array([place[text] for text in labels.texts])[labels.places]
     if choices.values == "auto" and choices.classes is None and not labels.is_text:
         refuse_two_models(columns, matrix, codes)
-    return Given(kind, matrix, names, codes, single=single, notes=tuple(notes))
+    given = Given(kind, matrix, names, codes, single=single, notes=tuple(notes))
+    return of_one_class(given, held, columns[0], labels, choices)

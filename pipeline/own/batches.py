@@ -127,7 +127,8 @@ def _refuse_what_needs_all(
     held: Held, roles: Mapping[str, str], classes: Collection[str] = ()
 ) -> None:
     """Raise `InputError` for splits, groups or clusters; a column may also be one of `classes`."""
-    names = [name for role, name in roles.items() if role not in ("labels", "weights")]
+    of_a_point = "labels", "weights", "predictions"
+    names = [name for role, name in roles.items() if role not in of_a_point]
     if not are_arrays(held):
         names = [name for name in names if name not in classes]
     if names:

@@ -36,6 +36,11 @@ class Choices:
         "(default: `cluster` or `clusters`)",
         metavar="COLUMN",
     )
+    predictions: str | None = option(
+        "column or array with the predicted classes, where the answers are one column with the "
+        "confidence in them",
+        metavar="NAME",
+    )
     logits: str | None = option(
         "array, column or column of lists with the logits, of any name", metavar="NAME"
     )
@@ -80,7 +85,7 @@ class Choices:
         """Whether a column or array of this name has a purpose beside the classes."""
         usual = (*LABELS, *LIKE_LABELS, *sum(USUAL.values(), ()), "class_names")
         is_usual = spelt(name) in usual or is_split(name)
-        return is_usual or name in (self.labels, self.groups, self.clusters)
+        return is_usual or name in (self.labels, self.groups, self.clusters, self.predictions)
 
 
 def matching(text: str, names: Sequence[str], flag: str | None) -> list[str]:

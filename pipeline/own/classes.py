@@ -18,6 +18,7 @@ from utility_calibration.metrics.validation import ROW_SUM_TOLERANCE, InputError
 
 from .cells import Held, Labels, as_numbers
 from .choices import MOST, matching
+from .confidence import is_confidence
 from .lists import has_lists
 from .patterns import TRUTH, Bearers, as_number, bearers_of, borne_alone, whole_sets
 from .told import IGNORE, NAME_CLASSES, all_of_one_class, some_of
@@ -179,7 +180,8 @@ def _single(held: Held, column: str, labels: Labels) -> Classes:
         told = f"{' and '.join(labels.texts)}, which are not 0 and 1"
         raise InputError(told, field="labels", fixes=["correct them", "add a column per class"])
     meant = meant or labels.texts[1]
-    if not labels.are_known and _side(held, column, labels) < -SURE:
+    is_told_later = is_confidence(_values(held, [column]))  # confidence.py
+    if not (labels.are_known or is_told_later) and _side(held, column, labels) < -SURE:
         told, fix = f"smaller values where the label is {meant}", "rename it as its own label"
         raise InputError(told, column=column, fixes=fix)
     return [column], labels.texts, labels.texts.index(meant)

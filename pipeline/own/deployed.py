@@ -2,7 +2,8 @@
 
 The saved file also says what the calibrator takes: `takes_` is "logits" or "probabilities",
 `class_names_` has the names of the columns in their order, if they are known, and `groups_from_`
-says which column or array names the group of each point, if the calibrator has patches of groups.
+says which column or array names the group of each point, if the calibrator has patches of groups,
+and `predictions_from_` the one with the predictions whose confidence it takes.
 """
 
 from dataclasses import replace
@@ -33,6 +34,8 @@ def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calib
     kept: dict[str, Any] = {"takes_": cached.details.get("origin", {}).get("values", "logits")}
     if fitted.needs_groups and "groups" in cached.details:
         kept["groups_from_"] = settings.benchmark.source.get("groups") or "groups"
+    if (predictions := settings.benchmark.source.get("predictions")) is not None:
+        kept["predictions_from_"] = predictions
     if "class_names" in cached.details:
         kept["class_names_"] = np.array(cached.details["class_names"])
     for name, value in kept.items():
@@ -51,13 +54,18 @@ def read_points(
     """
     takes = str(getattr(calibrator, "takes_", calibrator.inputs))
     named = str(getattr(calibrator, "groups_from_", ""))
-    held = read(path, choices, lambda name: name in ("class_names", named))
+    predicted = str(getattr(calibrator, "predictions_from_", "")) or None
+    choices = replace(choices, predictions=choices.predictions or predicted)
+    held = read(path, choices, lambda name: name in ("class_names", named, choices.predictions))
     with naming(path):
         (held,) = without_ignored([held], choices.ignore)
         if named and named not in held:
             told, fix = "not there, and the calibrator patches groups", "add each point's group"
             raise InputError(told, field=named, fixes=fix)
         groups: Any = held.pop(named) if named else None
+        if choices.predictions is not None and choices.predictions not in held:
+            told = "not there, and the answers are the confidence in these predictions"
+            raise InputError(told, field=choices.predictions, fixes="add each point's prediction")
         choices = replace(choices, values=choices.values if takes == "logits" else takes)
         names = getattr(calibrator, "class_names_", None)
         if names is None and calibrator.classes_.dtype.kind == "U":
@@ -68,7 +76,8 @@ def read_points(
         texts = [str(name) for name in (places if names is None else names)]
         known = Labels(texts, places, is_text=names is not None, are_known=True)
         held = arrays_of(named_by_row(held, choices), choices, [], texts)
-        given = answers_of(held, list(held), known, choices, takes)
+        columns = [name for name in held if name != choices.predictions]
+        given = answers_of(held, columns, known, choices, takes)
         given = with_logits(replace(given, order=given.labels), choices.values)
         if groups is not None:
             groups = text_of(groups, len(given.matrix), named)

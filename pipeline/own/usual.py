@@ -24,6 +24,7 @@ ENTRIES = (("label", "score"), ("token", "logprob"))
 USUAL = {
     "groups": ("groups",),
     "clusters": ("cluster", "clusters"),
+    "predictions": (),  # only if they are named
     "weights": ("weight", "weights", "sample_weight", "sample_weights"),
 }
 """Names of other purposes."""

@@ -1,0 +1,79 @@
+"""One column for two classes that holds the confidence in the predicted class, at least ½.
+
+With the predictions beside it, it says the probability of either class. Alone, it says of no point
+which class it means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utility_calibration.metrics.errors import InputError
+
+from .cells import Held, Labels, distinct_labels, plain_column
+from .choices import Choices
+from .given import Given
+from .patterns import borne_alone
+from .told import cut_off
+from .usual import spelt
+
+PREDICTED = (
+    *("pred", "prediction", "predictions", "predicted", "y_pred", "yhat", "y_hat"),
+    *("pred_label", "predicted_label", "pred_class", "predicted_class", "decision"),
+)
+"""Usual names of a column with the predicted class of each point."""
+
+
+def is_confidence(values: Any) -> bool:
+    """Whether numbers [n] can be confidences in the predicted one of two classes, as in [½, 1]."""
+    numbers = np.asarray(values, dtype=np.float64)
+    in_range = bool(((numbers >= 0.5) & (numbers <= 1)).all())
+    return in_range and bool((numbers % 1 != 0).any())
+
+
+def of_one_class(given: Given, held: Held, column: str, labels: Labels, choices: Choices) -> Given:
+    """`given` with the probability of the class `single`, where the column is a confidence.
+
+    Raises:
+        InputError: the column never falls below ½ and no predictions are named, or they do not fit.
+    """
+    if given.single is None or "logits" in (given.kind, choices.values):
+        return given
+    values = np.asarray(given.matrix, dtype=np.float64).reshape(-1)
+    if choices.predictions is not None:
+        names = given.names or ["0", "1"]
+        meant = _are_predicted(held[choices.predictions], names, given.single, choices.predictions)
+        if (values < 0.5).any():
+            told, row = "below 0.5, so it is no confidence in a prediction", (values < 0.5).argmax()
+            fix = "leave out --predictions"
+            raise InputError(told, row=int(row), column=column, fixes=fix)
+        note = f"`{column}` is the confidence in the class that `{choices.predictions}` names"
+        single = np.where(meant, values, 1 - values)
+        return replace(given, matrix=single[:, None], notes=(*given.notes, note))
+    is_named = not isinstance(held[column], np.ndarray) and borne_alone(column, labels.texts)
+    if labels.are_known or is_named or not is_confidence(values):
+        return given
+    likely = [name for name in held if spelt(name) in PREDICTED] or ["NAME"]
+    told = "never below 0.5, as the confidence in the predicted class, which may be either,"
+    fixes = [f"name the column of predictions: --predictions {cut_off(likely[0])}"]
+    fixes.append("give a column with the probability of each class")
+    raise InputError(told, column=column, fixes=fixes)
+
+
+def _are_predicted(
+    predictions: Any, names: list[str], single: int, field: str
+) -> NDArray[np.bool_]:
+    """Whether each point's prediction [n] is the class `single` of two `names`."""
+    mistakes = list[InputError]()
+    predicted = distinct_labels(plain_column(predictions), field, mistakes)
+    if mistakes:
+        raise InputError.of_all(mistakes)
+    if odd := [text for text in predicted.texts if text not in names]:
+        told = f"{cut_off(odd[0])}, which is none of the classes {' and '.join(names)},"
+        raise InputError(told, field=field, row=predicted.row(odd[0]), fixes="name other columns")
+    is_single = np.array([text == names[single] for text in predicted.texts])
+    return is_single[predicted.places]
