@@ -12,6 +12,7 @@ from utility_calibration.metrics.validation import InputError, check_weights
 from .cells import text_of
 from .given import Given
 from .scale import with_logits
+from .ties import note_on_ties
 from .told import all_of_one_class, cut_off, kept, some_of
 
 CALIBRATES, TESTS = ("calibration", "cal", "validation", "val"), ("test",)
@@ -142,4 +143,4 @@ def _notes(given: Given, names: list[str]) -> list[str]:
             f"points, guessing would name {100 * chance:.1f} %; check that the columns are in the "
             "order of the classes"
         )
-    return notes
+    return notes + note_on_ties(matrix, names)

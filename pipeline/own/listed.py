@@ -62,8 +62,8 @@ def listed(rows: Sequence[Entries], classes: Sequence[Any], is_p: bool) -> tuple
     share = np.exp(masses.others - masses.total)
     if share.any():
         notes.append(
-            f"{100 * share.mean():.2g} % of the mass is of other names and left out, "
-            f"in one row {100 * share.max():.2g} %"
+            f"{100 * share.mean():.3g} % of the mass is of other names and left out, "
+            f"in one row {100 * share.max():.3g} %"
         )
     if is_p and are_shares and (share.any() or incomplete.any()):
         values /= values.sum(axis=1, keepdims=True)
@@ -110,7 +110,7 @@ def _fill(masses: Masses, is_p: bool) -> list[str]:
     most = 100 * (each * counts)[incomplete].max()
     notes = [
         f"{incomplete.sum():,} rows do not list all {absent.shape[1]} classes; what they lack gets "
-        f"what the listed ones leave, at most {most:.2g} % of the mass"
+        f"what the listed ones leave, at most {most:.3g} % of the mass"
     ]
     if (empty := absent.all(axis=1)).any():
         notes.append(f"{empty.sum():,} rows list no class; all classes get the same there")

@@ -36,6 +36,7 @@ PAIRS = [
 ]  # logit, whether it is the greedy one
 IMPOSSIBLE = {"logits": LOGITS.copy(), "labels": Y, "split": np.repeat(["cal", "test"], [40, 20])}
 IMPOSSIBLE["logits"][50, Y[50]] = -np.inf
+TIED = {"logits": np.c_[0 * Y, 0 * Y, Y - 9.0], "labels": Y}
 ZEROS = table(y=np.array(["001", "002", "003"])[Y], names=("p_1", "p_2", "p_3"))
 TYPED = table(names=NAMES, y=NAMES[Y], site=pd.Categorical(NAMES[Y])).convert_dtypes()
 
@@ -110,6 +111,7 @@ def test_the_own_class_has_its_probability(tmp_path, name, content, options):
         ({"logits": LOGITS, "labels": Y, "group": Y}, None, "not used: group"),
         (table(np.roll(np.eye(3)[Y] * 2.5 - 1, 1, axis=1)), None, "of the points, guessing would"),
         (table(P[:, ORDER], NAMES[Y], NAMES[ORDER], patient=Y), list(NAMES), "clusters patient"),
+        (TIED, None, "100 % of the rows have several largest values"),
         (IMPOSSIBLE, None, "1 test points have a class whose logit is -inf"),
     ],
 )

@@ -1,0 +1,33 @@
+"""Equal values in a row of answers: which class then comes first is no answer of the classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .told import some_of
+
+MOST_VALUES = 2_000_000  # of the rows that are looked at, which are spread over all
+MANY = 0.5  # share of rows with equal values that is told even if the largest one is always single
+
+
+def note_on_ties(matrix: NDArray[Any], names: Sequence[str]) -> list[str]:
+    """A note on the share of rows [n, C] in which classes tie, if that may change results.
+
+    Metrics rank equal classes by the order of the `names`. Impossible classes (-inf) do not count.
+    """
+    n, classes = matrix.shape
+    step = max(1, n * classes // MOST_VALUES)
+    rows = np.sort(matrix[::step], axis=1)
+    are_equal = (rows[:, 1:] == rows[:, :-1]) & np.isfinite(rows[:, 1:])
+    at_top, anywhere = are_equal[:, -1].mean(), are_equal.any(axis=1).mean()
+    if not at_top and anywhere < MANY:
+        return []
+    several, equal = f"{100 * at_top:.3g}", f"{100 * anywhere:.3g}"
+    return [
+        f"{several} % of the rows have several largest values, {equal} % have equal ones: these are "
+        f"ranked in the order of the classes ({some_of(names)}); another order may change results"
+    ]
