@@ -28,6 +28,6 @@ def note_on_ties(matrix: NDArray[Any], names: Sequence[str]) -> list[str]:
         return []
     several, equal = f"{100 * at_top:.3g}", f"{100 * anywhere:.3g}"
     return [
-        f"{several} % of the rows have several largest values, {equal} % have equal ones: these are "
+        f"{several} % of the rows have several largest values, {equal} % have equal ones: they are "
         f"ranked in the order of the classes ({some_of(names)}); another order may change results"
     ]
