@@ -55,7 +55,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 	  "VENV=$(VENV): exists, and make has not made it; move it, or choose another VENV" >&2; exit 2; }
 	@echo "Setting up $(VENV) from requirements.lock (two to five minutes)"
 	$(PYTHON) -m venv --clear $(VENV) && touch $(VENV)/.by-make
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(VENV)/bin/python -m pip check
 	@$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true
@@ -114,8 +114,8 @@ $(PEERS)/.installed: requirements.lock requirements-peers.txt
 	@test ! -e $(PEERS) || test -e $(PEERS)/.installed || test -e $(PEERS)/.by-make || { echo \
 	  "PEERS=$(PEERS): exists, and make has not made it; move it, or choose another one" >&2; exit 2; }
 	$(PYTHON) -m venv --clear $(PEERS) && touch $(PEERS)/.by-make
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check \
-	  -r requirements.lock -r requirements-peers.txt
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-peers.txt
 	$(PEERS)/bin/python -m pip check
 	@touch $@
 
@@ -131,7 +131,7 @@ test-ray: setup
 	@test -x .venv-ray/bin/python || { $(VENV)/bin/python -m venv .venv-ray && \
 	  $(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
 	    "$$(.venv-ray/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/over.pth"; }
-	.venv-ray/bin/python -m pip install --quiet --disable-pip-version-check -c requirements.lock \
+	.venv-ray/bin/python -m pip install --quiet --disable-pip-version-check \
 	  'hydra-ray-launcher>=1.2.2' 'ray>=2.60'
 	unshare --map-root-user --net sh -c 'ip link set lo up && \
 	  exec .venv-ray/bin/python -m pytest tests/clusters -k ray'

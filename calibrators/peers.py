@@ -25,7 +25,7 @@ from .heavy_imports import require
 
 MODULE = "probmetrics.calibrators"
 SEED = 0  # of PyTorch during a fit; intra-order-preserving draws numbers, as a network
-INSTALL = "--constraint requirements.lock --requirement requirements-peers.txt"
+INSTALL = "--requirement requirements-peers.txt"
 
 
 @dataclass(frozen=True)

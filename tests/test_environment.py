@@ -58,7 +58,8 @@ def copied(project: Path) -> Path:
 
 
 def pins(lines: list[str]) -> dict[str, str]:
-    pairs = [line.split("==") for line in lines if line and line[0] not in "#-"]
+    pinned = [line.removesuffix(" \\") for line in lines if line and line[0] not in " #-"]
+    pairs = [line.split("==") for line in pinned]
     return {canonicalize_name(name): version for name, version in pairs}
 
 
@@ -111,15 +112,36 @@ def test_no_pin_carries_a_local_label_a_path_or_an_address() -> None:
         assert not re.search(r"==[^\"\s]*\+|file:|://|--index|--find-links", text), file
 
 
+def test_every_package_of_the_lock_has_hashes_and_all_that_install_it_ask_for_them() -> None:
+    packages = re.split(r"^(?=\S)", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE)[
+        1:
+    ]
+    hashed = r"\S+==\S+( \\\n    --hash=sha256:[0-9a-f]{64})+\n"
+    assert [text for text in packages if not re.fullmatch(hashed, text)] == []
+    for file in ("Makefile", "Dockerfile"):
+        installed = (ROOT / file).read_text().replace("\\\n", " ").splitlines()
+        of_lock = [
+            line
+            for line in installed
+            if re.search(r"(-r|-c|--constraint) *requirements\.lock", line)
+        ]
+        assert of_lock and all("--require-hashes" in line for line in of_lock), file
+
+
 def test_containers_hooks_and_hosted_tests_take_the_versions_and_commands_of_the_project() -> None:
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     python = next(line for line in environment["dependencies"] if str(line).startswith("python="))
     docker = (ROOT / "Dockerfile").read_text()
-    assert f"FROM python:{python.removeprefix('python=')}-slim" in docker
+    image = rf"^FROM python:{python.removeprefix('python=')}-slim@sha256:[0-9a-f]{{64}}$"
+    assert re.search(image, docker, re.MULTILINE)
     assert "-r requirements.lock" in docker and "==" not in docker
     (hooks,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
     assert hooks["rev"] == f"v{lock()['ruff']}"
-    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    jobs = workflow["jobs"]
+    actions = [step["uses"] for job in jobs.values() for step in job["steps"] if "uses" in step]
+    assert [name for name in actions if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", name)] == []
     commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
     assert commands[0] == ".ci/run" and (ROOT / ".ci/run").exists()
     targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
@@ -133,8 +155,11 @@ def test_a_plain_installation_scores_an_array_in_an_empty_environment(tmp_path: 
     python, project = tmp_path / "environment" / "bin" / "python", copied(tmp_path / "project")
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "environment"], check=True)
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # With its hashes, pip would refuse a folder, which has none.
+    versions = tmp_path / "versions.txt"
+    versions.write_text("".join(f"{name}=={version}\n" for name, version in lock().items()))
     done = subprocess.run(
-        [*install, "--no-compile", "--constraint", ROOT / "requirements.lock", project],
+        [*install, "--no-compile", "--constraint", versions, project],
         capture_output=True,
         text=True,
     )
