@@ -44,9 +44,20 @@ help:
 
 setup: $(INSTALLED)
 
+# pip takes no file without a hash of the lock. On Linux PyPI's torch needs CUDA's libraries, which
+# have a lock of their own. It comes first, unless pip finds torch without CUDA
+# (PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu), whose hash requirements.lock has.
+PIP := -m pip --quiet --disable-pip-version-check
+define locked
+@$(1)/bin/python $(PIP) install --dry-run --no-deps --report - "$$(grep -o '^torch==[^ ]*' requirements.lock)" | \
+  grep '"version": ".*+cpu"' > /dev/null || \
+  $(1)/bin/python $(PIP) install --no-compile --no-deps --require-hashes -r requirements-cuda.lock
+$(1)/bin/python $(PIP) install --no-compile --require-hashes -r requirements.lock
+endef
+
 # `compileall` compiles on all cores, pip on one only. It fails at files that some packages have for
 # other versions of Python. Nothing here imports them, so the exit code does not matter.
-$(INSTALLED): requirements.lock pyproject.toml
+$(INSTALLED): requirements.lock requirements-cuda.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 setup" >&2; exit 1; }
 	@test -d utility_calibration/metrics || { echo \
@@ -55,7 +66,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 	  "VENV=$(VENV): exists, and make has not made it; move it, or choose another VENV" >&2; exit 2; }
 	@echo "Setting up $(VENV) from requirements.lock (two to five minutes)"
 	$(PYTHON) -m venv --clear $(VENV) && touch $(VENV)/.by-make
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
+	$(call locked,$(VENV))
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(VENV)/bin/python -m pip check
 	@$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true
@@ -114,7 +125,7 @@ $(PEERS)/.installed: requirements.lock requirements-peers.txt
 	@test ! -e $(PEERS) || test -e $(PEERS)/.installed || test -e $(PEERS)/.by-make || { echo \
 	  "PEERS=$(PEERS): exists, and make has not made it; move it, or choose another one" >&2; exit 2; }
 	$(PYTHON) -m venv --clear $(PEERS) && touch $(PEERS)/.by-make
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(call locked,$(PEERS))
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-peers.txt
 	$(PEERS)/bin/python -m pip check
 	@touch $@

@@ -107,25 +107,26 @@ def test_environment_yml_pins_what_the_extra_all_asks_for_as_the_lock_does() -> 
 
 
 def test_no_pin_carries_a_local_label_a_path_or_an_address() -> None:
-    for file in ("requirements.lock", "pyproject.toml", "environment.yml"):
+    for file in (
+        "requirements.lock",
+        "requirements-cuda.lock",
+        "pyproject.toml",
+        "environment.yml",
+    ):
         text = re.sub(r"\[project.urls\].*?\n\n", "", (ROOT / file).read_text(), flags=re.DOTALL)
         assert not re.search(r"==[^\"\s]*\+|file:|://|--index|--find-links", text), file
 
 
 def test_every_package_of_the_lock_has_hashes_and_all_that_install_it_ask_for_them() -> None:
-    packages = re.split(r"^(?=\S)", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE)[
-        1:
-    ]
-    hashed = r"\S+==\S+( \\\n    --hash=sha256:[0-9a-f]{64})+\n"
-    assert [text for text in packages if not re.fullmatch(hashed, text)] == []
+    hashed = re.compile(r"\S+==\S+( ; .*?)?( \\\n    --hash=sha256:[0-9a-f]{64})+\n")
+    for file in ("requirements.lock", "requirements-cuda.lock"):
+        packages = re.split(r"^(?=\S)", (ROOT / file).read_text(), flags=re.MULTILINE)[1:]
+        assert [text for text in packages if not hashed.fullmatch(text)] == []
+    uses_lock = re.compile(r"(-r|-c|--constraint) *requirements(-cuda)?\.lock")
     for file in ("Makefile", "Dockerfile"):
-        installed = (ROOT / file).read_text().replace("\\\n", " ").splitlines()
-        of_lock = [
-            line
-            for line in installed
-            if re.search(r"(-r|-c|--constraint) *requirements\.lock", line)
-        ]
-        assert of_lock and all("--require-hashes" in line for line in of_lock), file
+        commands = (ROOT / file).read_text().replace("\\\n", " ").splitlines()
+        installing = [line for line in commands if uses_lock.search(line)]
+        assert installing and all("--require-hashes" in line for line in installing), file
 
 
 def test_containers_hooks_and_hosted_tests_take_the_versions_and_commands_of_the_project() -> None:
