@@ -137,8 +137,8 @@ def _score(job: Job) -> None:
         path.unlink(missing_ok=True)
     run_fit(plan)
     run_evaluate(plan)
+    saved = _saved(job)  # first, so that a report that fails does not lose it
     section = write_results(job)
-    saved = _saved(job)
     print_sections([section], options.wide)
     splits = job.first.splits.count
     say(

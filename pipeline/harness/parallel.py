@@ -117,11 +117,13 @@ def job_count(jobs: int | str, sizes: Sequence[int], device: str, are_there: boo
     the cores as threads when it starts: all of them if there is one process, and one where all
     cores are busy, because threads that share small matrices mostly wait.
     """
+    if not sizes:
+        return 1
     if jobs != "auto":
         return min(int(jobs), len(sizes))
     if device.startswith("cuda") or (sum(sizes) <= LITTLE and not are_there):
         return 1
-    fitting = max(1, free_memory() // (BYTES_PER_LOGIT * max(1, *sizes)))
+    fitting = max(1, free_memory() // (BYTES_PER_LOGIT * max([1, *sizes])))
     return min(core_count(), fitting, len(sizes))
 
 
@@ -155,7 +157,12 @@ def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
 def all_called(
     title: str, calls: Mapping[str, Callable[[], Result]], jobs: int | str
 ) -> dict[str, Result]:
-    """What each call returns, by its name. Workers call it, if they are there or cost little."""
+    """What each call returns, by its name. Workers call it, if they are there or cost little.
+
+    Without calls nothing is started, and no bar is shown.
+    """
+    if not calls:
+        return {}
     found: dict[str, Result] = {}
     with workers() as ours:
         pays = ours.pool is not None or can_fork()

@@ -39,22 +39,22 @@ def write_results(job: Job) -> Section:
     section = _section(job, scores, methods, costs)
     if is_whole:
         section = _with_what_is_left(section, job, methods)
-    texts, written = section_texts(section), list[Path]()
+    texts = section_texts(section)
     if section.costs is not None:
         texts["decisions.json"] = json_text(costs)
         texts["decisions.md"] = section.costs.markdown() + "\n"
-    if is_whole:
-        from ..reporting.figures import drawings_of  # matplotlib takes half a second to import
-        from ..reporting.style import draw_all
-
-        drawings = drawings_of(section, curve=(costs or {}).get("curve"))
-        written += draw_all(drawings, folder, job.first.jobs)
     source = job.first.benchmark.source
     read = [Path(file).name for file in (source["path"], source["test"]) if file is not None]
     heads = job.first.benchmark.title, " and ".join(read)
     texts |= page_texts("report", heads, [section], provenance_of(MADE, [scores], methods))
     texts["metrics.json"] = json_text(_numbers(section))
-    written += write_texts(folder, texts)
+    written = write_texts(folder, texts)
+    if is_whole:  # last, so that a figure that cannot be drawn loses no number
+        from ..reporting.figures import drawings_of  # matplotlib takes half a second to import
+        from ..reporting.style import draw_all
+
+        drawings = drawings_of(section, curve=(costs or {}).get("curve"))
+        written += draw_all(drawings, folder, job.first.jobs)
     remove_others(folder, written)
     return section
 

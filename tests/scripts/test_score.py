@@ -196,6 +196,20 @@ def test_weights_weigh_fits_and_scores_and_the_patchings_are_left_out(tmp_path, 
     assert not (tmp_path / "other/report.html").exists()
 
 
+def test_a_report_that_fails_loses_neither_the_calibrator_nor_numbers(tmp_path, monkeypatch):
+    path, out, kept = write_example(tmp_path / "x.npz"), tmp_path / "out", tmp_path / "kept.npz"
+    keep = ("--methods", "temperature", "--splits", "1", "--save", str(kept))
+
+    def cannot_draw(*_):
+        raise RuntimeError("no figure")
+
+    with monkeypatch.context() as failing, pytest.raises(RuntimeError):
+        failing.setattr("utility_calibration.pipeline.reporting.style.draw_all", cannot_draw)
+        run(path, out, *keep)
+    assert kept.is_file()
+    assert {"report.html", "metrics.json", "table.csv"} <= {file.name for file in out.iterdir()}
+
+
 def test_absent_classes_and_what_a_run_takes_are_told_first(tmp_path, arrays, capsys, monkeypatch):
     monkeypatch.setattr(size, "LONG", 0)
     z, y = arrays["logits"], arrays["labels"]

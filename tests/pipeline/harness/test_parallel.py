@@ -120,6 +120,7 @@ def test_jobs_are_as_many_as_cores_and_memory_allow(monkeypatch):
     assert job_count("auto", [LITTLE // 20] * 20, "cpu") == 1  # workers would not pay
     assert job_count("auto", many, "cuda:0") == 1
     assert job_count(5, many, "cpu") == 5
+    assert job_count("auto", [], "cpu", are_there=True) == job_count(5, [], "cpu") == 1
 
 
 def test_the_smallest_limit_of_the_groups_around_the_process_is_what_is_free(tmp_path):
@@ -249,6 +250,12 @@ def test_a_worker_is_no_fork_where_it_needs_threads_or_a_gpu(monkeypatch):
     assert not can_fork(1, "cuda:0")
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     assert not can_fork(1, "cpu")
+
+
+def test_nothing_to_do_is_done_at_once(tmp_path, capsys):
+    run_tasks("fit", [])
+    assert all_called("powers", {}, "auto") == {}
+    assert "fit: nothing to do" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
