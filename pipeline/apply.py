@@ -87,3 +87,7 @@ def prior_of(text: str, calibrator: Calibrator, points: Any, names: Sequence[str
         fix = f"name each class once: {', '.join(names)}"
         raise InputError(text, field="--prior", fixes=fix)
     return [shares[name] for name in names]
+
+
+if __name__ == "__main__":
+    raise SystemExit("error: type: utility-calibration apply")

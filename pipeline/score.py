@@ -163,3 +163,7 @@ def _saved(job: Job) -> str:
     fitted += "" if is_scored else " and not scored here"
     saved = calibrator.save(str(options.save))
     return f"wrote {saved}: {options.method} fitted on {fitted}; see utility-calibration apply"
+
+
+if __name__ == "__main__":
+    raise SystemExit("error: type: utility-calibration score")

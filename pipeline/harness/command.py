@@ -63,6 +63,9 @@ def command(task: Callable[[DictConfig], float | None]) -> Callable[[], None]:
     configuration, 130 interrupted, 143 terminated. HYDRA_FULL_ERROR=1 shows all tracebacks.
     """
 
+    if task.__module__ == "__main__":
+        _run_module(task.__globals__["__spec__"].name)
+
     @functools.wraps(task)
     def job(config: DictConfig) -> float | None:
         # Hydra separates the errors of jobs. Else it prints "Error executing job with overrides".
@@ -83,6 +86,18 @@ def command(task: Callable[[DictConfig], float | None]) -> Callable[[], None]:
                 hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
 
     return main
+
+
+def _run_module(module: str) -> NoReturn:
+    """Run `python -m utility_calibration.pipeline.fit` as the program `utility-calibration fit`.
+
+    So the module is imported under its own name, and its functions reach worker processes by it.
+    """
+    from utility_calibration.__main__ import main as run
+
+    sys.argv.insert(1, module.rpartition(".")[2])
+    run()
+    sys.exit()
 
 
 def _ran_alone(job: Callable[[DictConfig], float | None]) -> bool:

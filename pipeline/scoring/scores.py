@@ -1,7 +1,7 @@
 """The scores of benchmarks: written after an evaluation, and asked for by the report.
 
-The rows of calibrators that were not requested stay, because another suite made them. Rows of a
-calibrator that conf/calibrator no longer has are removed.
+The rows of calibrators that were not requested stay, because another command made them. Its
+calibrators may lie in a folder that this command does not name (--config-dir).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import Any
 
 from ..harness.artifacts import read_npz
 from ..harness.cache import Record, record_of
-from ..harness.command import CONF, UnitsFailed, UsageError
+from ..harness.command import UnitsFailed, UsageError
 from ..harness.lock import alone
 from ..harness.progress import say
 from ..harness.settings import Settings
@@ -102,11 +102,8 @@ def _of_others(
     scores = Scores.read(files) if are_there else None
     if scores is None:
         return [], [], {}
-    stay = {
-        name: record
-        for name, record in scores.facts["calibrators"].items()
-        if name not in written and (CONF / "calibrator" / f"{name}.yaml").is_file()
-    }
+    records = scores.facts["calibrators"].items()
+    stay = {name: record for name, record in records if name not in written}
     if other := _difference(scores.facts, header):
         if stay:
             fix = "give these results a place of their own (paths.results=…), or delete that file"
