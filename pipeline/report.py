@@ -91,7 +91,7 @@ def _write(request: Request, plan: Plan) -> None:
     written += write_texts(results, page)
     if not is_part:
         decisions = [section.decisions for section in sections]
-        written.append(write_metrics(results / f"metrics{end}", decisions))
+        written.append(write_metrics(results / "metrics" / f"{request.suite}{end}", decisions))
     print_sections(sections)
     for title, default, preset in summary.rows if summary else ():
         say(f"{title}: {default}" + (f"; suite=paper_closest: {preset}" if preset else ""))

@@ -14,6 +14,7 @@ from contextlib import contextmanager, nullcontext
 from typing import NoReturn
 
 import hydra
+from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import (
     HydraException,
@@ -22,7 +23,7 @@ from hydra.errors import (
     OverrideParseException,
 )
 from hydra.types import RunMode
-from omegaconf import DictConfig, open_dict
+from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import InterpolationResolutionError as Unresolved
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
@@ -30,7 +31,7 @@ from yaml import YAMLError
 from .machine import is_out_of_memory
 from .parameters import CONF as CONF
 from .parameters import UsageError as UsageError
-from .parameters import check_sweep, instead_of, with_params, with_suite
+from .parameters import check_sweep, configured, instead_of, searched, with_params, with_suite
 from .parameters import known_instead as known_instead
 from .workers import UnitsFailed as UnitsFailed
 from .workers import workers
@@ -81,6 +82,10 @@ def command(task: Callable[[DictConfig], float | None]) -> Callable[[], None]:
                 print(task.__globals__["__doc__"], flush=True)  # Hydra's help has the settings only
             sys.argv[1:] = with_suite(sys.argv[1:])
             check_sweep(sys.argv[1:])
+            asked = get_args_parser().parse_known_args(sys.argv[1:])[0]
+            if asked.cfg in ("job", "all"):
+                _show(asked)
+                return
             names_hydra = any(text.startswith("-") or "hydra" in text for text in sys.argv[1:])
             if names_hydra or not _ran_alone(job):
                 hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
@@ -98,6 +103,29 @@ def _run_module(module: str) -> NoReturn:
     sys.argv.insert(1, module.rpartition(".")[2])
     run()
     sys.exit()
+
+
+def _show(asked: argparse.Namespace) -> None:
+    """Print what `--cfg job` or `--cfg all` asks for: the settings with those of `params`.
+
+    Hydra's own program would leave those out, because it does not know the file.
+    """
+    with configured():
+        overrides = [*searched(sys.argv[1:]), *asked.overrides]
+        config = hydra.compose("config", overrides, return_hydra_config=True)
+    HydraConfig.instance().set_config(config)
+    if asked.cfg == "job":
+        with open_dict(config):
+            del config["hydra"]
+    shown = with_params(config, asked.overrides)
+    if asked.package not in (None, "_global_"):
+        shown = OmegaConf.select(shown, asked.package)
+    if not OmegaConf.is_config(shown):
+        print(shown)
+        return
+    if asked.resolve:
+        OmegaConf.resolve(shown)
+    print(OmegaConf.to_yaml(shown), end="")
 
 
 def _ran_alone(job: Callable[[DictConfig], float | None]) -> bool:

@@ -3,11 +3,15 @@
 import difflib
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 
 from hydra import compose, initialize_config_dir
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.utils import get_args_parser
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError
@@ -15,10 +19,50 @@ from omegaconf.errors import ConfigKeyError
 from .machine import links
 
 CONF = Path(__file__).resolve().parents[2] / "conf"  # from any working folder
+SEARCH_PATH = "hydra.searchpath"
 
 
 class UsageError(ValueError):
     """A command line that names something that does not exist. One line, exit code 2."""
+
+
+def names_in(
+    group: str, arguments: Sequence[str] = (), kind: ObjectType = ObjectType.CONFIG
+) -> list[str]:
+    """The names of the files of a group, wherever Hydra finds them; [] where there is no group.
+
+    That is in conf/, --config-dir and hydra.searchpath. `arguments`: a command line that Hydra has
+    not read yet. `kind`: GROUP for the names of groups in a group, of which "" is the root.
+    """
+    with configured():
+        loader = GlobalHydra.instance().config_loader()
+        return loader.get_group_options(group, kind, "config", searched(arguments))
+
+
+def content_of(group: str, name: str) -> DictConfig:
+    """What a file of a group says itself, without those of its defaults list."""
+    with configured():
+        loader = GlobalHydra.instance().config_loader()
+        assert isinstance(loader, ConfigLoaderImpl)
+        found = loader.repository.load_config(f"{group}/{name}")
+    assert found is not None and isinstance(found.config, DictConfig)
+    return found.config
+
+
+def searched(arguments: Sequence[str]) -> list[str]:
+    """The overrides that make Hydra search the folders that a command line names."""
+    overrides = [text for text in arguments if setting_of(text) == SEARCH_PATH]
+    folder = get_args_parser().parse_known_args(list(arguments))[0].config_dir
+    if folder is not None:
+        overrides.append(f"{SEARCH_PATH}=['file://{Path(folder).resolve()}']")
+    return overrides
+
+
+def configured() -> AbstractContextManager[None]:
+    """A block in which Hydra can compose: that of the running program, or else one with conf/."""
+    if GlobalHydra.instance().is_initialized():
+        return nullcontext()
+    return initialize_config_dir(str(CONF), version_base="1.3")
 
 
 def setting_of(override: str) -> str:
@@ -50,7 +94,7 @@ def check_sweep(arguments: Sequence[str]) -> None:
     values = {setting_of(text): text.partition("=")[2] for text in told}
     swept = [setting_of(t) for t in told if parser.parse_override(t).is_sweep_override()]
     for key in swept:
-        value = f"hydra:runtime.choices.{key}" if (CONF / key).is_dir() else key
+        value = f"hydra:runtime.choices.{key}" if names_in(key, arguments) else key
         folders = [values.get(f"paths.{name}", "") for name in ("data", "results")]
         is_told_apart = key.startswith(("paths.", "hydra")) or key in IN_NAMES
         if not is_told_apart and not all(f"${{{value}}}" in folder for folder in folders):
@@ -113,7 +157,7 @@ def known_instead(name: str, known: Sequence[str]) -> str:
 
 def instead_of(key: str, arguments: Sequence[str]) -> str:
     """One line about a setting that no chosen file has; `arguments`: the whole command line."""
-    config = _composed([text for text in arguments if "=" in text])
+    config = _composed(arguments)
     group = key.partition(".")[0]
     chosen = {
         "benchmark": OmegaConf.select(config, "benchmark.name"),
@@ -121,7 +165,7 @@ def instead_of(key: str, arguments: Sequence[str]) -> str:
     }
     if group != key and chosen.get(group, group) is None:
         return f"{key}: no {group} is chosen; add {group}=<name>, a file of conf/{group}"
-    known = [*_names(config), *(folder.name for folder in CONF.iterdir())]
+    known = [*_names(config), *names_in("", arguments, ObjectType.GROUP)]
     same = [name for name in known if name.rpartition(".")[2] == key]
     close = same or difflib.get_close_matches(key, known, n=1)
     meant = f" (did you mean {close[0]}?)" if close else ""
@@ -135,10 +179,10 @@ def _names(config: DictConfig, start: str = "") -> Iterator[str]:
             yield from _names(value, f"{start}{name!s}.")
 
 
-def _composed(overrides: Sequence[str]) -> DictConfig:
-    """The configuration of the files that overrides choose, without their values."""
-    pairs = [text.split("=", 1) for text in overrides]
-    files = [f"{k}={v}" for k, v in pairs if (CONF / k / f"{v}.yaml").is_file()]
+def _composed(arguments: Sequence[str]) -> DictConfig:
+    """The configuration of the files that a command line chooses, without its values."""
     GlobalHydra.instance().clear()
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        return compose("config", files)
+    pairs = [text.split("=", 1) for text in arguments if "=" in text]
+    files = [f"{key}={value}" for key, value in pairs if value in names_in(key, arguments)]
+    with configured():
+        return compose("config", [*searched(arguments), *files])

@@ -2,14 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from hydra import compose, initialize_config_dir
+from hydra import compose
 from hydra.core.config_store import ConfigStore
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
@@ -18,7 +16,7 @@ from omegaconf.errors import ConfigKeyError, ValidationError
 from utility_calibration.metrics.registry import check_keys
 
 from .command import CONF, UsageError
-from .parameters import with_params
+from .parameters import configured, searched, with_params
 from .settings import Settings
 
 # A benchmark of each name `calarena_<dataset>_<model>` in CalArena's suite.
@@ -149,9 +147,10 @@ def units_of(settings: Settings, calibrator: str, splits: Sequence[int]) -> list
 
 def composed(overrides: Sequence[str]) -> DictConfig:
     """The configuration under conf/ with `overrides`, and with the values of their `params`."""
-    known = GlobalHydra.instance().is_initialized()
-    with nullcontext() if known else initialize_config_dir(str(CONF), version_base="1.3"):
-        config = compose("config", list(overrides))
+    # Hydra keeps its own overrides apart from those of the task.
+    of_hydra = HydraConfig.get().overrides.hydra if HydraConfig.initialized() else ()
+    with configured():
+        config = compose("config", [*searched(of_hydra), *overrides])
     return with_params(config, overrides)
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ..harness.command import CONF, Parser, known_instead
+from ..harness.command import Parser, known_instead
+from ..harness.parameters import names_in
 from ..reporting.names import METHODS
 from .choices import Choices, option
 
@@ -32,7 +33,7 @@ def _method(text: str) -> str:
     """A method of conf/calibrator; the beginning of one of METHODS is enough: temp."""
     fitting = [name for name in METHODS if name.startswith(text)]
     method = fitting[0] if len(fitting) == 1 else text
-    known = sorted(path.stem for path in (CONF / "calibrator").glob("*.yaml"))
+    known = names_in("calibrator")
     if method not in known:
         raise argparse.ArgumentTypeError(f"{method}: no such method{known_instead(method, known)}")
     return method

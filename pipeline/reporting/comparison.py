@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from utility_calibration.metrics.registry import metric
 
 from ..harness.artifacts import read_json, write_text
-from ..harness.command import CONF
+from ..harness.parameters import content_of, names_in
 from ..harness.units import composed
 from ..scoring.files import ALL_SPLITS, DEFAULT_EVALUATION, ScoreFiles, Scores, csv_text
 from ..scoring.inference import two_standard_errors
@@ -69,12 +69,11 @@ Line = Sequence[str]
 def paper_cells(results: Path, splits: int) -> pd.DataFrame:
     """Every printed cell with each of our results over `splits` splits that can belong to it.
 
-    Those are the benchmarks of conf/ with a `paper_key`, and all called `<paper key>_<what>`, with
-    all methods, variants and evaluations that were scored. `candidate` numbers the pairs of
+    Those are the configured benchmarks with a `paper_key`, and all called `<paper key>_<what>`,
+    with all methods, variants and evaluations that were scored. `candidate` numbers the pairs of
     benchmark and evaluation, defaults first: those named like their key come before others.
     """
-    files = sorted((CONF / "benchmark").glob("*.yaml"))
-    contents = [(path.stem, DictConfig(OmegaConf.load(path))) for path in files]
+    contents = [(name, content_of("benchmark", name)) for name in names_in("benchmark")]
     ours = [(name, own) for name, own in contents if own.get("paper_key")]
     benchmarks = dict(sorted(ours, key=lambda item: item[0] != item[1].paper_key))
     names, ordered = list(benchmarks), []

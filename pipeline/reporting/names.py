@@ -9,18 +9,12 @@ from typing import Any
 
 import yaml
 
-from ..harness.parameters import CONF
-
 SHOWN: dict[str, dict[str, Any]] = yaml.safe_load(
     Path(__file__).with_name("looks.yaml").read_text(encoding="utf-8")
 )
 """How each method is shown, in the order of rows."""
 TITLES: dict[str, str] = {key: shown["title"] for key, shown in SHOWN.items()}
-PEERS = [
-    key
-    for key in SHOWN
-    if "PeerCalibration" in (CONF / "calibrator" / f"{key}.yaml").read_text(encoding="utf-8")
-]
+PEERS = [key for key, shown in SHOWN.items() if shown.get("peer", False)]
 """Calibrators of other packages (calibrators/peers.py): rows of the suite `extended` only."""
 METHODS = {key: title for key, title in TITLES.items() if key not in PEERS}
 

@@ -20,7 +20,7 @@ from utility_calibration.pipeline.harness.command import (
     one_line,
     user_errors_in_one_line,
 )
-from utility_calibration.pipeline.harness.parameters import check_sweep
+from utility_calibration.pipeline.harness.parameters import check_sweep, names_in, searched
 from utility_calibration.pipeline.harness.units import composed, resolved
 
 ROOT = CONF.parent
@@ -33,6 +33,17 @@ def test_overrides_reach_every_unit():
     for unit in units:
         assert unit.settings.calibrator["on"] == "logits"
         assert unit.settings.calibrator["seed"] == unit.settings.splits.seed == 5
+
+
+@pytest.mark.parametrize("form", ["--config-dir={}", "-cd={}", "hydra.searchpath=[file://{}]"])
+def test_a_calibrator_of_ones_own_folder_is_known(tmp_path, form):
+    (tmp_path / "calibrator").mkdir()
+    (tmp_path / "calibrator" / "mine.yaml").write_text("_target_: my.Calibrator\n")
+    arguments = [form.format(tmp_path), "seed=3"]
+    assert {"mine", "vector"} <= set(names_in("calibrator", arguments))
+    config = composed([*searched(arguments), "calibrator=mine"])
+    assert config.calibrator["_target_"] == "my.Calibrator"
+    assert "mine" not in names_in("calibrator")
 
 
 WRONG = ["benchmark.name='../../x'", "splits.count=0", "splits.calibration_fraction=1.0"]

@@ -35,7 +35,7 @@ def test_report_of_the_default_suite(write_scores, tmp_path: Path, capsys, monke
     assert set(files) == {
         *(f"tables/digits.{kind}" for kind in ("tex", "md", "csv")),
         *(f"figures/ecdf_digits.{kind}" for kind in ("pdf", "svg", "png")),
-        *(f"metrics/{method}.json" for method in FEW),
+        *(f"metrics/digits/{method}.json" for method in FEW),
         "digits.html",
         "digits.md",
         "tables/digits_verdict.json",
@@ -71,17 +71,19 @@ def test_paper_benchmarks_are_compared_and_one_alone_leaves_the_page_of_the_suit
         write_scores(benchmark, benchmark, FEW, splits=5, shift=0.1)
     both = ("suite.benchmarks=[cifar10_resnet,cifar10_repvgg]",)
     asked = {"splits": 5, "extra": both, "methods": FEW}
-    compared = {f"metrics/{method}.json" for method in FEW}
-    left = tmp_path / "results" / "metrics" / "vector.json"  # by a report of other methods
-    left.parent.mkdir()
-    left.write_text("{}")
+    compared = {f"metrics/cifar/{method}.json" for method in FEW}
+    of_digits = "metrics/digits/vector.json"
+    for name in (of_digits, "metrics/cifar/vector.json"):  # the second is of other methods
+        earlier = tmp_path / "results" / name
+        earlier.parent.mkdir(parents=True)
+        earlier.write_text("{}")
     run_report(request_of(tmp_path, *benchmarks, **asked))
     files = files_of(tmp_path / "results")
     assert {f"tables/comparison.{kind}" for kind in ("md", "csv")} <= set(files)
-    assert {name for name in files if name.startswith("metrics/")} == compared
+    assert {name for name in files if name.startswith("metrics/")} == {*compared, of_digits}
     all_means = pd.read_csv(tmp_path / "results" / "scores" / "all.csv").query("metric == 'nll'")
     for method, values in all_means.groupby("calibrator")["value"]:
-        held = read_json(tmp_path / "results" / "metrics" / f"{method}.json")
+        held = read_json(tmp_path / "results" / "metrics" / "cifar" / f"{method}.json")
         assert list(held) == ["nll", "brier", "u_cwe", "u_topk", "u_dcg"]
         assert held["nll"] == pytest.approx(values.mean(), rel=1e-6) and len(values) == 2
     assert "CIFAR-10 RepVGG-A0: " in capsys.readouterr().out

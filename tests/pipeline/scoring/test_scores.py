@@ -89,6 +89,16 @@ def test_rows_of_other_calibrators_stay_but_other_settings_are_not_mixed(evaluat
     assert "splits.seed=0" in capsys.readouterr().out
 
 
+def test_rows_of_a_calibrator_stay_that_another_folder_of_settings_has(evaluated):
+    units = evaluated("vector", "temperature")
+    written(units)
+    files = score_files(units[0].settings)
+    for path in (files.rows, files.curves, files.facts):
+        path.write_text(path.read_text().replace("vector", "mine"))
+    written([unit for unit in units if unit.calibrator == "temperature"])
+    assert set(Scores.read(files).methods) == {"mine", "temperature"}
+
+
 def test_a_calibrator_gets_rows_once_all_splits_are_there(evaluated):
     units = evaluated("vector", "temperature")
     written(units[:3])
