@@ -20,6 +20,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from utility_calibration.metrics.atomic import atomic_path
+from utility_calibration.metrics.errors import InputError
 
 from .harness.artifacts import CorruptFile, read_npz, save_npz
 from .harness.cache import Record, Save, record_of
@@ -35,6 +36,9 @@ from .sources.content import SourceResult, class_count, ready_made
 
 ACCURACY_TOLERANCE = 0.3
 """Percentage points. A larger gap between our accuracy and the published one gives a warning."""
+WRONG_ACCURACY = 1.0
+"""Percentage points. Ready-made logits with a larger gap are taken for those of another model."""
+GO_ON = "to take them all the same: paths.check_precomputed=false"
 OF_POINTS: dict[str, Callable[[Any], Any]] = {
     "groups": lambda names: dict(sorted(Counter(names.tolist()).items())),
     "clusters": lambda names: len(set(names.tolist())),
@@ -104,7 +108,10 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
 
     name, published = settings.benchmark.name, settings.benchmark.published_accuracy
     ready, rows = ready_made(settings), settings.benchmark.rows
-    result = _taken(ready) if ready else from_source(settings, progress)
+    is_checked = ready is not None and settings.paths.check_precomputed
+    result = _taken(ready, is_checked) if ready else from_source(settings, progress)
+    if is_checked:
+        _check_ready_made(result, settings, ready)
     if rows is not None:  # a source with a forward pass has drawn them before it
         result = result.part(rows)
     check_logits(result.logits, name=f"{name}: logits")
@@ -143,6 +150,34 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
     return arrays, details
 
 
+def _check_ready_made(result: SourceResult, settings: Settings, path: Path | None) -> None:
+    """Compare ready-made logits with what the configuration says of the benchmark.
+
+    Raises:
+        InputError: other numbers of points or classes, or another accuracy; it says all of them.
+    """
+    benchmark = settings.benchmark
+    n_points, n_classes = result.logits.shape
+    expected_classes = class_count(benchmark.source)
+    mistakes = []
+    if benchmark.points not in (None, n_points):
+        message = f"{n_points} points, the benchmark has {benchmark.points}"
+        mistakes.append(InputError(message, field="labels"))
+    if expected_classes not in (None, n_classes):
+        message = f"{n_classes} classes, the benchmark has {expected_classes}"
+        mistakes.append(InputError(message, field="logits"))
+    published = benchmark.published_accuracy
+    if published is not None:
+        accuracy = 100 * float(np.mean(result.logits.argmax(axis=1) == result.labels))
+        if abs(accuracy - published) > WRONG_ACCURACY:
+            message = f"accuracy {accuracy:.2f} %, published {published:.2f} %"
+            mistakes.append(InputError(message, field="labels"))
+    if mistakes:
+        fix = f"give the logits of {benchmark.name} ({benchmark.title})"
+        mistakes[-1].fixes = (fix, GO_ON)
+        raise InputError.of_all([mistake.in_file(path) for mistake in mistakes])
+
+
 def two_standard_errors(accuracy: float, n: int) -> float:
     """Two binomial standard errors of an accuracy in percent, of n points."""
     return 2 * math.sqrt(accuracy * (100 - accuracy) / n)
@@ -173,11 +208,21 @@ def from_source(settings: Settings, progress: Progress) -> SourceResult:
     return result
 
 
-def _taken(path: Path) -> SourceResult:
-    """Ready-made logits, with the first sentence of the README beside them as their origin."""
+def _taken(path: Path, is_checked: bool) -> SourceResult:
+    """Ready-made logits, with the first sentence of the README beside them as their origin.
+
+    is_checked: refuse an array of logits that looks like probabilities, as `score` does.
+    """
     from .sources.file import file_logits
 
-    taken, readme = file_logits(path=path, values="logits"), path.with_name("README.md")
+    readme = path.with_name("README.md")
+    try:
+        taken = file_logits(path=path, values="auto" if is_checked else "logits")
+    except InputError as error:
+        # The other fixes are those of `score`, which has an option for it.
+        fixes = [fix for fix in error.fixes if "--values" not in fix]
+        error.fixes = (*fixes, GO_ON) if len(fixes) < len(error.fixes) else error.fixes
+        raise
     origin = {**taken.details["origin"], "precomputed": True}
     if readme.is_file():
         lines = [line.strip() for line in readme.read_text(encoding="utf-8").splitlines()]

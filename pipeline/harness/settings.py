@@ -30,6 +30,7 @@ class Paths:
     data: Place = MISSING
     results: Place = MISSING
     precomputed: Place | None = None
+    check_precomputed: bool = True
 
     def __post_init__(self) -> None:
         """Make paths of the texts, in which `~` is the home folder."""
@@ -55,6 +56,7 @@ class Benchmark:
     name: str = MISSING
     title: str = MISSING
     source: Any = MISSING
+    points: int | None = None
     rows: int | None = None
     similarity: Any = None
     published_accuracy: float | None = None

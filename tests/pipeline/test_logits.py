@@ -69,6 +69,39 @@ def test_a_pilot_has_some_rows_until_all_are_asked_for(request_tiny, folder, rea
     assert find_logits(settings).n == whole.n
 
 
+OF_CIFAR = {
+    "_target_": "utility_calibration.pipeline.sources.cifar.cifar_logits",
+    "dataset": "cifar10",
+    "model": "resnet56",
+    "data_dir": "none",
+}
+CHANGED = [  # what somebody does to 90 points of 10 classes, and what the line says of it
+    (lambda z, y: (softmax(z), y), ["probabilities"]),
+    (lambda z, y: (np.concatenate([z, z]), np.concatenate([y, y])), ["180 points", "90"]),
+    (lambda z, y: (z[:45], y[:45]), ["45 points", "90"]),
+    (lambda z, y: (z[y < 9, :9], y[y < 9]), ["9 classes", "10", "points"]),
+    (lambda z, y: (z[:, ::-1], y), ["accuracy", "published"]),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), CHANGED)
+def test_they_are_refused_if_they_cannot_be_the_benchmarks(request_tiny, folder, change, words):
+    with np.load(folder / "digits.npz") as file:
+        logits, labels = file["logits"], file["labels"]
+    accuracy = 100 * float(np.mean(logits.argmax(axis=1) == labels))
+    settings = requested(request_tiny, precomputed=folder)
+    expected = {"source": OF_CIFAR, "points": 90, "published_accuracy": accuracy}
+    settings = replace(settings, benchmark=replace(settings.benchmark, **expected))
+    run_logits(plan_of(settings))
+    logits, labels = change(logits, labels)
+    np.savez(folder / "digits.npz", logits=logits, labels=labels)
+    with fails(UnitsFailed, *words, "digits.npz", "paths.check_precomputed=false"):
+        run_logits(plan_of(settings))
+    anyway = replace(settings, paths=replace(settings.paths, check_precomputed=False))
+    run_logits(plan_of(anyway))
+    assert find_logits(anyway).n == len(labels)
+
+
 def test_a_folder_without_the_file_computes(request_tiny, tmp_path):
     (tmp_path / "empty").mkdir()
     settings = requested(request_tiny, precomputed=tmp_path / "empty")
