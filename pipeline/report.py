@@ -85,7 +85,7 @@ def _write(request: Request, plan: Plan) -> None:
         summary = comparison.summary_of(cells)
     heads = TITLE, f"the benchmarks of the suite {request.suite}"
     made = provenance_of(f"Suite {request.suite}.", list(scores.values()), methods)
-    some = request.benchmarks if len(request.benchmarks) < 4 else ["selection"]
+    some = list(scores) if len(scores) < 4 else ["selection"]  # by name: calarena_imagenet_beit
     stem = "-".join(["report", *some]) if is_part else request.suite
     page = page_texts(stem + end, heads, sections, made, leaderboard, summary)
     written += write_texts(results, page)

@@ -97,9 +97,19 @@ def check_sweep(arguments: Sequence[str]) -> None:
         value = f"hydra:runtime.choices.{key}" if names_in(key, arguments) else key
         folders = [values.get(f"paths.{name}", "") for name in ("data", "results")]
         is_told_apart = key.startswith(("paths.", "hydra")) or key in IN_NAMES
+        is_told_apart = is_told_apart or _is_in_name(key, values.get("benchmark"), arguments)
         if not is_told_apart and not all(f"${{{value}}}" in folder for folder in folders):
             own = " ".join(f"'paths.{name}={name}/${{{value}}}'" for name in ("data", "results"))
             raise UsageError(f"{key}={values[key]}: all jobs would write the same files; add {own}")
+
+
+def _is_in_name(key: str, benchmark: str | None, arguments: Sequence[str]) -> bool:
+    """Whether the benchmark's name holds the setting, as that of calarena holds its two."""
+    group, _, rest = key.partition(".")
+    if group != "benchmark" or benchmark not in names_in("benchmark", arguments):
+        return False
+    written = dict(content_of("benchmark", benchmark).items_ex(resolve=False))
+    return f"${{.{rest}}}" in str(written.get("name"))
 
 
 IN_NAMES = {"benchmark", "calibrator", "split", "evaluation", "jobs", "device"}

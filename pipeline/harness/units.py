@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from hydra import compose
-from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
@@ -15,15 +14,10 @@ from omegaconf.errors import ConfigKeyError, ValidationError
 
 from utility_calibration.metrics.registry import check_keys
 
-from .command import CONF, UsageError
+from .command import UsageError
 from .parameters import configured, searched, with_params
 from .settings import Settings
 
-# A benchmark of each name `calarena_<dataset>_<model>` in CalArena's suite.
-for _name in OmegaConf.load(CONF / "suite" / "calarena.yaml").suite.benchmarks:
-    if _found := re.fullmatch(r"calarena_(?P<dataset>[^_]*)_(?P<model>.+)", _name):
-        _entry = {"defaults": ["calarena", "_self_"], "source": _found.groupdict()}
-        ConfigStore.instance().store(name=_name, node=_entry, group="benchmark")
 FILE_NAME = (r"[\w-][\w .+-]*", "letters, digits, - _ . + and spaces; it becomes a file's name")
 DEVICE = (r"auto|cpu|cuda(:\d+)?", "auto, cpu, cuda or cuda:<k>")
 COUNT = (r"[1-9]\d{0,2}|1000", "a whole number from 1 to 1000, such as 10")

@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import yaml
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 
@@ -113,6 +114,16 @@ def test_a_mistake_is_one_line(line, code, told, tmp_path, monkeypatch, capsys):
     assert not [name for name in files_below(tmp_path) if name.endswith((".npz", ".csv"))]
 
 
+def test_what_cfg_shows_has_the_settings_of_params(tmp_path, monkeypatch, capsys):
+    lines = (ROOT / "params.yaml").read_text().replace("\nseed: 0\n", "\nseed: 7\n")
+    (tmp_path / "mine.yaml").write_text(lines)
+    command = ["fit", f"params={tmp_path / 'mine.yaml'}", "--cfg", "job"]
+    monkeypatch.setattr(sys, "argv", command)
+    import_module("utility_calibration.pipeline.fit").main()
+    shown = yaml.safe_load(capsys.readouterr().out)
+    assert (shown["seed"], shown["suite"]["name"]) == (7, "digits") and "hydra" not in shown
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_ends_a_program_by_its_code_and_one_line(number, code, capsys):
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job of `make test &` ignores it
@@ -172,6 +183,8 @@ OWN = ["paths.data=d/${calibrator.loss}", "paths.results=r/${calibrator.loss}"]
         (["benchmark=digits", "calibrator=vector,temperature", "split=range(3)"], None),
         (["tuning=quick,paper"], "hydra:runtime.choices.tuning"),
         (["+splits.seed=choice(1,2)"], "splits.seed"),
+        (["benchmark=calarena", "benchmark.source.model=beit,vit"], None),
+        (["benchmark=digits", "benchmark.source.hidden=8,12"], "benchmark.source.hidden"),
         (["hydra.launcher.n_jobs=1,2", "suite.benchmarks=[a,b]"], None),
     ],
 )
@@ -198,4 +211,4 @@ def test_a_sweep_on_two_cores_gives_the_bytes_of_a_plain_run(evaluated_once, tmp
         found = files_below(tmp_path / part)
         found.pop("all.csv", None)  # the report wrote it, which the plain run leaves out
         assert found == files_below(evaluated_once / part)
-    assert (tmp_path / "results/report-file.html").is_file()
+    assert (tmp_path / "results/report-tiny.html").is_file()

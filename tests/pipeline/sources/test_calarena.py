@@ -30,7 +30,10 @@ def folder(tmp_path):
 def test_the_first_points_calibrate_and_softmax_gives_the_probabilities_back(
     folder, benchmark_config
 ):
-    source = benchmark_config("calarena_c10_lenet5", f"benchmark.source.data_dir={folder}").source
+    places = ("dataset=c10", "model=lenet5", f"data_dir={folder}")
+    benchmark = benchmark_config("calarena", *(f"benchmark.source.{text}" for text in places))
+    assert benchmark.name == "calarena_c10_lenet5"
+    source = benchmark.source
     result = instantiate(source)
     with h5py.File(folder / "cv-multiclass.h5") as file:
         p = np.concatenate([file[f"c10/lenet5/probas_{side}"] for side in ("cal", "test")])
