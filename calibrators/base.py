@@ -31,11 +31,12 @@ from .inputs import (
     check_choices,
     check_columns,
     column_names,
+    floored,
     logits_of,
     warn_of_absent,
     warn_of_lookalike,
 )
-from .modules import Applied, floored_log
+from .modules import Applied, plain_log
 from .prior import PriorShift, shares_of
 from .stored import Learned, class_named, of_any_size, problem_of
 
@@ -45,7 +46,8 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
     """Base of all calibrators: `fit(X, y)`, then `predict_proba(X)`, X logits and y labels.
 
     With `inputs="probabilities"` X holds probabilities, and `from_probabilities` takes their
-    logarithm. calibrators/conditioning.py says what becomes of impossible classes, whose logits are
+    logarithm; with "log_probabilities" X holds these logarithms, -inf for 0. `Uncalibrated` keeps
+    zeros, all others take them as 1e-12. calibrators/conditioning.py says what becomes of impossible classes, whose logits are
     -inf or a padding such as -1e9, and of classes without a calibration point.
 
     Subclasses define `_fit`, `_predict_proba` and `_to_module` for finite logits of classes with
@@ -108,7 +110,7 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         """
         check_choices(self)
         X, y, sample_weight = points_of(X, y, ignore_index, "X", sample_weight=sample_weight)
-        z = logits_of(X, self.inputs)
+        z = logits_of(X, self.inputs, keeps_zeros=not self.is_learned)
         if self.inputs == "logits":
             warn_of_lookalike(z)
         known = classes_of(y, X, z.shape[1], classes)
@@ -188,8 +190,10 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         if known is not None:
             module = ConditionedModule(known, module, dtype)
         module = self._shifted_module(module, dtype)
+        if self.inputs != "logits" and self.is_learned:
+            module = nn.Sequential(Applied(floored), module)
         if self.inputs == "probabilities":
-            module = nn.Sequential(Applied(floored_log), module)
+            module = nn.Sequential(Applied(plain_log), module)
         return module.eval()
 
     def save(self, path: str | Path) -> Path:
@@ -252,7 +256,7 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         """Return checked probabilities float64 [n, C] on the device of X."""
         check_is_fitted(self)
         check_choices(self)
-        z = logits_of(X, self.inputs)
+        z = logits_of(X, self.inputs, keeps_zeros=not self.is_learned)
         check_columns(X, z.shape[1], self)
         if self.inputs == "logits" and len(z) >= ENOUGH_ROWS:
             warn_of_lookalike(z, stacklevel=4)

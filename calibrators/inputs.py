@@ -1,5 +1,6 @@
 """Inputs of calibrators: scores that become logits. What looks odd about them is noticed."""
 
+import math
 import warnings
 from functools import cache
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints, overload
@@ -14,7 +15,11 @@ from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.kernels.threads import row_blocks
 from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
-Inputs = Literal["logits", "probabilities"]
+Inputs = Literal["logits", "probabilities", "log_probabilities"]
+"""log_probabilities: logarithms of probabilities; -inf is the logarithm of 0."""
+SMALLEST_POSITIVE = LIKELIHOOD_FLOOR * (1 + 2e-4)
+"""What smaller positive probabilities stand as in a fit. It is above the number that zeros stand
+as, so that conditioning.py can tell which ones are zeros of few votes."""
 SAME_SUMS = 0.05  # sums are common if none differs from the median by more than this share
 MAJORITY = 0.6
 """Rows with a common sum are votes only if some row's largest entry exceeds this share of it.
@@ -28,30 +33,47 @@ def from_probabilities(probabilities: Tensor) -> Tensor: ...
 @overload
 def from_probabilities(probabilities: ArrayLike) -> NDArray[np.float64]: ...
 def from_probabilities(probabilities: ArrayLike) -> Tensor | NDArray[np.float64]:
-    """Return log max(p, 1e-12) of `probabilities` [n, C]: logits whose softmax they are.
+    """Return the logarithms of `probabilities` [n, C]: logits whose softmax they are.
 
     >>> from_probabilities([[0.75, 0.25]]).round(3)
     array([[-0.288, -1.386]])
 
-    Zeros are raised to the floor of the negative log-likelihood, because their logarithm would be
-    minus infinity. Rows whose sum differs from one by rounding are renormalised by the softmax.
+    Zeros stand as 1e-12, the floor of the negative log-likelihood, because a fit cannot use the
+    logarithm of 0. Positive probabilities below 1e-12 stand as 1.0002e-12. A forecast that is
+    scored as it is keeps its zeros: score the probabilities themselves. Rows whose sum differs from
+    one by rounding are renormalised by the softmax.
 
     For two classes they may also be [n] or [n, 1], the probability of class 1. The result is
     float64 [n, C], of the same kind and on the same device. `InputError` if a value is outside
     [0, 1], or a row does not sum to one.
     """
-    matrix = validation.check_probabilities(probabilities)
-    return validation.like(matrix.clamp(min=LIKELIHOOD_FLOOR).log(), probabilities)
+    return validation.like(floored(log_of(probabilities)), probabilities)
 
 
-def logits_of(X: Any, inputs: Inputs) -> Tensor:
-    """Return what a calibrator was given as checked logits, float32 or float64 [n, C]."""
+def log_of(probabilities: ArrayLike) -> Tensor:
+    """Return log p of checked `probabilities`, float64 [n, C]; -inf for 0."""
+    return validation.check_probabilities(probabilities).clamp(min=0).log()
+
+
+def floored(log_probabilities: Tensor) -> Tensor:
+    """Return logarithms [n, C] that a fit can use: those of 0 as log 1e-12, all others above it."""
+    above = log_probabilities.clamp(min=math.log(SMALLEST_POSITIVE))
+    return above.masked_fill(torch.isneginf(log_probabilities), math.log(LIKELIHOOD_FLOOR))
+
+
+def logits_of(X: Any, inputs: Inputs, keeps_zeros: bool = False) -> Tensor:
+    """Return what a calibrator was given as checked logits, float32 or float64 [n, C].
+
+    A calibrator that learns nothing keeps the zeros of probabilities: their logits are -inf.
+    """
     numbers = validation.check_numbers(X, inputs)
     if inputs == "probabilities":
-        numbers = from_probabilities(numbers)
-    else:
+        numbers = log_of(numbers)
+    elif inputs == "logits":
         numbers = validation.both_classes(numbers, inputs, log_odds=True)
     logits = validation.check_logits(numbers)
+    if inputs != "logits" and not keeps_zeros:
+        logits = floored(logits)
     # Half precision is computed in float32; float32 and float64 are not copied.
     return logits if logits.dtype in (torch.float32, torch.float64) else logits.float()
 

@@ -11,8 +11,6 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
-
 
 class Applied(nn.Module):
     """A function of tensors [n, C] as a module."""
@@ -44,9 +42,9 @@ class AffineSoftmax(nn.Module):
         return torch.softmax(mapped + self.shift, dim=1)
 
 
-def floored_log(p: Tensor) -> Tensor:
-    """Return ln max(p, 1e-12)."""
-    return p.clamp(min=LIKELIHOOD_FLOOR).log()
+def plain_log(p: Tensor) -> Tensor:
+    """Return ln p; -inf for 0, and for what rounding made negative."""
+    return p.clamp(min=0).log()
 
 
 def log_mixture(q: Tensor, share: float) -> Tensor:

@@ -37,12 +37,9 @@ def points_of(
     shape, target = (), ()  # type: tuple[int, ...], tuple[int, ...]
     with suppress(ValueError):  # rows of different lengths, which the checks report
         shape, target = np.shape(scores), np.shape(labels)
-    second, last = (fits == target for fits in (shape[:1] + shape[2:], shape[:-1]))
-    if len(shape) > 2 and (second or last):
-        if second and last:
-            told = f"two readings fit, shape {list(shape)} and as many labels"
-            raise InputError(told, field=name, fixes="give [n, C] and labels [n]")
-        values = [_matrix(scores, 1 if second else -1), *map(_vector, values[1:])]
+    axis = classes_axis(shape, target, name) if len(shape) > 2 else None
+    if axis is not None:
+        values = [as_rows(scores, axis), *map(_vector, values[1:])]
     elif len(shape) > 2:
         return tuple(values)  # the checks say which shape is expected
     if ignore_index is None:
@@ -55,6 +52,20 @@ def points_of(
             told = f"{len(held)} for {len(rows)} labels"
             raise InputError(told, field=field, fixes="give one each")
     return tuple(_at(held, rows) for held in values)
+
+
+def classes_axis(shape: tuple[int, ...], labels: tuple[int, ...], name: str) -> int | None:
+    """Return the axis of the classes of scores of this shape, beside labels of that one.
+
+    None: the shapes do not fit. `InputError`: both the second and the last axis may be it.
+    """
+    second, last = (fits == labels for fits in (shape[:1] + shape[2:], shape[:-1]))
+    if second and last and len(shape) > 2:
+        told = f"two readings fit, shape {list(shape)} and as many labels"
+        raise InputError(told, field=name, fixes="give [n, C] and labels [n]")
+    if last:
+        return -1
+    return 1 if second else None
 
 
 def is_kept(labels: Any, ignore_index: int | str) -> NDArray[np.bool_]:
@@ -83,7 +94,8 @@ def check_same_order(given: Mapping[str, Any]) -> None:
             )
 
 
-def _matrix(scores: Any, classes_axis: int) -> Any:
+def as_rows(scores: Any, classes_axis: int) -> Any:
+    """Return scores of several axes as a matrix [n, C]; the axis of the classes is named."""
     if isinstance(scores, Tensor):
         array = scores.movedim(classes_axis, -1)
     else:

@@ -31,6 +31,7 @@ from .harness.progress import say
 from .harness.settings import Paths, Settings
 from .harness.units import Request
 from .plan import Plan, logits_step
+from .precision import in_float32
 from .scoring.points import logits_path
 from .sources.content import SourceResult, class_count, ready_made
 
@@ -127,8 +128,8 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
         warnings.append(f"accuracy {accuracy:.2f} %, published {published:.2f} %")
     for warning in warnings:
         say(f"{name}: {warning}")
-    # `asarray` makes no copy: the logits may be mapped from a large file.
-    logits = np.asarray(result.logits, dtype=np.float32)
+    # Logits in float32 are not copied: they may be mapped from a large file.
+    logits = in_float32(result.logits)
     arrays: dict[str, Any] = {"logits": logits, "labels": result.labels.astype(np.int64)}
     chance = 1 / classes
     details = {

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from utility_calibration.metrics.archive import array_names, read_arrays
+from utility_calibration.metrics.layout import as_rows, classes_axis
 from utility_calibration.metrics.validation import InputError
 
 from .cells import Held, Labels, are_arrays, distinct_labels, numbers_of, plain_column
@@ -18,6 +19,7 @@ from .confidence import of_one_class
 from .given import Given, Known
 from .lists import arrays_of, has_lists, named_by_row
 from .places import check_start, classes_by_place, of_array
+from .splits import without_training
 from .told import IGNORE, kept, some_of
 from .usual import LABELS, LIKE_CLUSTERS, LIKE_LABELS, USUAL, is_split, spelt, with_names
 
@@ -39,6 +41,7 @@ def assigned(
     gone = matching(choices.ignore or "", list(names), None)
     are_tables = not any(map(are_arrays, contents))
     notes = list[str]()
+    contents = [without_training(held, notes) for held in contents]
     contents = without_ignored(contents, choices.ignore)
     contents = [prepared(held, choices, notes) for held in contents]
     for held in contents if choices.ignore_label is not None else ():
@@ -75,20 +78,32 @@ def prepared(
 
 
 def _flat(held: Held, choices: Choices, notes: list[str]) -> Held:
-    """Points of sequences or images as rows: logits [B, T, C] with labels [B, T] are [B T, C]."""
+    """Points of sequences or images as rows, as the metrics take them (metrics/layout.py).
+
+    With labels [B, T] logits [B, T, C] or [B, C, T] become [B T, C].
+    """
     label = labels_of(list(held), choices, [])
     shape = np.shape(held[label]) if are_arrays(held) else ()
-    matrices = [name for name in choices.kinds_of(held) if np.shape(held[name])[:-1] == shape]
-    if len(shape) < 2 or not matrices:
+    if len(shape) < 2:
         return held
+    rows: Held = {}
+    for name in choices.kinds_of(held):
+        of_scores = np.shape(held[name])
+        axis = classes_axis(of_scores, shape, name) if len(of_scores) > 2 else None
+        if axis is not None:
+            rows[name] = as_rows(held[name], axis)
+    if not rows:
+        return held
+    first = next(iter(rows))
     notes.append(
-        f"`{matrices[0]}` of shape {list(np.shape(held[matrices[0]]))}: each of the "
+        f"`{first}` of shape {list(np.shape(held[first]))}: each of the "
         f"{int(np.prod(shape)):,} labels is a point; if those of one sequence or image depend on "
         "each other, add `clusters` of the labels' shape"
     )
-    split = len(shape)
-    of_points = {name: of for name, of in held.items() if np.shape(of)[:split] == shape}
-    return held | {n: np.reshape(of, (-1, *of.shape[split:])) for n, of in of_points.items()}
+    for name, values in held.items():
+        if np.shape(values) == shape:
+            rows[name] = np.reshape(values, -1)
+    return held | rows
 
 
 def _without_labels(held: Held, choices: Choices, notes: list[str]) -> Held:
@@ -114,11 +129,14 @@ def _advice_on_clusters(path: Path, held: Any, choices: Choices) -> list[str]:
     if are_arrays(held):  # arrays without a purpose have not been read; some cannot be
         with suppress(InputError):
             held = read_arrays(path, [*filter(LIKE_CLUSTERS.search, array_names(path))])
+    purposes = {choices.groups, choices.labels, *choices.answers}
+    with suppress(InputError):
+        purposes.add(labels_of(list(held), choices, []))
     for name in filter(LIKE_CLUSTERS.search, held):
-        if has_lists(held[name]):
+        if has_lists(held[name]) or name in purposes:
             continue
         values = np.asarray(held[name])
-        may_repeat = values.ndim == 1 and values.dtype.kind != "f" and name != choices.groups
+        may_repeat = values.ndim == 1 and values.dtype.kind != "f"
         if may_repeat and 1 < len(set(values.tolist())) < len(values):
             return [f"`{name}` repeats: if rows with one value depend, say --clusters {name}"]
     return []

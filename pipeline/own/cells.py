@@ -89,6 +89,9 @@ def numbers_of(
     # pandas would return memory that is not writable, of which torch warns.
     matrix = cells.apply(as_numbers).to_numpy(np.float64, copy=True, na_value=np.nan)
     wrong = ~(np.isfinite(matrix) | (matrix == lowest))
+    is_empty_row = cells.isna().all(axis=1).to_numpy()
+    if is_empty_row.any():
+        raise no_answer(cut_off(columns[0]), is_empty_row)
     mistakes = list[InputError]()
     for place in np.flatnonzero(wrong.any(axis=0)).tolist()[:5]:
         row = int(wrong[:, place].argmax())
@@ -100,6 +103,14 @@ def numbers_of(
     if mistakes:
         raise InputError.of_all(mistakes)
     return matrix
+
+
+def no_answer(name: str, is_empty: NDArray[np.bool_]) -> InputError:
+    """The error on rows [n] of which some have no answer at all."""
+    count, row = int(is_empty.sum()), int(is_empty.argmax())
+    fix = f"leave {'this row' if count == 1 else f'these {count:,} rows'} out of the file"
+    told = f"no answer in {count:,} of {len(is_empty):,} rows, the first"
+    return InputError(told, row=row, column=name, fixes=fix)
 
 
 def as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -11,12 +11,12 @@ from utility_calibration.metrics.validation import InputError, check_weights
 
 from .cells import text_of
 from .given import Given
+from .rules import ENOUGH_ROWS
 from .scale import with_logits
+from .splits import tested
 from .ties import note_on_ties
-from .told import all_of_one_class, cut_off, kept, some_of
+from .told import all_of_one_class, kept, some_of
 
-CALIBRATES, TESTS = ("calibration", "cal", "validation", "val"), ("test",)
-"""Words in a column or array `split` for points that calibrate, and for points that test."""
 MOST_GROUPS = 100  # largest number of groups in one file; each gets tables of its own
 BELOW_CHANCE = "WARNING: worse than guessing"
 """First words of the note on an accuracy below chance; the verdict then recommends nothing."""
@@ -49,7 +49,7 @@ def scaled(given: Given, values: str, mistakes: list[InputError]) -> Given:
                 told = f"{n} labels for {rows} rows"
                 raise InputError(told, field="labels", fixes="give one per row")
     checks: dict[str, Callable[[Any], Any]] = {
-        "splits": lambda held: {name: _tested(name, words, n) for name, words in held.items()},
+        "splits": lambda held: {name: tested(name, words, n) for name, words in held.items()},
         "weights": lambda held: check_weights(held, n, "weight").numpy(),
         "groups": lambda held: _groups(held, n),
         "clusters": lambda held: text_of(held, n, "clusters"),
@@ -71,20 +71,6 @@ def _groups(values: Any, n: int) -> NDArray[np.str_]:
         fix = "give the group that a point belongs to, not its number"
         raise InputError(told, field="groups", fixes=fix)
     return names
-
-
-def _tested(field: str, values: Any, n: int) -> NDArray[np.bool_]:
-    """Which of `n` points test, by words of CALIBRATES and TESTS."""
-    words = [word.casefold() for word in text_of(values, n, field).tolist()]
-    for row, word in enumerate(words):
-        if word not in (*CALIBRATES, *TESTS):
-            fixes = ["say `calibration` or `test`", "leave out what the classifier was trained on"]
-            raise InputError(f"`{cut_off(word)}`", field=field, row=row, fixes=fixes)
-    tested = np.isin(words, TESTS)
-    if tested.all() or not tested.any():
-        side = "calibration" if tested.all() else "test"
-        raise InputError(f"no row says `{side}`", field=field, fixes="mark points for it")
-    return tested
 
 
 def _refuse_pairwise(matrix: NDArray[Any], labels: NDArray[Any]) -> None:
@@ -109,6 +95,43 @@ def _refuse_pairwise(matrix: NDArray[Any], labels: NDArray[Any]) -> None:
         raise InputError(told, field="logits", fixes=fix)
 
 
+def _zeros(given: Given) -> list[str]:
+    """A note on points whose label has probability 0: they make the likelihood infinite.
+
+    InputError: logits say that the label of a point that calibrates is impossible.
+    """
+    has_zero = np.isneginf(given.matrix[np.arange(len(given.labels)), given.labels])
+    count, row = int(has_zero.sum()), int(has_zero.argmax())
+    if not count:
+        return []
+    if given.kind == "probabilities":
+        points = f"the label of {count} points has probability 0 (first row {row})"
+        return [f"{points}: their likelihood is infinite; a fit takes 0 as 1e-12"]
+    never = has_zero if given.tested is None else has_zero & ~given.tested.all(axis=0)
+    if never.any():
+        told = f"{never.sum()} points that no method can fit have a class of logit -inf, first"
+        fixes = "correct the label or the logit", "give probabilities, where a fit takes 0 as 1e-12"
+        raise InputError(told, field="labels", row=int(never.argmax()), fixes=fixes)
+    return [f"{count} test points have a class whose logit is -inf: their likelihood is infinite"]
+
+
+def _in_order(matrix: NDArray[Any]) -> list[str]:
+    """A note on columns that fall in every row, or rise in every row."""
+    n, classes = matrix.shape
+    if n < ENOUGH_ROWS or classes < 3:
+        return []
+    for word, sign in (("falls", 1), ("rises", -1)):
+        # The first rows of most files show that they are in no order.
+        parts = (sign * matrix[:8], sign * matrix)
+        if all((rows[:, 1:] <= rows[:, :-1]).all() for rows in parts) and np.ptp(matrix, 0).any():
+            return [
+                f"every row {word} from the first column to the last: the K largest values of each "
+                "point, in order, do not belong to classes, and cumulative probabilities are sums "
+                "over classes; give one column per class"
+            ]
+    return []
+
+
 def _notes(given: Given, names: list[str]) -> list[str]:
     """Notes on absent and impossible classes, and if guessing would be right more often."""
     matrix, labels = given.matrix, given.labels
@@ -120,27 +143,19 @@ def _notes(given: Given, names: list[str]) -> list[str]:
     if not counts.all():
         odd = some_of([names[k] for k in np.flatnonzero(counts == 0)])
         notes.append(f"no point's label is {odd}; what is no class must not be among the columns")
-    impossible = np.isneginf(matrix[np.arange(n), labels])
-    calibrates = True if given.tested is None else ~given.tested.all(axis=0)
-    if (never := impossible & calibrates).any():
-        told = f"{never.sum()} points that no method can fit have a class of logit -inf, first"
-        fixes = "correct the label or the logit", "give probabilities"
-        raise InputError(told, field="labels", row=int(never.argmax()), fixes=fixes)
-    if impossible.any():
-        notes.append(f"{impossible.sum()} test points have a class whose logit is -inf")
-    falls = n > 9 and classes > 2
-    for rows in (matrix[:8], matrix):
-        falls = falls and bool((rows[:, 1:] <= rows[:, :-1]).all() and (rows != rows[0]).any())
-    if falls:
-        notes.append(
-            "every row falls from the first column to the last: if these are the K largest values "
-            "of each point, in order, they do not belong to classes; give one column per class"
-        )
+    notes += _zeros(given)
+    notes += _in_order(matrix)
     right, chance = float(np.mean(matrix.argmax(axis=1) == labels)), 1 / classes
     if right < chance - 2 * (chance * (1 - chance) / n) ** 0.5:
+        reversed_right = float(np.mean(matrix.argmin(axis=1) == labels))
+        fix = "check that the columns are in the order of the classes"
+        if classes == 2 or reversed_right > chance + 2 * (chance * (1 - chance) / n) ** 0.5:
+            fix = (
+                f"the smallest value names that of {100 * reversed_right:.1f} %: if these are "
+                "losses, such as negative log-likelihoods, reverse their sign, or " + fix
+            )
         notes.append(
             f"{BELOW_CHANCE}: the largest column names the label of {100 * right:.1f} % of the "
-            f"points, guessing would name {100 * chance:.1f} %; check that the columns are in the "
-            "order of the classes"
+            f"points, guessing would name {100 * chance:.1f} %; {fix}"
         )
     return notes + note_on_ties(matrix, names)

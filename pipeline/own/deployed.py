@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utility_calibration.calibrators.base import Calibrator
+from utility_calibration.calibrators.inputs import Inputs
 from utility_calibration.metrics.validation import InputError
 
 from ..harness.settings import Settings
@@ -43,6 +44,17 @@ def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calib
     return fitted
 
 
+def takes_of(calibrator: Calibrator) -> str:
+    """What the calibrator was fitted on: logits, or probabilities."""
+    is_logits = str(getattr(calibrator, "takes_", calibrator.inputs)) == "logits"
+    return "logits" if is_logits else "probabilities"
+
+
+def inputs_of(kind: str) -> Inputs:
+    """What the rows of a file of this kind are for a calibrator, after `with_logits`."""
+    return "log_probabilities" if kind == "probabilities" else "logits"
+
+
 def read_points(
     path: Path, calibrator: Calibrator, choices: Choices
 ) -> tuple[NDArray[np.float32], NDArray[np.str_] | None]:
@@ -52,7 +64,8 @@ def read_points(
     takes it, without labels. The columns of a table, and an array with `class_names`, are matched
     with the calibrator's classes by name. For two classes one column is enough.
     """
-    takes = str(getattr(calibrator, "takes_", calibrator.inputs))
+    takes = takes_of(calibrator)
+    calibrator.inputs = inputs_of(takes)
     named = str(getattr(calibrator, "groups_from_", ""))
     predicted = str(getattr(calibrator, "predictions_from_", "")) or None
     choices = replace(choices, predictions=choices.predictions or predicted)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from utility_calibration.metrics.errors import InputError, reason_of
 
-from .cells import Held, are_arrays
+from .cells import Held, are_arrays, no_answer
 from .choices import MOST, Choices
 from .entries import LISTS, Entries, entries_of, word_of
 from .listed import listed
@@ -74,9 +74,7 @@ def arrays_of(
         if has_lists(held[name]):
             matrices[name], entries = _matrix(name, label, held, kind, classes, notes)
             names |= {"class_names": np.array(entries)} if entries else {}
-            if (gaps := np.isnan(matrices[name]).any(axis=1)).any():
-                row = int(gaps.argmax())
-                raise InputError("NaN or nothing", row=row, column=name, fixes=IMPOSSIBLE)
+            _refuse_gaps(name, matrices[name])
         elif str(held[name].iloc[0]).startswith("["):
             raise InputError("lists as text", column=name, fixes="write JSON lines or parquet")
     if not matrices:
@@ -87,6 +85,16 @@ def arrays_of(
     if "class_names" in held:
         names = {"class_names": _one_list(held["class_names"])}
     return {**held, **matrices, **names}
+
+
+def _refuse_gaps(name: str, matrix: NDArray[Any]) -> None:
+    """Raise `InputError` for rows without an answer, or for entries that are missing."""
+    gaps = np.isnan(matrix)
+    if gaps.all(axis=1).any():
+        raise no_answer(name, gaps.all(axis=1))
+    if gaps.any():
+        row = int(gaps.any(axis=1).argmax())
+        raise InputError("NaN or nothing", row=row, column=name, fixes=IMPOSSIBLE)
 
 
 def _matrix(
@@ -129,18 +137,19 @@ def _matrix(
 
 def _check_entries(name: str, rows: Sequence[Entries]) -> None:
     """Raise `InputError` for a row without entries, or if some have names and others have none."""
+    is_empty = [not entries.pairs and not entries.wrong for entries in rows]
+    if any(is_empty):
+        raise no_answer(name, np.array(is_empty))
     kinds = {type(key) for entries in rows for key, _ in entries.pairs}
     for row, entries in enumerate(rows):
         keys = [key for key, _ in entries.pairs]
         told = entries.wrong
         if not told and len(kinds) > 1:
             told = "lists and objects"
-        elif not told and not keys:
-            told = "no entries"
         elif not told and not entries.are_tokens and len({*keys}) < len(keys):
             told = "a name twice"
         if told:
-            fix = "give each class one entry, in one form" if keys else IMPOSSIBLE
+            fix = "give each class one entry, in one form"
             raise InputError(told, row=row, column=name, fixes=entries.fix or fix)
 
 

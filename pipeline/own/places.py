@@ -25,7 +25,7 @@ CLASS_NAMES = "add class_names=model.classes_, one per column, or --classes NAME
 def _kind_and_name(arrays: Held, choices: Choices, values: str) -> tuple[str | None, str]:
     """Kind and name of the array of answers; None: it is either kind."""
     found: dict[str, str] = choices.kinds_of(arrays)
-    if values == "logits" and len(found) == 1:
+    if values != "auto" and len(found) == 1:
         found = dict.fromkeys(found, values)  # whatever the name says
     if values != "auto":
         found = {name: kind or values for name, kind in found.items() if kind in (values, "")}

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from utility_calibration.calibrators.inputs import from_probabilities, lookalike
+from utility_calibration.calibrators.inputs import log_of, lookalike
 from utility_calibration.metrics.validation import (
     COARSE_ROUNDING,
     ROUNDING,
@@ -23,7 +23,9 @@ from utility_calibration.metrics.validation import (
     check_numbers,
 )
 
+from ..precision import in_float32, lost_digits
 from .given import Given
+from .rules import SUMS_ARE_NOT_ONE, first_that_holds, is_softmax_of_probabilities
 
 NOTED = 1e-5  # a larger difference of a row's sum from one is noted; float32 makes smaller ones
 DIGITS = (2, 3, 4, 5)  # probabilities may have been rounded to so many, significant or not
@@ -47,11 +49,24 @@ def with_logits(given: Given, values: str) -> Given:
             if (seen := lookalike(both_classes(numbers, kind))) is not None:
                 told = f"{seen.what}, but would be read as logits"
                 fixes = ["give logits", f"{seen.step}save them as `probabilities`"]
+                if not seen.step:
+                    fixes = ["say that they are: --values probabilities"]
                 fixes.append("if they are logits, say so: --values logits")
                 raise InputError(told, field=kind, fixes=fixes)
             _refuse_two_kinds(np.asarray(matrix), given.tested)
+        if step := lost_digits(logits):
+            notes.append(
+                f"WARNING: the logits were stored with a step of {step:g} between neighbours, so "
+                "the differences between classes are lost: take away each row's maximum before "
+                "they are stored, or store them as float64"
+            )
     else:
         logits, off = _logarithms(both_classes(numbers, kind))
+        if is_softmax_of_probabilities(logits):
+            notes.append(
+                "no row's largest probability is more than e = 2.718 times its smallest, as after a "
+                "softmax of probabilities: if so, give what the first softmax returned"
+            )
         if off > NOTED:
             why = "taken for rounding or clipping; rows are renormalised"
             notes.append(f"probabilities are off by up to {off:.1g}, {why}")
@@ -65,18 +80,7 @@ def with_logits(given: Given, values: str) -> Given:
             told = f"{logits.shape[1]} columns for {count} classes"
             raise InputError(told, field=kind, fixes="give one per class and no other")
         logits = logits[:, given.order]
-    return replace(given, kind=kind, matrix=_as_float32(logits), notes=tuple(notes))
-
-
-def _as_float32(logits: NDArray[Any]) -> NDArray[np.float32]:
-    """Logits as the pipeline keeps them; `InputError` if some become infinite."""
-    with np.errstate(over="ignore"):  # what is very small becomes -inf, an impossible class
-        small = np.asarray(logits, dtype=np.float32)
-    if np.isposinf(small.max()):
-        row = int(small.max(axis=1).argmax())
-        fix = "divide all by one constant"
-        raise InputError("too large for float32", field="logits", row=row, fixes=fix)
-    return small
+    return replace(given, kind=kind, matrix=in_float32(logits), notes=tuple(notes))
 
 
 def _are_probabilities(numbers: Tensor, kind: str | None) -> bool:
@@ -109,13 +113,11 @@ def _are_probabilities(numbers: Tensor, kind: str | None) -> bool:
     if classes == 1 or bool((off <= ROW_SUM_TOLERANCE).all()) or _are_rounded(numbers):
         return True
     row = int(off.argmax())
-    told = f"all values are in [0, 1], but the sum is {float(sums[row]):.4g}, "
-    told += "as of sigmoid scores, of one decimal or of the top K,"
-    fixes = ["give all classes' probabilities", "divide each row by its sum"]
+    rule = first_that_holds(SUMS_ARE_NOT_ONE, numbers.to(torch.float64).numpy())
+    fixes = [*rule.fixes]
     if high < LIKE_COSINES:
         fixes.append("if they are logits, such as cosines: --values logits")
-    if bool(((numbers.sum(dim=0) - 1).abs() <= ROW_SUM_TOLERANCE).all()):
-        told, fixes = "the columns sum to one, not the rows: the sum is wrong", ["transpose it"]
+    told = f"all values are in [0, 1], but the sum is {float(sums[row]):.4g}: {rule.message}"
     raise InputError(told, field=kind or "columns", row=row, fixes=fixes)
 
 
@@ -139,14 +141,17 @@ def _refuse_two_kinds(matrix: NDArray[Any], tested: NDArray[np.bool_] | None) ->
         raise InputError(told, field="logits", fixes=fixes)
 
 
-def _logarithms(p: Tensor) -> tuple[NDArray[np.float32], float]:
-    """The logarithms of probabilities, and how far sums differ from one and values from [0, 1]."""
+def _logarithms(p: Tensor) -> tuple[NDArray[np.float64], float]:
+    """The logarithms of probabilities, -inf for 0, and how far these are from being probabilities.
+
+    That is how far sums differ from one, and values from [0, 1].
+    """
     sums = p.sum(dim=1, keepdim=True, dtype=torch.float64)
     off = float(torch.stack([(sums - 1).abs().max(), -p.min(), p.max() - 1]).max())
     p = p / sums if _are_rounded(p) else p
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the note says the same
-        return from_probabilities(p).numpy().astype(np.float32), off
+        return log_of(p).numpy(), off
 
 
 def _are_rounded(matrix: Tensor) -> bool:

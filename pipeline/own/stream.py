@@ -31,6 +31,7 @@ from ..reporting.names import PRESENT
 from ..reporting.wording import markdown_table, p_value
 from .batches import Points, Stream, is_too_large
 from .choices import Choices
+from .deployed import inputs_of, takes_of
 from .folder import only_run
 from .forms import shards_of
 from .job import settings_of, takes
@@ -93,6 +94,7 @@ def forecasters_of(
         fitted = folder / f"{name}.npz"
         if not fitted.exists():
             calibrator: Calibrator = instantiate(settings.calibrator, _convert_="all")
+            calibrator.inputs = inputs_of(stream.known.kind)
             weights = sample.weights if is_weighted else None
             calibrator.fit(sample.logits, sample.labels, sample_weight=weights)
             calibrator.save(fitted)
@@ -103,6 +105,7 @@ def forecasters_of(
 def _loaded(path: Path, classes: list[str]) -> Forecaster:
     """The forecasts of a saved calibrator; InputError: it is for other classes or for groups."""
     calibrator = Calibrator.load(path)
+    calibrator.inputs = inputs_of(takes_of(calibrator))
     names = [str(name) for name in getattr(calibrator, "class_names_", classes)]
     if getattr(calibrator, "groups_from_", ""):
         raise InputError("has patches of groups, which one pass does not read", file=path)

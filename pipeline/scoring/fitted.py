@@ -30,6 +30,7 @@ def fitted_on(settings: Settings, cached: CachedLogits, split: int | None, devic
     """The calibrator, fitted to the calibration points of a split, or for None to all points."""
     points = np.arange(cached.n) if split is None else indices_of(settings, cached, split)[0]
     calibrator: Any = instantiate(settings.calibrator, _convert_="all")
+    calibrator.inputs = cached.inputs
     calibrator.fit(
         torch.from_numpy(logits_at(cached, points)).to(device),
         torch.from_numpy(cached.arrays()["labels"][points]).to(device),

@@ -67,6 +67,7 @@ def held_out(unit: Unit, device: str) -> HeldOut:
     """A fitted unit's calibrated probabilities and labels on its test points."""
     kind: Any = get_class(unit.settings.calibrator["_target_"])
     calibrator, cached = kind.load(unit.fit_path), points.find_logits(unit.settings)
+    calibrator.inputs = cached.inputs  # a calibrator with a constructor of its own does not save it
     classes, clusters = int(cached.details["classes"]), points.clusters_of(cached)
     _, test = points.indices_of(unit.settings, cached, unit.split)
     probabilities = torch.empty(len(test), classes, dtype=torch.float64, device=device)

@@ -52,6 +52,13 @@ class CachedLogits:
         """The number of logits, n x C."""
         return self.n * int(self.details["classes"])
 
+    @property
+    def inputs(self) -> str:
+        """What the logits are for a calibrator: "log_probabilities" if a file had probabilities."""
+        origin = self.details.get("origin")  # a text where a stage made the logits
+        kind = origin.get("values") if isinstance(origin, Mapping) else None
+        return "log_probabilities" if kind == "probabilities" else "logits"
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """`logits` [n, C] float32, in the file's shared memory, and `labels` [n] int64.
 

@@ -1,0 +1,59 @@
+"""Logits as the pipeline keeps them: float32, without what all classes of a point have in common.
+
+A probability depends on the differences of a row's logits alone. Sums of log-likelihoods can be of
+the size of 1e8, where float32 has no number between 1e8 and 1e8 + 8. So the row's maximum is taken
+away before the numbers become float32.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utility_calibration.metrics.errors import InputError
+
+LARGE = 128.0
+"""Larger logits are off by more than 4e-6 in float32. Smaller ones stay as they are, because vector and
+matrix scaling also see what the classes of a point have in common."""
+FEW_STEPS = 16
+"""Logits of half precision differ by more steps than these from one class to another."""
+
+
+def in_float32(logits: NDArray[Any]) -> NDArray[np.float32]:
+    """Return logits [n, C], -inf for impossible classes, as float32.
+
+    If some row's largest logit is larger than `LARGE` or smaller than its negative, every row loses
+    its maximum first. What float32 keeps whole is not copied.
+
+    Raises:
+        InputError: a row's largest logit is too large for float32.
+    """
+    if logits.dtype in (np.float16, np.float32):
+        return np.asarray(logits, dtype=np.float32)
+    top = logits.max(axis=1, keepdims=True)
+    if top.max() > np.finfo(np.float32).max:
+        row, fix = int(top[:, 0].argmax()), "divide all by one constant"
+        raise InputError("too large for float32", field="logits", row=row, fixes=fix)
+    if np.abs(top).max() > LARGE:
+        logits = logits - top
+    with np.errstate(over="ignore"):  # what is very small becomes -inf, an impossible class
+        return np.asarray(logits, dtype=np.float32)
+
+
+def lost_digits(logits: NDArray[Any]) -> float:
+    """Return the step between neighbours where logits [n, C] have lost their differences; else 0.
+
+    Numbers that were float32 once are so still, whatever their type is now. The median point
+    decides, and of each point its largest logit and the smallest that is not far away.
+    """
+    rows = np.asarray(logits[:: max(1, len(logits) // 1000)])
+    with np.errstate(over="ignore"):
+        single = rows.astype(np.float32)
+    if (single == rows).all():
+        rows = single
+    top, least = np.abs(rows).max(axis=1), np.where(np.isfinite(rows), rows, np.inf).min(axis=1)
+    steps = np.spacing(top)
+    spread = rows.max(axis=1) - least
+    is_large = float(np.median(top)) > LARGE
+    has_few = is_large and float(np.median(spread / steps)) < FEW_STEPS
+    return float(np.median(steps)) if has_few else 0.0
