@@ -47,8 +47,9 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
 
     With `inputs="probabilities"` X holds probabilities, and `from_probabilities` takes their
     logarithm; with "log_probabilities" X holds these logarithms, -inf for 0. `Uncalibrated` keeps
-    zeros, all others take them as 1e-12. calibrators/conditioning.py says what becomes of impossible classes, whose logits are
-    -inf or a padding such as -1e9, and of classes without a calibration point.
+    zeros, all others take them as 1e-12. calibrators/conditioning.py says what becomes of
+    impossible classes, whose logits are -inf or a padding such as -1e9, and of classes without a
+    calibration point.
 
     Subclasses define `_fit`, `_predict_proba` and `_to_module` for finite logits of classes with
     calibration points. `_fit` stores what it learns in NumPy arrays or numbers whose names end in

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from utility_calibration.metrics.errors import InputError
 
 LARGE = 128.0
-"""Larger logits are off by more than 4e-6 in float32. Smaller ones stay as they are, because vector and
-matrix scaling also see what the classes of a point have in common."""
+"""Larger logits are off by more than 4e-6 in float32. Smaller ones stay as they are, because vector
+and matrix scaling also see what the classes of a point have in common."""
 FEW_STEPS = 16
 """Logits of half precision differ by more steps than these from one class to another."""
 

@@ -22,7 +22,7 @@ from .confidence import is_confidence
 from .lists import has_lists
 from .patterns import TRUTH, Bearers, as_number, bearers_of, borne_alone, whole_sets
 from .told import IGNORE, NAME_CLASSES, all_of_one_class, some_of
-from .usual import NO_LABELS, SINGLE, spelt, with_names
+from .usual import LIKE_CLUSTERS, NO_LABELS, REJECTS, SINGLE, spelt, with_names
 
 SURE = 3  # standard errors by which a column is larger, or smaller, at the points of its class
 SUMS_TO_ONE = 0.02  # rows of columns that are probabilities miss one by less
@@ -44,7 +44,8 @@ def classes_by_name(
         notes.append("a column without a name is left out")
     sets = bearers_of(named, labels.texts) if len(labels.texts) > 1 else []
     if not sets:
-        return _of_few(held, named, labels)
+        return _of_few(held, named, labels, notes)
+    sets = [_with_a_named_class(held, found, named, labels) for found in sets]
     usable = [found for found in sets if _can_be_answers(held, found, labels)]
     if len(sets) > 1:  # two models; logits and probabilities; one-hot labels
         raise _several(sets, usable, named)
@@ -65,6 +66,22 @@ def classes_by_name(
         found = replace(found, others={}) if labels.are_known else found
         raise _in_question(unknown, found if usable else None, likely)
     return _ordered(found.labels, labels)
+
+
+def _with_a_named_class(
+    held: Held, found: Bearers, columns: Sequence[str], labels: Labels
+) -> Bearers:
+    """The columns that bear all labels, with one of a name where the labels are numbers.
+
+    p_unknown beside p_0, p_1, … is a class without a point if rows sum to one with it only.
+    """
+    parts = found.parts_of(columns)
+    names = {name: part for name, part in parts.items() if name not in found.named}
+    if labels.are_known or not names:
+        return found
+    complete = _off(held, [*found.named, *names])
+    is_class = complete < SUMS_TO_ONE <= _off(held, found.named)
+    return replace(found, others={**found.others, **names}) if is_class else found
 
 
 def _values(held: Held, names: Iterable[str]) -> NDArray[np.float64]:
@@ -108,6 +125,12 @@ def _chosen(held: Held, columns: list[str], labels: Labels, is_pattern: bool) ->
         return _ordered(whole[0].named, labels)
     if labels.are_known and not is_pattern:
         return columns, labels.texts, None
+    bearing = [] if labels.are_known else bearers_of(columns, labels.texts)
+    is_clear = len(bearing) == 1 and not labels.is_text
+    # A list says that the others are classes, too. A pattern may fit a p_value by chance.
+    if is_clear and (not is_pattern or _off(held, columns) < SUMS_TO_ONE):
+        others = {name: name for name in columns} | bearing[0].parts_of(columns)
+        return _ordered({**others, **bearing[0].labels}, labels)
     if labels.is_text or is_pattern or bearers_of(columns, labels.texts):
         told = f"{some_of(columns, MOST)} do not bear the labels {some_of(labels.texts)}, each once"
         raise InputError(told, field="--classes", fixes="name each class as its label")
@@ -123,19 +146,27 @@ def _ordered(bearing: dict[str, str], labels: Labels) -> Classes:
     if labels.are_known:
         place = {text: number for number, text in enumerate(labels.texts)}
         order = sorted(bearing, key=lambda name: place[bearing[name]])
-    elif None in numbers.values():
+    elif None in numbers.values() and labels.is_text:
         order = sorted(bearing, key=bearing.__getitem__)
     else:
-        order = sorted(bearing, key=lambda name: numbers[name] or 0)
+        # Where labels are numbers, a class of another name comes last.
+        rank = {name: (k is None, k or 0, bearing[name]) for name, k in numbers.items()}
+        order = sorted(bearing, key=rank.__getitem__)
         if not labels.is_text:  # 004 is 4, as labels are
             bearing = {
-                name: of if of in labels.texts else f"{numbers[name]:.15g}"
+                name: of if of in labels.texts or numbers[name] is None else f"{numbers[name]:.15g}"
                 for name, of in bearing.items()
             }
     return order, [bearing[name] for name in order], None
 
 
-def _of_few(held: Held, columns: list[str], labels: Labels) -> Classes:
+def _names_points(held: Held, column: str) -> bool:
+    """Whether a column names what points are of, such as patients; fractions never do."""
+    values = _values(held, [column])
+    return LIKE_CLUSTERS.search(column) is not None and not (values % 1 > 0).any()
+
+
+def _of_few(held: Held, columns: list[str], labels: Labels, notes: list[str]) -> Classes:
     """No pattern bears all labels: a single column for two classes, or a message."""
     if len(labels.texts) == 1:
         raise all_of_one_class(len(labels.places), labels.texts[0])
@@ -144,7 +175,10 @@ def _of_few(held: Held, columns: list[str], labels: Labels) -> Classes:
         raise _no_bearers(held, columns, labels)
     others = [name for name in columns if name not in likely]
     if others and not (labels.are_known and borne_alone(likely[0], labels.texts)):
-        raise _in_question(others, likely=likely)
+        in_question = [name for name in others if not _names_points(held, name)]
+        if in_question:
+            raise _in_question(in_question, likely=likely)
+        notes.append(f"not used: {some_of(others, MOST)}")
     return _single(held, likely[0], labels)
 
 
@@ -233,7 +267,8 @@ def _in_question(
     told, fixes = f"{some_of(unknown, MOST)}: no label has this name", [NAME_CLASSES, IGNORE]
     if found is not None and found.others:
         told += f", but {some_of([*found.others])} may be a class without a point"
-        if _are_counted([as_number(of) for of in found.named.values()]):
+        numbers = [as_number(of) for of in found.named.values()]
+        if None in numbers or _are_counted(numbers):
             option = _option(found.named, found.pattern, [*found.labels, *unknown])
             fixes = [f"if so: {option}"]
     elif found is not None:
@@ -242,6 +277,10 @@ def _in_question(
         fixes = [f"leave out what is no class: --ignore {left_out}"]
         option = _option(found.labels, found.pattern, [*found.labels, *unknown])
         fixes.append(f"name the classes: {option}")
+        parts = found.parts_of(unknown)
+        if rejects := [name for name, part in parts.items() if spelt(part) in REJECTS]:
+            names = ",".join([*found.labels, *rejects])
+            fixes.append(f"if {some_of(rejects)} is a class, too: --classes {names!r}")
     elif len(likely) == 1:
         fixes = [f"take the one that can be the answer for one of two: --classes {likely[0]}"]
     if any("group" in name.lower() for name in unknown):

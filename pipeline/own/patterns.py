@@ -21,17 +21,26 @@ class Bearers:
     """The columns that bear all labels by one pattern, and those that look like further classes.
 
     pattern: as people write it, prob_*. labels: label by column, in the order of the columns.
-    others: column and varying part, where the pattern fits but no label is meant.
+    others: column and varying part, where the pattern fits but no label is meant. affixes: what the
+    pattern has before and after the varying part.
     """
 
     pattern: str
     labels: dict[str, str]
     others: dict[str, str]
+    affixes: tuple[str, str] = ("", "")
 
     @property
     def named(self) -> dict[str, str]:
         """The class of every column that the pattern fits."""
         return {**self.labels, **self.others}
+
+    def parts_of(self, columns: Sequence[str]) -> dict[str, str]:
+        """The varying part of each column that the pattern fits letter by letter, number or not."""
+        before, after = self.affixes
+        fit = re.compile(f"{re.escape(before)}(.+){re.escape(after)}", re.DOTALL).fullmatch
+        found = {name: fit(name) for name in columns}
+        return {name: match[1] for name, match in found.items() if match is not None}
 
 
 def as_number(name: str) -> float | None:
@@ -89,7 +98,9 @@ def _bearing(
                 for name, part in parts.items()
                 if name not in labels and key(part) is not None
             }
-            sets.setdefault(tuple(labels), Bearers(f"{before}*{after}", labels, others))
+            sets.setdefault(
+                tuple(labels), Bearers(f"{before}*{after}", labels, others, (before, after))
+            )
     return list(sets.values())
 
 

@@ -64,8 +64,8 @@ def with_logits(given: Given, values: str) -> Given:
         logits, off = _logarithms(both_classes(numbers, kind))
         if is_softmax_of_probabilities(logits):
             notes.append(
-                "no row's largest probability is more than e = 2.718 times its smallest, as after a "
-                "softmax of probabilities: if so, give what the first softmax returned"
+                "no row's largest probability is more than e = 2.718 times its smallest, as after "
+                "a softmax of probabilities: if so, give what the first softmax returned"
             )
         if off > NOTED:
             why = "taken for rounding or clipping; rows are renormalised"
@@ -117,7 +117,7 @@ def _are_probabilities(numbers: Tensor, kind: str | None) -> bool:
     fixes = [*rule.fixes]
     if high < LIKE_COSINES:
         fixes.append("if they are logits, such as cosines: --values logits")
-    told = f"all values are in [0, 1], but the sum is {float(sums[row]):.4g}: {rule.message}"
+    told = f"all values are in [0, 1], and {rule.message}: the sum is {float(sums[row]):.4g}"
     raise InputError(told, field=kind or "columns", row=row, fixes=fixes)
 
 

@@ -40,6 +40,12 @@ SINGLE = re.compile(
 """Names of a single column of answers that is taken for the second of two classes."""
 NO_LABELS = {"-100", "255"}  # of tokens and pixels without a label; -1 may be a class
 
+REJECTS = {
+    *("unknown", "other", "others", "rest", "none", "nothing", "background", "void"),
+    *("reject", "rejected", "abstain", "abstained", "unsure", "undecided", "dont_know", "idk"),
+}
+"""Names of a class that no point is labelled with: the answer of a classifier that does not know."""
+
 
 def spelt(name: str) -> str:
     """A usual name in one spelling: true_label for `True Label`."""

@@ -195,11 +195,15 @@ def _choice_sentence(choice: Choice) -> str:
 
 
 def _guess(decisions: Decisions, choice: Choice) -> str:
-    """Name the method of the smallest two-bin error, if no test finds any difference."""
-    column = decisions.column("two_bin")
-    if choice.unranked != chosen.EQUAL or not column:
+    """Name the method of the smallest two-bin error, if no test finds any difference.
+
+    One with an infinite NLL is never named.
+    """
+    barred = decisions.marked(INFINITE)
+    errors = {m: row.mean for m, row in decisions.column("two_bin").items() if m not in barred}
+    if choice.unranked != chosen.EQUAL or not errors:
         return ""
-    best = min(column, key=lambda method: column[method].mean)
+    best = min(errors, key=errors.__getitem__)
     return (
         f"If you must choose, take {method_name(best)}: its two-bin error is the smallest, which "
         "the true probabilities minimise on average. No test supports this choice."
