@@ -31,7 +31,7 @@ from .kernels.softmax import softmax
 from .kernels.threads import row_blocks
 from .layout import is_kept, points_of
 from .option_checks import check_whole
-from .scores import accuracies, brier_scores, log_losses
+from .scores import accuracies, brier_scores, log_losses, zero_likelihoods
 from .streaming_result import Seen, StreamingResult, result_of
 from .utilities.base import Block
 from .utilities.function import Utility, utilities_of
@@ -127,7 +127,7 @@ class StreamingCalibration:
     def nothing(self, device: str | torch.device | None = None) -> Seen:
         """Return what is kept before the first point."""
         buckets = Buckets.empty(sum(self._counts), self.borders, device)
-        totals = torch.zeros(5, dtype=torch.float64, device=device)
+        totals = torch.zeros(6, dtype=torch.float64, device=device)
         return Seen(*buckets, totals, totals.new_zeros(1))
 
     def updated(self, seen: Seen | None, matrix: Tensor, y: Tensor, weights: Tensor) -> Seen:
@@ -163,7 +163,8 @@ class StreamingCalibration:
         if float(size) > 0:
             sums = [f(forecast, outcomes)[0] * size for f in (brier_scores, log_losses)]
             hits = accuracies(outcomes)[0] * size
-            seen.totals.add_(torch.stack([size.new_tensor(len(y)), size, hits, *sums]))
+            count, zeros = size.new_tensor(len(y)), zero_likelihoods(forecast, outcomes)[0]
+            seen.totals.add_(torch.stack([count, size, hits, *sums, zeros.to(size.dtype)]))
         else:
             seen.totals[0] += len(y)
         torch.maximum(seen.largest, weights.max(), out=seen.largest)

@@ -21,9 +21,9 @@ from .uc import first_largest
 class Seen(NamedTuple):
     """What is kept of all points; `COMBINED` says how two of these become one.
 
-    sums, ends and moments: those of `Buckets`, [m, …]. totals: [5], the number of points, their
-    weight, and the weighted sums of hits, of squared errors and of log losses. largest: [1], the
-    largest weight.
+    sums, ends and moments: those of `Buckets`, [m, …]. totals: [6], the number of points, their
+    weight, the weighted sums of hits, of squared errors and of log losses, and the number of points
+    whose label had probability 0. largest: [1], the largest weight.
     """
 
     sums: Tensor
@@ -61,6 +61,8 @@ class StreamingResult:
         equal_width: [m], the binned error with bins of equal width on the utility's range.
         equal_mass: [2, m], lower and upper bounds of that with bins of equal weight.
         n, accuracy, brier, nll: the number of points, and the scores of the forecast.
+        zero_likelihood: the number of points whose label had probability 0. The true NLL is then
+            infinite; `nll` takes these probabilities as 1e-12.
     """
 
     lower: np.ndarray[Any, np.dtype[np.float64]]
@@ -71,6 +73,7 @@ class StreamingResult:
     accuracy: float
     brier: float
     nll: float
+    zero_likelihood: int
     _worst: tuple[int, WorstInterval]
     _walks: Walks
 
@@ -91,7 +94,7 @@ class StreamingResult:
 def result_of(seen: Seen, ranges: Tensor, bins: int) -> StreamingResult:
     """Return what was found for utilities with these ranges of predictions [m, 2]."""
     seen = Seen(*(values.cpu() for values in seen))
-    n, weight, hits, squares, losses = seen.totals.tolist()
+    n, weight, hits, squares, losses, zeros = seen.totals.tolist()
     bounds = bounds_of(seen.buckets)
     lower, upper = bounds.lower / weight, bounds.upper / weight
     return StreamingResult(
@@ -103,6 +106,7 @@ def result_of(seen: Seen, ranges: Tensor, bins: int) -> StreamingResult:
         hits / weight,
         squares / weight,
         losses / weight,
+        int(zeros),
         _worst(seen.buckets, bounds, weight),
         Walks(seen.moments, ranges[:, 1] - ranges[:, 0], n, weight, float(seen.largest)),
     )

@@ -19,7 +19,7 @@ from .confidence import of_one_class
 from .given import Given, Known
 from .lists import arrays_of, has_lists, named_by_row
 from .places import check_start, classes_by_place, of_array
-from .splits import without_training
+from .splits import is_empty, without_training
 from .told import IGNORE, kept, some_of
 from .usual import LABELS, LIKE_CLUSTERS, LIKE_LABELS, USUAL, is_split, spelt, with_names
 
@@ -42,6 +42,10 @@ def assigned(
     are_tables = not any(map(are_arrays, contents))
     notes = list[str]()
     contents = [without_training(held, notes) for held in contents]
+    for held in contents:
+        if is_empty(held):
+            fix = "give points that the classifier was not trained on"
+            raise InputError("all rows say `train`", field="split", fixes=fix)
     contents = without_ignored(contents, choices.ignore)
     contents = [prepared(held, choices, notes) for held in contents]
     for held in contents if choices.ignore_label is not None else ():

@@ -27,6 +27,7 @@ from .choices import Choices
 from .forms import PARTED, check_is_given, ending_of, shards_of
 from .given import Known
 from .read import read
+from .splits import is_empty, without_training
 from .tables import LARGEST_TABLE, PER_CELL, parquet_size, tables
 from .told import naming
 
@@ -106,13 +107,18 @@ def known_from(path: Path, held: Held, choices: Choices) -> Known:
 def points_of(held: Held, choices: Choices, known: Known) -> Points:
     """The points of some rows. InputError: they do not fit what the first rows say."""
     mistakes = list[InputError]()
-    (held,) = without_ignored([held], choices.ignore)
+    nothing = np.empty(0)
+    no_points = Points(
+        np.empty((0, len(known.classes.texts)), np.float32), np.empty(0, int), nothing, nothing
+    )
+    (held,) = without_ignored([without_training(held, [])], choices.ignore)
+    if is_empty(held):
+        return no_points
     held = prepared(held, choices, [], known.classes.texts)
     roles = roles_of(list(held), choices, [])
     _refuse_what_needs_all(held, roles, known.classes.texts)
     if not len(held[roles["labels"]]):  # each point has a label that is to be ignored
-        logits, nothing = np.empty((0, len(known.classes.texts)), np.float32), np.empty(0)
-        return Points(logits, np.empty(0, int), nothing, nothing)
+        return no_points
     given = points_in(held, choices, mistakes, known=known)
     if given.kind not in (None, known.kind):
         told = f"{given.kind}, while the first rows have {known.kind}"
@@ -150,7 +156,12 @@ class Stream:
         """The points of a file, of a folder or of all files that fit a pattern."""
         shards = shards_of(path)
         with naming(shards[0]):
-            first = next(batches(shards[0], choices, choices.gives_role))
+            parts = batches(shards[0], choices, choices.gives_role)
+            has_points = (part for part in parts if not is_empty(without_training(part, [])))
+            first = next(has_points, None)
+            if first is None:
+                fix = "give points that the classifier was not trained on"
+                raise InputError("all rows say `train`", field="split", fixes=fix)
             known = known_from(shards[0], first, choices)
         return cls(shards, choices, known, seed)
 

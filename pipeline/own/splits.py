@@ -24,7 +24,7 @@ TRAINS = ("train", "training")
 def without_training(held: Held, notes: list[str]) -> Held:
     """The rows that a column or array `split` does not call training points; a note counts others.
 
-    Of several such columns all must say so.
+    Of several such columns all must say so. No row may be left.
     """
     trains = [_says_training(column) for name, column in held.items() if is_split(name)]
     rows = [each for each in trains if each is not None]
@@ -34,15 +34,17 @@ def without_training(held: Held, notes: list[str]) -> Held:
     if not is_training.any():
         return held
     n = len(is_training)
-    if is_training.all():
-        fix = "give points that the classifier was not trained on"
-        raise InputError(f"all {n} rows say `train`", field="split", fixes=fix)
     notes.append(
         f"{is_training.sum():,} rows whose `split` says `train` are left out: the classifier was "
         "trained on them; rows count from 0 without them"
     )
     kept = ~is_training
     return {name: of[kept] if _is_of_points(name, of, held, n) else of for name, of in held.items()}
+
+
+def is_empty(held: Held) -> bool:
+    """Whether no row is left; `class_names` has one entry per class."""
+    return not any(len(of) for name, of in held.items() if name != "class_names")
 
 
 def tested(field: str, values: Any, n: int) -> NDArray[np.bool_]:

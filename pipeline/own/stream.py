@@ -218,7 +218,7 @@ def _numbers(its: Mapping[str, StreamingCalibration]) -> dict[str, Any]:
     results = {key: streaming.result() for key, streaming in its.items()}
     first = results["u_topk"]
     numbers: dict[str, Any] = {
-        name: getattr(first, name) for name in ("n", "accuracy", "brier", "nll")
+        name: getattr(first, name) for name in ("n", "accuracy", "brier", "nll", "zero_likelihood")
     }
     numbers["u_tce"] = {"lower": float(first.lower[0]), "upper": float(first.upper[0])}
     for key, result in results.items():
@@ -233,10 +233,16 @@ def _numbers(its: Mapping[str, StreamingCalibration]) -> dict[str, Any]:
     return numbers
 
 
+def nll_of(its: Mapping[str, Any]) -> str:
+    """The NLL of one forecast as text; ∞ and the number of labels that had probability 0."""
+    count = its["zero_likelihood"]
+    return f"∞, {count:,} labels of probability 0" if count else f"{its['nll']:.4f}"
+
+
 def _text(record: Mapping[str, Any]) -> list[str]:
     """The numbers as two tables."""
     scores = [
-        [name, f"{its['n']:,}", *(f"{its[key]:.4f}" for key in ("accuracy", "brier", "nll"))]
+        [name, f"{its['n']:,}", *(f"{its[key]:.4f}" for key in ("accuracy", "brier")), nll_of(its)]
         for name, its in record.items()
     ]
     errors = [

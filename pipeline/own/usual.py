@@ -44,7 +44,7 @@ REJECTS = {
     *("unknown", "other", "others", "rest", "none", "nothing", "background", "void"),
     *("reject", "rejected", "abstain", "abstained", "unsure", "undecided", "dont_know", "idk"),
 }
-"""Names of a class that no point is labelled with: the answer of a classifier that does not know."""
+"""Names of a class that no point has as its label: what a classifier says that does not know."""
 
 
 def spelt(name: str) -> str:

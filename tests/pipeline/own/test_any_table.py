@@ -99,7 +99,7 @@ def test_a_folder_of_lists_is_one_array_and_an_option_may_be_impossible(tmp_path
 def test_everything_wrong_with_a_file_is_said_at_once():
     table, _, _ = table_of(0, 3, "words", "p_{}")
     table = table.assign(**np.log(table[["p_New York", "p_bird", "p_cat"]]))
-    table = table.assign(confidence=0.5, split="train", weight=-1.0)
+    table = table.assign(confidence=0.5, split="fit", weight=-1.0)
     table.loc[5, "label"] = ""
     with pytest.raises(InputError) as caught:
         read(table)

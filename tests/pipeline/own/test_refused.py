@@ -30,8 +30,16 @@ EMPTY = table().convert_dtypes()
 EMPTY.loc[1, "p_1"] = pd.NA
 RUNS = table(4 * np.c_[Y, Y] + LOGITS[:, [0, 0]] + P[:, :2], 1 * (Y > 0), ["run0", "run1"])
 TURNED = 9 * np.eye(3)[Y]
-NOT_ONE = P**0.5, P.round(1), np.where(np.median(P, axis=1, keepdims=True) > P, 0, P)
-"""Outputs of sigmoids, of one decimal, and the two largest of each row."""
+NOT_ONE = P**0.5, P.round(1)
+"""Outputs of sigmoids, and of one decimal."""
+PARTS = {
+    "the two largest": np.where(np.median(P, axis=1, keepdims=True) > P, 0, P),
+    "the largest": np.where(P.max(axis=1, keepdims=True) > P, 0, P),
+    "cumulative": P.cumsum(axis=1),
+    "survival": 1 - P.cumsum(axis=1) + P,
+    "the largest in order": np.sort(P, axis=1)[:, ::-1] * 0.9,
+}
+"""What rows may be of which a share is no forecast."""
 FIRST, SECOND = np.triu_indices(3, 1)
 
 
@@ -98,7 +106,7 @@ def check(path, content, field="", row=None, column="", fix="", number="", **opt
         (table(weight=[np.nan, *[1] * (N - 1)]), "weight", 0, ""),
         (table(weight=0.0), "weight", None, ""),
         (table(split="cal"), "split", None, "mark"),
-        (table(split="train"), "split", 0, "`calibration` or `test`"),
+        (table(split="fit"), "split", 0, "`calibration` or `test`"),
         (table(labels=Y), "labels", None, "--labels label"),
         (table(gold=Y).rename(columns={"label": "target"}), "labels", None, "--labels gold"),
         (table(y=NAMES[Y], names=["ant", "bee", "cow"]), "labels", 2, "--ignore-label"),
@@ -139,6 +147,17 @@ def test_what_is_unclear_is_one_line_with_file_field_and_fix(tmp_path, content, 
     check(tmp_path / "a.csv", content, field, row, fix=fix)
 
 
+@pytest.mark.parametrize("kind", PARTS)
+@pytest.mark.parametrize("is_array", [False, True])
+def test_rows_that_are_no_forecast_are_never_to_be_divided_by_their_sum(tmp_path, kind, is_array):
+    rows = PARTS[kind]
+    content = {"probabilities": rows, "labels": Y} if is_array else table(rows)
+    with pytest.raises(InputError) as caught:
+        file_logits(path=written(tmp_path / "a.csv", content))
+    assert caught.value.where.row == worst(rows)
+    assert caught.value.fixes and not any("divide" in fix for fix in caught.value.fixes)
+
+
 @pytest.mark.parametrize("form", ["{}", "p_{}", "{} of a"])
 @pytest.mark.parametrize("more", ["q_{}", "logit {}", "hot_{}", None])
 def test_each_option_that_is_advised_for_many_classes_settles_it(tmp_path, form, more):
@@ -166,7 +185,7 @@ def test_each_option_that_is_advised_for_many_classes_settles_it(tmp_path, form,
         (table(groups=[[0]] * N), None, "groups", "one entry per row"),
         (LISTS.assign(class_names=list(LOGITS)), 1, "class_names", "same list"),
         (LISTS.assign(class_names="ant"), 0, "class_names", "same list"),
-        (LISTS.assign(logits=[None, *LOGITS[1:]]), 0, "logits", "-inf"),
+        (LISTS.assign(logits=[None, *LOGITS[1:]]), 0, "logits", "leave this row out"),
         (LISTS.assign(logits=[[None, 0.0, 1.0], *LOGITS[1:]]), 0, "logits", "-inf"),
         (pd.DataFrame({"scores": OBJECTS, "label": ["a", "b"]}), 0, "scores", "one entry"),
         (pd.DataFrame({"logits": UNKNOWN, "label": ["a", "b"]}), None, "logits", "{label, score}"),
