@@ -1,5 +1,6 @@
 """What a person says about their file: the options that a command passes to the readers."""
 
+import argparse
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
@@ -16,6 +17,24 @@ MOST = 40  # columns that one message names
 def option(text: str, default: Any = None, **settings: Any) -> Any:
     """A field that the command line sets; `text` is its help, `settings` are those of argparse."""
     return field(default=default, metadata={"help": text, **settings})
+
+
+class Joined(argparse.Action):
+    """An option that may be given several times: --ignore a --ignore b is --ignore a,b.
+
+    A message names what is still to be left out, and the person adds it to what they typed before.
+    """
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Add one more value."""
+        before = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, values if before is None else f"{before},{values}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +67,11 @@ class Choices:
     classes: str | None = option(
         "columns of the classes: a pattern ('prob_*'), or names: cat,dog", metavar="COLUMNS"
     )
-    ignore: str | None = option("names or patterns to leave out: id,pred_*", metavar="COLUMNS")
+    ignore: str | None = option(
+        "names or patterns to leave out: id,pred_*", metavar="COLUMNS", action=Joined
+    )
     ignore_label: str | None = option(
-        "labels whose points are left out, such as -100", metavar="LABEL"
+        "labels whose points are left out, such as -100", metavar="LABEL", action=Joined
     )
 
     decimal: str | None = option(
