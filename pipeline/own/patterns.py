@@ -39,8 +39,9 @@ class Bearers:
         """The varying part of each column that the pattern fits letter by letter, number or not."""
         before, after = self.affixes
         fit = re.compile(f"{re.escape(before)}(.+){re.escape(after)}", re.DOTALL).fullmatch
-        found = {name: fit(name) for name in columns}
-        return {name: match[1] for name, match in found.items() if match is not None}
+        matches = [fit(name) for name in columns]
+        parts = {match[0]: match[1].strip("_- ") for match in matches if match is not None}
+        return {name: part for name, part in parts.items() if part}
 
 
 def as_number(name: str) -> float | None:
