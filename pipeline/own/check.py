@@ -115,6 +115,19 @@ def _zeros(given: Given) -> list[str]:
     return [f"{count} test points have a class whose logit is -inf: their likelihood is infinite"]
 
 
+def _right_by_column(matrix: NDArray[Any], labels: NDArray[Any]) -> float:
+    """The share of labels that the largest column names if each column may be of any class.
+
+    The points at even places say which class each column is of, the others are counted.
+    """
+    best, classes = matrix.argmax(axis=1), matrix.shape[1]
+    pairs, counts = np.unique(best[::2] * classes + labels[::2], return_counts=True)
+    class_of = np.full(classes, -1)
+    for pair in pairs[np.argsort(counts)]:  # the most frequent class of a column comes last
+        class_of[pair // classes] = pair % classes
+    return float(np.mean(class_of[best[1::2]] == labels[1::2]))
+
+
 def _in_order(matrix: NDArray[Any]) -> list[str]:
     """A note on columns that fall in every row, or rise in every row."""
     n, classes = matrix.shape
@@ -147,9 +160,11 @@ def _notes(given: Given, names: list[str]) -> list[str]:
     notes += _in_order(matrix)
     right, chance = float(np.mean(matrix.argmax(axis=1) == labels)), 1 / classes
     if right < chance - 2 * (chance * (1 - chance) / n) ** 0.5:
-        reversed_right = float(np.mean(matrix.argmin(axis=1) == labels))
+        is_least = matrix.argmin(axis=1) == labels
+        reversed_right = float(np.mean(is_least))
         fix = "check that the columns are in the order of the classes"
-        if classes == 2 or reversed_right > chance + 2 * (chance * (1 - chance) / n) ** 0.5:
+        in_other_order = _right_by_column(matrix, labels)
+        if reversed_right > chance and np.mean(is_least[1::2]) >= in_other_order:
             fix = (
                 f"the smallest value names that of {100 * reversed_right:.1f} %: if these are "
                 "losses, such as negative log-likelihoods, reverse their sign, or " + fix

@@ -73,10 +73,12 @@ def _with_a_named_class(
 ) -> Bearers:
     """The columns that bear all labels, with one of a name where the labels are numbers.
 
-    p_unknown beside p_0, p_1, … is a class without a point if rows sum to one with it only.
+    p_unknown beside p_0, p_1, … is a class without a point if rows sum to one with it only, and so
+    is a single further column of any name.
     """
-    parts = found.parts_of(columns)
-    names = {name: part for name, part in parts.items() if name not in found.named}
+    others = [name for name in columns if name not in found.named]
+    parts = found.parts_of(others)
+    names = parts if parts or len(others) != 1 else {others[0]: others[0]}
     if labels.are_known or not names:
         return found
     complete = _off(held, [*found.named, *names])

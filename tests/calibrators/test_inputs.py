@@ -78,3 +78,40 @@ def test_a_calibrator_given_probabilities_or_votes_says_so_and_how_to_mend_it(ma
     votes = np.random.default_rng(0).multinomial(50, softmax(logits.astype(np.float64), axis=1))
     with pytest.warns(UserWarning, match="about 50"):
         TemperatureScaling().fit(votes, labels)
+
+
+def votes(n=300):
+    """Shares of ten votes, of which many are 0, and the labels; some labels have none."""
+    rng = np.random.default_rng(5)
+    true = rng.dirichlet(np.ones(4), n)
+    p = np.array([rng.multinomial(10, row) for row in true]) / 10
+    return p, np.array([rng.choice(4, p=row) for row in true])
+
+
+@pytest.mark.parametrize("inputs", ["probabilities", "log_probabilities"])
+def test_only_what_learns_raises_zeros(inputs):
+    p, y = votes()
+    with np.errstate(divide="ignore"):
+        given = p if inputs == "probabilities" else np.log(p)
+    back = Uncalibrated(inputs=inputs).fit(given, y).predict_proba(given)
+    np.testing.assert_allclose(back, p, atol=1e-15)
+    assert ((back == 0) == (p == 0)).all()
+    fitted = TemperatureScaling(inputs=inputs).fit(given, y)
+    plain = TemperatureScaling().fit(from_probabilities(p), y)
+    np.testing.assert_array_equal(
+        fitted.predict_proba(given), plain.predict_proba(from_probabilities(p))
+    )
+    module = fitted.to_module(torch.float64)
+    expected = fitted.predict_proba(given)
+    np.testing.assert_allclose(module(torch.from_numpy(given)).numpy(), expected, atol=1e-12)
+
+
+def test_small_probabilities_are_no_votes():
+    p, y = votes()
+    small = np.where(p == 0, 1e-15, p)
+    small = small / small.sum(axis=1, keepdims=True)
+    marked = TemperatureScaling().fit(from_probabilities(p), y)
+    unmarked = TemperatureScaling().fit(from_probabilities(small), y)
+    assert marked.conditioning_[0] > -np.inf
+    assert unmarked.conditioning_[0] == -np.inf
+    assert from_probabilities(small).min() > from_probabilities(p).min()
