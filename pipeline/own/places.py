@@ -22,10 +22,15 @@ from .usual import NO_LABELS
 CLASS_NAMES = "add class_names=model.classes_, one per column, or --classes NAME,NAME"
 
 
-def _kind_and_name(arrays: Held, choices: Choices, values: str) -> tuple[str | None, str]:
-    """Kind and name of the array of answers; None: it is either kind."""
+def _kind_and_name(
+    arrays: Held, choices: Choices, values: str, is_said: bool
+) -> tuple[str | None, str]:
+    """Kind and name of the array of answers; None: it is either kind.
+
+    `is_said`: the person says `values`, and not the calibrator that is to be applied.
+    """
     found: dict[str, str] = choices.kinds_of(arrays)
-    if values != "auto" and len(found) == 1:
+    if len(found) == 1 and (values == "logits" or (values != "auto" and is_said)):
         found = dict.fromkeys(found, values)  # whatever the name says
     if values != "auto":
         found = {name: kind or values for name, kind in found.items() if kind in (values, "")}
@@ -50,7 +55,7 @@ def no_answers(names: Sequence[str], kind: str = "") -> InputError:
 
 def of_array(arrays: Held, labels: Labels, choices: Choices, kind: str | None) -> Given:
     """Answers as one array; its columns have no names, or those of --classes or `class_names`."""
-    kind, name = _kind_and_name(arrays, choices, kind or choices.values)
+    kind, name = _kind_and_name(arrays, choices, kind or choices.values, is_said=kind is None)
     matrix, n = arrays[name], len(labels.places)
     if matrix.dtype.kind in "bV":  # booleans; an array with named fields
         told, fix = f"of {cut_off(str(matrix.dtype))}", "give numbers, [n, classes]"

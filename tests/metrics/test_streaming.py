@@ -117,6 +117,15 @@ def test_more_buckets_leave_less_open_and_scores_are_exact() -> None:
     assert worst.error == result.lower.max()
 
 
+def test_labels_of_probability_zero_are_counted() -> None:
+    p, y = np.eye(3)[[0, 1, 2, 0]], np.array([0, 1, 0, 1])
+    parts = [m.StreamingCalibration(m.ClassWise(), 3) for _ in range(2)]
+    for streaming, rows in zip(parts, (slice(0, 3), slice(3, 4)), strict=True):
+        streaming.update(p[rows], y[rows])
+    assert parts[0].result().zero_likelihood == 1
+    assert parts[0].merge(parts[1]).result().zero_likelihood == 2
+
+
 def test_logits_with_impossible_classes_and_log_odds_are_read() -> None:
     p, y = forecast_of("one_hot", 50, 3, 0)
     with np.errstate(divide="ignore"):

@@ -251,3 +251,24 @@ def test_an_argument_that_no_report_can_show_is_one_line(tmp_path, monkeypatch, 
     error = capsys.readouterr().err
     assert ended.value.code == 2
     assert error.count("\n") == 1 and error.isascii()
+
+
+def test_zeros_of_a_file_are_judged_as_those_of_an_array(tmp_path):
+    rng = np.random.default_rng(2)
+    p = rng.dirichlet(np.ones(3), 600)
+    y = (p.cumsum(axis=1) > rng.random((600, 1))).argmax(axis=1)
+    p = np.where(p < 0.05, 0, p)
+    p = p / p.sum(axis=1, keepdims=True)
+    split = np.where(np.arange(600) < 300, "calibration", "test")
+    np.savez(tmp_path / "my.npz", probabilities=p, labels=y, split=split)
+    result = quick(
+        tmp_path / "my.npz", tmp_path / "out", "--methods", "uncalibrated", "temperature"
+    )
+    card = scorecard(p[300:], y[300:])
+    nll = result["uncalibrated"]["nll"]
+    assert nll["zero_likelihood"] == card.zero_likelihood > 0
+    assert nll["mean"] == pytest.approx(card.metrics["nll"], rel=1e-5)
+    assert result["temperature"]["nll"]["zero_likelihood"] == 0
+    verdict = read_json(tmp_path / "out/verdict.json")
+    assert not any("uncalibrated" in use["named"] for use in verdict["uses"])
+    assert "take Uncalibrated" not in " ".join([verdict["headline"], *verdict["summary"]])

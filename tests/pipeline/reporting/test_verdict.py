@@ -3,6 +3,7 @@
 import pytest
 
 from tests.pipeline.reporting.conftest import decided
+from utility_calibration.pipeline.reporting.names import method_name
 from utility_calibration.pipeline.reporting.verdict import verdict_of
 from utility_calibration.pipeline.reporting.wording import bound, interval, p_value
 from utility_calibration.pipeline.scoring.choice import UNSEEN, WITHIN, WORSE
@@ -108,6 +109,14 @@ def test_the_methods_that_are_named(case):
     found = verdict(columns, **known)
     assert (found.overall, [use.named for use in found.uses]) == (overall, named)
     assert all(bool(use.take) == bool(use.named) for use in found.uses)
+
+
+def test_a_guess_never_has_an_infinite_likelihood():
+    both = {VEC: (INFINITE,), TEMP: (INFINITE,)}
+    for marked, guessed in ({}, VEC), ({VEC: (INFINITE,)}, TEMP), (both, ""):
+        summary = " ".join(verdict(GUESS, marks=marked).summary)
+        names = [m for m in (TEMP, VEC) if f"take {method_name(m)}:" in summary]
+        assert names == [guessed] * bool(guessed)
 
 
 def test_signs_and_marks_say_why():
