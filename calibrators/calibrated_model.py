@@ -18,7 +18,7 @@ from utility_calibration.metrics.validation import (
 )
 
 from .base import Calibrator
-from .inputs import from_probabilities
+from .inputs import log_of
 from .temperature import TemperatureScaling
 
 METHODS = ("decision_function", "predict_proba")
@@ -173,7 +173,9 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _calibrator(self) -> Calibrator:
         calibrator: Calibrator = clone(self.calibrator or TemperatureScaling())
-        calibrator.inputs = "logits"  # `_logits` turns the classifier's scores into logits
+        # `_logits` turns the classifier's scores into logits; probabilities keep their zeros.
+        is_forecast = self._method() == "predict_proba"
+        calibrator.inputs = "log_probabilities" if is_forecast else "logits"
         return calibrator
 
     def _method(self) -> str:
@@ -195,7 +197,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     field="classifier",
                     fixes="give points of every class that it knows",
                 )
-            return from_probabilities(values)
+            return log_of(values).numpy()
         if values.ndim == 1:  # for two classes scikit-learn gives only the second class's margin
             return np.stack([-values / 2, values / 2], axis=1)
         if values.shape[1] != len(self.classes_):

@@ -20,6 +20,7 @@ Inputs = Literal["logits", "probabilities", "log_probabilities"]
 SMALLEST_POSITIVE = LIKELIHOOD_FLOOR * (1 + 2e-4)
 """What smaller positive probabilities stand as in a fit. It is above the number that zeros stand
 as, so that conditioning.py can tell which ones are zeros of few votes."""
+FLOAT32_STEPS = 1e-5  # some steps of float32 near log 1e-12
 SAME_SUMS = 0.05  # sums are common if none differs from the median by more than this share
 MAJORITY = 0.6
 """Rows with a common sum are votes only if some row's largest entry exceeds this share of it.
@@ -56,9 +57,14 @@ def log_of(probabilities: ArrayLike) -> Tensor:
 
 
 def floored(log_probabilities: Tensor) -> Tensor:
-    """Return logarithms [n, C] that a fit can use: those of 0 as log 1e-12, all others above it."""
+    """Return logarithms [n, C] that a fit can use: those of 0 as log 1e-12, all others above it.
+
+    What this returned before comes back unchanged, also in float32.
+    """
+    floor = math.log(LIKELIHOOD_FLOOR)
+    is_raised = (log_probabilities - floor).abs() <= FLOAT32_STEPS
     above = log_probabilities.clamp(min=math.log(SMALLEST_POSITIVE))
-    return above.masked_fill(torch.isneginf(log_probabilities), math.log(LIKELIHOOD_FLOOR))
+    return above.masked_fill(is_raised | torch.isneginf(log_probabilities), floor)
 
 
 def logits_of(X: Any, inputs: Inputs, keeps_zeros: bool = False) -> Tensor:
