@@ -24,7 +24,7 @@ TRAINS = ("train", "training")
 def without_training(held: Held, notes: list[str]) -> Held:
     """The rows that a column or array `split` does not call training points; a note counts others.
 
-    Of several such columns all must say so. No row may be left.
+    Of several such columns all must say so. The result may be empty.
     """
     trains = [_says_training(column) for name, column in held.items() if is_split(name)]
     rows = [each for each in trains if each is not None]
