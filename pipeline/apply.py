@@ -1,11 +1,16 @@
 """Calibrate a person's new points with a saved calibrator, and write their probabilities."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow
+import pyarrow.parquet
+from numpy.typing import NDArray
 
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.metrics.atomic import atomic_path
@@ -14,11 +19,11 @@ from utility_calibration.metrics.validation import InputError
 from .harness.artifacts import write_npz
 from .harness.progress import say
 from .own.choices import Choices
-from .own.deployed import read_points
+from .own.deployed import calibrated, loaded, unlabelled
 from .own.folder import check_replaceable
 from .own.forms import check_is_file
 
-ROWS_AT_ONCE = 100_000
+Write = Callable[[NDArray[np.float64]], None]
 
 
 def apply(options: argparse.Namespace) -> None:
@@ -36,41 +41,64 @@ def apply(options: argparse.Namespace) -> None:
         if options.output.exists() and path.exists() and options.output.samefile(path):
             told = f"{options.output} would replace what is read"
             raise InputError(told, field="--output", fixes="name another")
-    calibrator = Calibrator.load(options.calibrator)
+    calibrator = loaded(options.calibrator)
     names = [str(name) for name in getattr(calibrator, "class_names_", ())]
     columns = names or [f"c{number}" for number in range(calibrator.n_features_in_)]
     check_replaceable(options.output, "--output", columns)
     choices = Choices.of(options)
-    points, groups = read_points(options.file, calibrator, choices)
     if options.prior is not None:
-        calibrator = calibrator.with_prior(prior_of(options.prior, calibrator, points, columns))
-    parts = []
-    for start in range(0, len(points), ROWS_AT_ONCE):
-        rows = slice(start, start + ROWS_AT_ONCE)
-        named = {} if groups is None else {"groups": groups[rows]}
-        parts.append(calibrator.predict_proba(points[rows], **named))
-    probabilities = np.concatenate(parts)
+        prior = prior_of(options.prior, calibrator, options.file, choices, columns)
+        calibrator = calibrator.with_prior(prior)
+    n_points = 0
+    with _written(options.output, columns, names) as write:
+        for points in unlabelled(options.file, calibrator, choices):
+            probabilities = calibrated(calibrator, points)
+            n_points += len(probabilities)
+            write(probabilities)
+    kind = type(calibrator).__name__
+    say(f"wrote {options.output}: {n_points} points, {len(columns)} classes, {kind}")
+
+
+@contextmanager
+def _written(path: Path, columns: Sequence[str], names: Sequence[str]) -> Iterator[Write]:
+    """Write probabilities [n, C] as they come; the file appears under its name when complete.
+
+    `columns` are those of a table, with all digits, so that reading it gives the same numbers. An
+    npz has `names` of the classes, if they are known.
+    """
+    ending = path.suffix.lower()
     if ending == ".npz":
+        parts = list[NDArray[np.float64]]()
+        yield parts.append
         known: dict[str, Any] = {"class_names": np.array(names)} if names else {}
-        write_npz(options.output, probabilities=probabilities, **known)
-    else:  # with all digits, so that reading it gives the same numbers
-        table = pd.DataFrame(probabilities, columns=columns)
-        with atomic_path(options.output) as temporary:
-            if ending == ".csv":
-                table.to_csv(temporary, index=False, lineterminator="\n")
-            else:
-                table.to_parquet(temporary, index=False)
-    n, classes = probabilities.shape
-    say(f"wrote {options.output}: {n} points, {classes} classes, {type(calibrator).__name__}")
+        write_npz(path, probabilities=np.concatenate(parts), **known)
+        return
+    with atomic_path(path) as temporary:
+        if ending == ".csv":
+            with temporary.open("x", encoding="utf-8", newline="") as file:
+                header = pd.DataFrame(columns=pd.Index(columns))
+                header.to_csv(file, index=False, lineterminator="\n")
+                yield lambda p: pd.DataFrame(p).to_csv(
+                    file, index=False, header=False, lineterminator="\n"
+                )
+            return
+        schema = pyarrow.schema([(name, pyarrow.float64()) for name in columns])
+        with pyarrow.parquet.ParquetWriter(temporary, schema) as writer:
+            yield lambda p: writer.write_table(pyarrow.table(list(p.T), schema=schema))
 
 
-def prior_of(text: str, calibrator: Calibrator, points: Any, names: Sequence[str]) -> list[float]:
+def prior_of(
+    text: str, calibrator: Calibrator, path: Path, choices: Choices, names: Sequence[str]
+) -> list[float]:
     """The shares of the classes that --prior names, or their estimate, which is printed.
+
+    `path` is the file of the points from which shares are estimated.
 
     Raises:
         InputError: a part of the text is no share, or names no class.
     """
     if text == "estimate":
+        points = np.concatenate([each.logits for each in unlabelled(path, calibrator, choices)])
         found = calibrator.estimate_prior(points)
         for name, share, low, high in zip(names, found.shares, found.lower, found.upper):
             say(f"share of {name}: {share:.4f}, from {low:.4f} to {high:.4f} with 95 % confidence")

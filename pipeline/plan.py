@@ -113,6 +113,19 @@ def costs_step(units: Sequence[Unit], logits: CachedLogits) -> Task:
     return _step(name, first.settings, logits, path, "costs.costs_of", content, units)
 
 
+def sums_step(
+    settings: Settings, name: str, place: str, content: Mapping[str, Any], size: int, *given: Any
+) -> Task:
+    """Add up what one pass keeps of some shards; the key has `content`, which says what is read.
+
+    place: the file below those of the benchmark, without its ending. size: of `Task`.
+    """
+    maker = f"{__package__}.own.sums.summed"
+    path = settings.paths.data / "shards" / settings.benchmark.name / f"{place}.npz"
+    make = partial(late, maker, *given)
+    return Task(name, settings, path, key_of(content, maker), make, size)
+
+
 def dynamics_step(settings: Settings, family: str, split: int) -> Task:
     """Study one family of users on a split; the key has the options, the points and the code."""
     benchmark, options = settings.benchmark.name, asdict(settings.dynamics)

@@ -19,7 +19,7 @@ from .confidence import of_one_class
 from .given import Given, Known
 from .lists import arrays_of, has_lists, named_by_row
 from .places import check_start, classes_by_place, of_array
-from .splits import is_empty, without_training
+from .splits import is_empty, only_training, without_training
 from .told import IGNORE, kept, some_of
 from .usual import LABELS, LIKE_CLUSTERS, LIKE_LABELS, USUAL, is_split, spelt, with_names
 
@@ -44,8 +44,7 @@ def assigned(
     contents = [without_training(held, notes) for held in contents]
     for held in contents:
         if is_empty(held):
-            fix = "give points that the classifier was not trained on"
-            raise InputError("all rows say `train`", field="split", fixes=fix)
+            raise only_training()
     contents = without_ignored(contents, choices.ignore)
     contents = [prepared(held, choices, notes) for held in contents]
     for held in contents if choices.ignore_label is not None else ():
@@ -62,10 +61,18 @@ def assigned(
     return replace(given, tested=tested, notes=(*notes, *given.notes, *advice))
 
 
-def without_ignored(contents: Sequence[Held], ignore: str | None) -> list[Held]:
-    """What --ignore leaves of tables and arrays; InputError: no table has such a column."""
+def without_ignored(
+    contents: Sequence[Held], ignore: str | None, may_lack: bool = False
+) -> list[Held]:
+    """What --ignore leaves of tables and arrays.
+
+    may_lack: for a shard of several, of which another one may have such a column.
+
+    Raises:
+        InputError: no table has a column that is to be ignored.
+    """
     names = list(dict.fromkeys(name for held in contents for name in held))
-    flag = None if all(map(are_arrays, contents)) else "--ignore"
+    flag = None if may_lack or all(map(are_arrays, contents)) else "--ignore"
     gone = matching(ignore or "", names, flag)
     return [{name: of for name, of in held.items() if name not in gone} for held in contents]
 

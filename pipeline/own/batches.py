@@ -1,17 +1,17 @@
-"""A person's files beyond memory: their shards, and the points of a shard some at a time.
+"""A person's file some rows at a time, for files beyond memory.
 
 The first rows decide what the columns mean, as `score` does for a whole file; all others must fit.
-Each point gets a random number that depends on the seed, its shard and its row alone. The points
-with the smallest numbers are a uniform sample.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import math
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +19,14 @@ from numpy.typing import NDArray
 from utility_calibration.metrics.errors import InputError
 
 from ..harness.machine import free_memory
-from ..harness.progress import Bar
 from .assign import assigned, points_in, prepared, roles_of, without_ignored
 from .cells import Held, Labels, are_arrays
 from .check import scaled
-from .choices import Choices
-from .forms import PARTED, check_is_given, ending_of, shards_of
+from .choices import Choices, matching
+from .forms import PARTED, check_is_given, ending_of
 from .given import Known
 from .read import read
-from .splits import is_empty, without_training
+from .splits import is_empty, only_training, without_training
 from .tables import LARGEST_TABLE, PER_CELL, parquet_size, tables
 from .told import naming
 
@@ -37,6 +36,10 @@ ENOUGH_ROWS = 10
 """Rows of logits from which on they hardly look like probabilities by chance."""
 TEXT_PER_CELL = 8
 """Bytes of a cell of a CSV, about."""
+
+Made = TypeVar("Made")
+Notes = dict[str, str]
+"""Notes of a reading, with the place at which each holds first, by their text without numbers."""
 
 
 def is_too_large(path: Path) -> bool:
@@ -52,6 +55,28 @@ def is_too_large(path: Path) -> bool:
     return kind in ("", ".npz") and size > free_memory() / 2
 
 
+def each_batch(
+    path: Path,
+    choices: Choices,
+    is_used: Callable[[str], bool],
+    make: Callable[[Held, int], Made],
+) -> Iterator[Made]:
+    """Yield what `make` returns for the rows of a file, some at a time: the loop of every pass.
+
+    make: called with the columns or arrays of some rows, and the number of the first of them.
+    is_used: whether a column or array of this name is read, beside the answers.
+
+    Raises:
+        InputError: names the file, and the row from which on its own row counts.
+    """
+    start = 0
+    for held in batches(path, choices, is_used):
+        with naming(f"{path}, counted from row {start:,}" if start else path):
+            made = make(held, start)
+        start += rows_of(held)
+        yield made
+
+
 def batches(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Iterator[Held]:
     """Yield what `read` returns, `ROWS` rows at a time.
 
@@ -59,37 +84,128 @@ def batches(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Ite
     """
     check_is_given(path)
     if not path.is_dir() and ending_of(path) in PARTED:
-        for table in tables(path, ROWS, choices.decimal):
-            yield {str(name): column for name, column in table.items()}
+        with naming(path):
+            for table in tables(path, ROWS, choices.decimal):
+                yield {str(name): column for name, column in table.items()}
         return
     held = read(path, choices, is_used)
-    n = max(len(of) for name, of in held.items() if name != "class_names")
-    for start in range(0, n, ROWS):
-        part = slice(start, start + ROWS)
-        yield {name: of if name == "class_names" else of[part] for name, of in held.items()}
+    for start in range(0, rows_of(held), ROWS):
+        stop = start + ROWS
+        part = dict(held)
+        for name in held:
+            if name != "class_names":
+                part[name] = _some_rows(held[name], start, stop)
+        yield part
+
+
+def rows_of(held: Held) -> int:
+    """The number of rows; `class_names` has one entry per class."""
+    return max(len(values) for name, values in held.items() if name != "class_names")
+
+
+def _some_rows(values: Any, start: int, stop: int) -> Any:
+    """Some rows of a column or array. Those of a map are read from its file.
+
+    The system would end a process that looks at a map of a file that has become shorter.
+    """
+    mapped = values if isinstance(values, np.memmap) else getattr(values, "base", None)
+    if not isinstance(mapped, np.memmap):
+        return values[start:stop]
+    n_rows, *others = values.shape
+    n_wanted = min(stop, n_rows) - start
+    width = math.prod(others)
+    if values.flags.c_contiguous:
+        numbers = _from_file(mapped, start * width, n_wanted * width)
+        return numbers.reshape(n_wanted, *others)
+    # The numbers of a column are next to each other.
+    columns = [_from_file(mapped, place * n_rows + start, n_wanted) for place in range(width)]
+    return np.concatenate(columns).reshape((n_wanted, *others), order="F")
+
+
+def _from_file(mapped: np.memmap[Any, Any], first: int, count: int) -> NDArray[Any]:
+    """So many numbers of a mapped array, from the `first` on in the order of the file."""
+    offset = mapped.offset + first * mapped.itemsize
+    numbers = np.fromfile(str(mapped.filename), mapped.dtype, count, offset=offset)
+    if len(numbers) < count:
+        raise InputError("shorter than it was", file=mapped.filename, fixes="copy it again")
+    return numbers
 
 
 class Points(NamedTuple):
-    """Some points: logits float32 [n, C], labels [n], weights [n], random numbers [n]."""
+    """Some points: logits float32 [n, C], labels [n], weights [n]."""
 
     logits: NDArray[np.float32]
     labels: NDArray[np.int64]
     weights: NDArray[np.float64]
-    numbers: NDArray[np.float64]
-
-    def at(self, rows: Any) -> Points:
-        """Some of these points."""
-        return Points(*(values[rows] for values in self))
 
 
-def known_from(path: Path, held: Held, choices: Choices) -> Known:
+def known_of(paths: Sequence[Path], choices: Choices) -> Known:
+    """What `score` takes the first rows of some files for, of those that are no training points.
+
+    Raises:
+        InputError: other rows could not be read alike, or there is none.
+    """
+    for path in paths:
+
+        def make(held: Held, start: int, path: Path = path) -> Known | None:
+            is_training = is_empty(without_training(held, []))
+            return None if is_training else known_from(path, held, choices, start)
+
+        known = next(filter(None, each_batch(path, choices, choices.gives_role, make)), None)
+        if known is not None:
+            return known
+    with naming(paths[0]):
+        raise only_training()
+
+
+def check_ignored(paths: Sequence[Path], choices: Choices) -> None:
+    """Raise `InputError` if --ignore names a column that no table has."""
+    names = dict[str, None]()
+    for place, path in enumerate(paths, 1):
+        held = next(batches(path, choices, choices.gives_role), Held())
+        if are_arrays(held):
+            return
+        names |= dict.fromkeys(held)
+        try:
+            matching(choices.ignore or "", list(names), "--ignore")
+            return
+        except InputError:
+            if place == len(paths):
+                raise
+
+
+def labelled(path: Path, choices: Choices, known: Known, notes: Notes) -> Iterator[Points]:
+    """Yield the labelled points of a file, some at a time.
+
+    `known` is of the first rows of all. `notes` gets what is done otherwise or left out.
+    """
+
+    def make(held: Held, start: int) -> Points:
+        of_rows = list[str]()
+        points = points_of(held, choices, known, of_rows)
+        add_notes(notes, of_rows, path, start, held)
+        return points
+
+    return each_batch(path, choices, choices.gives_role, make)
+
+
+def add_notes(notes: Notes, of_rows: Sequence[str], path: Path, start: int, held: Held) -> None:
+    """Add the notes of some rows of a file that differ from all others by more than numbers."""
+    for note in of_rows:
+        place = f"{path.name}, rows {start:,} to {start + rows_of(held) - 1:,}"
+        notes.setdefault(re.sub(r"\d[\d.,]*", "#", note), f"{place}: {note}")
+
+
+def known_from(path: Path, whole: Held, choices: Choices, start: int = 0) -> Known:
     """What `score` takes these rows for; InputError: other rows could not be read alike."""
-    mistakes = list[InputError]()
+    mistakes, of_rows = list[InputError](), list[str]()
+    rows = without_training(whole, of_rows)
+    (held,) = without_ignored([rows], choices.ignore, may_lack=True)
+    choices = replace(choices, ignore=None)
     try:
         first = scaled(assigned([path], [held], choices, mistakes), choices.values, mistakes)
     except InputError:  # perhaps of a column that is to be ignored: the first splits are all alike
-        (named,) = without_ignored([held], choices.ignore)
-        _refuse_what_needs_all(named, roles_of(list(prepared(named, choices, [])), choices, []))
+        _refuse_what_needs_all(held, roles_of(list(prepared(held, choices, [])), choices, []))
         raise
     names = first.names or [str(k) for k in range(first.matrix.shape[1])]
     codes = {name: number for number, name in enumerate(names)} | {**first.codes}
@@ -97,26 +213,28 @@ def known_from(path: Path, held: Held, choices: Choices) -> Known:
         codes = {str(number): number for number in range(len(names))}
     classes = Labels(names, np.arange(len(names)), first.names is not None, are_known=True)
     seen = int(first.labels.min()), int(first.labels.max())
-    known = Known(str(first.kind), classes, codes, seen)
-    if not np.array_equal(points_of(held, choices, known).logits, first.matrix):
+    weights = roles_of(list(held), choices, []).get("weights", "")
+    notes = Notes()
+    add_notes(notes, [*of_rows, *first.notes], path, start, whole)
+    known = Known(str(first.kind), classes, codes, seen, weights, notes)
+    if not np.array_equal(points_of(held, choices, known, []).logits, first.matrix):
         fix = "name the columns: --classes NAME,NAME"
         raise InputError("another order than the columns", field="labels", fixes=fix)
     return known
 
 
-def points_of(held: Held, choices: Choices, known: Known) -> Points:
+def points_of(held: Held, choices: Choices, known: Known, notes: list[str]) -> Points:
     """The points of some rows. InputError: they do not fit what the first rows say."""
     mistakes = list[InputError]()
-    nothing = np.empty(0)
-    no_points = Points(
-        np.empty((0, len(known.classes.texts)), np.float32), np.empty(0, int), nothing, nothing
-    )
-    (held,) = without_ignored([without_training(held, [])], choices.ignore)
+    logits = np.empty((0, len(known.classes.texts)), np.float32)
+    no_points = Points(logits, np.empty(0, np.int64), np.empty(0))
+    (held,) = without_ignored([without_training(held, notes)], choices.ignore, may_lack=True)
     if is_empty(held):
         return no_points
-    held = prepared(held, choices, [], known.classes.texts)
+    held = prepared(held, choices, notes, known.classes.texts)
     roles = roles_of(list(held), choices, [])
     _refuse_what_needs_all(held, roles, known.classes.texts)
+    _check_weights(roles.get("weights", ""), known)
     if not len(held[roles["labels"]]):  # each point has a label that is to be ignored
         return no_points
     given = points_in(held, choices, mistakes, known=known)
@@ -125,8 +243,20 @@ def points_of(held: Held, choices: Choices, known: Known) -> Points:
         raise InputError(told, field="values", fixes="give one kind in all files")
     values = known.kind if len(given.labels) < ENOUGH_ROWS else choices.values
     given = scaled(replace(given, kind=known.kind), values, mistakes)
+    notes += given.notes
     weights = np.ones(len(given.labels)) if given.weights is None else given.weights
-    return Points(given.matrix, given.labels, weights, np.empty(len(weights)))
+    return Points(given.matrix, given.labels, weights)
+
+
+def _check_weights(name: str, known: Known) -> None:
+    """Raise `InputError` if only these rows, or only the first rows of all, have weights."""
+    if bool(name) == bool(known.weights):
+        return
+    message = f"`{name}`, while the first rows have none"
+    if not name:
+        message = f"none, while the first rows have `{known.weights}`"
+    ignore = f"leave them out everywhere: --ignore {name or known.weights}"
+    raise InputError(message, field="weights", fixes=["give weights in all files", ignore])
 
 
 def _refuse_what_needs_all(
@@ -140,62 +270,3 @@ def _refuse_what_needs_all(
     if names:
         told, fix = "one pass does not have all points at once", f"--ignore {','.join(names)}"
         raise InputError(told, field=names[0], fixes=f"to do without: {fix}")
-
-
-@dataclass(frozen=True)
-class Stream:
-    """All points of some shards, in their order; `seed` decides their random numbers."""
-
-    shards: list[Path]
-    choices: Choices
-    known: Known
-    seed: int
-
-    @classmethod
-    def of(cls, path: Path, choices: Choices, seed: int) -> Stream:
-        """The points of a file, of a folder or of all files that fit a pattern."""
-        shards = shards_of(path)
-        with naming(shards[0]):
-            parts = batches(shards[0], choices, choices.gives_role)
-            has_points = (part for part in parts if not is_empty(without_training(part, [])))
-            first = next(has_points, None)
-            if first is None:
-                fix = "give points that the classifier was not trained on"
-                raise InputError("all rows say `train`", field="split", fixes=fix)
-            known = known_from(shards[0], first, choices)
-        return cls(shards, choices, known, seed)
-
-    def points(self, number: int) -> Iterator[Points]:
-        """Yield the points of a shard, some at a time."""
-        path, choices, start = self.shards[number], self.choices, 0
-        random = np.random.default_rng([self.seed, number])
-        with naming(path):
-            for held in batches(path, choices, choices.gives_role):
-                rows = max(len(of) for name, of in held.items() if name != "class_names")
-                with naming(f"{path}, the rows from {start:,} on"):
-                    points = points_of(held, choices, self.known)
-                start += rows
-                yield points._replace(numbers=random.random(len(points.labels)))
-
-    def sample(self, size: int) -> tuple[Points, float]:
-        """A uniform random sample of the points, at most half of them, and its largest number."""
-        kept, n, limit = list[Points](), 0, np.inf
-        with Bar("sample", len(self.shards)) as bar:
-            for number in range(len(self.shards)):
-                for points in self.points(number):
-                    n += len(points.labels)
-                    kept.append(points.at(points.numbers <= limit))
-                    if sum(len(part.labels) for part in kept) > 1.25 * size:
-                        kept = [_smallest(kept, size)]
-                        limit = kept[0].numbers[-1]
-                    bar(number, bar.total, f"{n:,} points")
-                bar.advance(f"{n:,} points")
-        if n < 2:
-            raise InputError("a single point", file=self.shards[0], fixes="give more")
-        sample = _smallest(kept, min(size, n // 2))
-        return sample, float(sample.numbers[-1])
-
-
-def _smallest(parts: list[Points], size: int) -> Points:
-    whole = Points(*map(np.concatenate, zip(*parts, strict=True)))
-    return whole.at(np.argsort(whole.numbers)[:size])

@@ -6,9 +6,10 @@ says which column or array names the group of each point, if the calibrator has 
 and `predictions_from_` the one with the predictions whose confidence it takes.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +22,13 @@ from ..harness.settings import Settings
 from ..scoring.fitted import fitted_on
 from ..scoring.points import CachedLogits
 from .assign import answers_of, without_ignored
-from .cells import Labels, text_of
+from .batches import ENOUGH_ROWS, each_batch, rows_of
+from .cells import Held, Labels, text_of
 from .choices import Choices
+from .given import Known
 from .lists import arrays_of, named_by_row
-from .read import read
 from .scale import with_logits
-from .told import naming
+from .told import some_of
 
 
 def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calibrator:
@@ -35,7 +37,8 @@ def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calib
     kept: dict[str, Any] = {"takes_": cached.details.get("origin", {}).get("values", "logits")}
     if fitted.needs_groups and "groups" in cached.details:
         kept["groups_from_"] = settings.benchmark.source.get("groups") or "groups"
-    if (predictions := settings.benchmark.source.get("predictions")) is not None:
+    predictions = settings.benchmark.source.get("predictions")
+    if predictions is not None:
         kept["predictions_from_"] = predictions
     if "class_names" in cached.details:
         kept["class_names_"] = np.array(cached.details["class_names"])
@@ -44,8 +47,15 @@ def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calib
     return fitted
 
 
-def takes_of(calibrator: Calibrator) -> str:
-    """What the calibrator was fitted on: logits, or probabilities."""
+class Unlabelled(NamedTuple):
+    """Some points: logits or logarithms of probabilities [n, C]; groups [n], None without them."""
+
+    logits: NDArray[np.float32]
+    groups: NDArray[np.str_] | None
+
+
+def kind_taken(calibrator: Calibrator) -> str:
+    """What the columns of a file must hold for the calibrator: logits or probabilities."""
     is_logits = str(getattr(calibrator, "takes_", calibrator.inputs)) == "logits"
     return "logits" if is_logits else "probabilities"
 
@@ -55,43 +65,112 @@ def inputs_of(kind: str) -> Inputs:
     return "log_probabilities" if kind == "probabilities" else "logits"
 
 
-def read_points(
-    path: Path, calibrator: Calibrator, choices: Choices
-) -> tuple[NDArray[np.float32], NDArray[np.str_] | None]:
-    """Read the points of `path` as logits [n, C], or as logarithms of probabilities; their groups.
+def loaded(path: Path) -> Calibrator:
+    """A saved calibrator that takes the rows of `unlabelled`, or of a stream.
 
-    The groups [n] are None unless the calibrator has patches of groups. The file is as `score`
-    takes it, without labels. The columns of a table, and an array with `class_names`, are matched
-    with the calibrator's classes by name. For two classes one column is enough.
+    Raises:
+        InputError: the file is no saved calibrator.
     """
-    takes = takes_of(calibrator)
-    calibrator.inputs = inputs_of(takes)
-    named = str(getattr(calibrator, "groups_from_", ""))
+    calibrator = Calibrator.load(path)
+    calibrator.inputs = inputs_of(kind_taken(calibrator))
+    return calibrator
+
+
+def class_names_of(calibrator: Calibrator) -> list[str] | None:
+    """The names of the classes in the calibrator's order; None if it knows their numbers alone."""
+    names = getattr(calibrator, "class_names_", None)
+    if names is None and calibrator.classes_.dtype.kind == "U":
+        names = calibrator.classes_
+    return None if names is None else [str(name) for name in names]
+
+
+def calibrated(calibrator: Calibrator, points: Unlabelled) -> NDArray[np.float64]:
+    """The probabilities [n, C] of a calibrator that was `loaded`."""
+    logits, groups = points
+    named = {} if groups is None else {"groups": groups}
+    return np.asarray(calibrator.predict_proba(logits, **named))
+
+
+def unlabelled(path: Path, calibrator: Calibrator, choices: Choices) -> Iterator[Unlabelled]:
+    """Yield the points of a file for a calibrator, some at a time.
+
+    The file is as `score` takes it, without labels. The columns of a table, and an array with
+    `class_names`, are matched with the calibrator's classes by name. For two classes one column is
+    enough.
+
+    Raises:
+        InputError: the file does not fit the calibrator.
+    """
+    takes, group_name = kind_taken(calibrator), str(getattr(calibrator, "groups_from_", ""))
     predicted = str(getattr(calibrator, "predictions_from_", "")) or None
     choices = replace(choices, predictions=choices.predictions or predicted)
-    held = read(path, choices, lambda name: name in ("class_names", named, choices.predictions))
-    with naming(path):
+    names: Any = class_names_of(calibrator)
+    if names is None:
+        names = getattr(calibrator, "feature_names_in_", None)
+    places = np.arange(calibrator.n_features_in_)
+    texts = [str(name) for name in (places if names is None else names)]
+    known = Labels(texts, places, is_text=names is not None, are_known=True)
+
+    def make(held: Held, start: int) -> Unlabelled:
         (held,) = without_ignored([held], choices.ignore)
-        if named and named not in held:
-            told, fix = "not there, and the calibrator patches groups", "add each point's group"
-            raise InputError(told, field=named, fixes=fix)
-        groups: Any = held.pop(named) if named else None
+        groups: Any = None
+        if group_name:
+            if group_name not in held:
+                message = "not there, and the calibrator patches groups"
+                raise InputError(message, field=group_name, fixes="add each point's group")
+            groups = held.pop(group_name)
         if choices.predictions is not None and choices.predictions not in held:
-            told = "not there, and the answers are the confidence in these predictions"
-            raise InputError(told, field=choices.predictions, fixes="add each point's prediction")
-        choices = replace(choices, values=choices.values if takes == "logits" else takes)
-        names = getattr(calibrator, "class_names_", None)
-        if names is None and calibrator.classes_.dtype.kind == "U":
-            names = calibrator.classes_
-        if names is None:
-            names = getattr(calibrator, "feature_names_in_", None)
-        places = np.arange(calibrator.n_features_in_)
-        texts = [str(name) for name in (places if names is None else names)]
-        known = Labels(texts, places, is_text=names is not None, are_known=True)
+            message = "not there, and the answers are the confidence in these predictions"
+            fix = "add each point's prediction"
+            raise InputError(message, field=choices.predictions, fixes=fix)
         held = arrays_of(named_by_row(held, choices), choices, [], texts)
+        # The last few rows of logits may look like probabilities by chance.
+        is_clear = takes != "logits" or (start > 0 and rows_of(held) < ENOUGH_ROWS)
+        settled = replace(choices, values=takes if is_clear else choices.values)
         columns = [name for name in held if name != choices.predictions]
-        given = answers_of(held, columns, known, choices, takes)
-        given = with_logits(replace(given, order=given.labels), choices.values)
+        given = answers_of(held, columns, known, settled, takes)
+        given = with_logits(replace(given, order=given.labels), settled.values)
         if groups is not None:
-            groups = text_of(groups, len(given.matrix), named)
-    return given.matrix, groups
+            groups = text_of(groups, len(given.matrix), group_name)
+        return Unlabelled(given.matrix, groups)
+
+    used = ("class_names", group_name, choices.predictions)
+    return each_batch(path, choices, lambda name: name in used, make)
+
+
+def forecaster_of(path: Path, known: Known) -> Callable[[NDArray[np.float32]], NDArray[Any]]:
+    """What a saved calibrator makes of the logits [n, C] of a stream, whose classes are `known`.
+
+    Raises:
+        InputError: the calibrator is for groups, for other classes, or for another kind of answers.
+    """
+    calibrator = loaded(path)
+    classes = known.classes.texts
+    group_name = str(getattr(calibrator, "groups_from_", ""))
+    if calibrator.needs_groups or group_name:
+        message = "has patches of groups, which one pass does not read"
+        raise InputError(message, file=path, fixes="score its output: utility-calibration apply")
+    takes = kind_taken(calibrator)
+    if takes != known.kind:
+        message = f"fitted on {takes}, while the points have {known.kind}"
+        raise InputError(message, file=path, fixes=[f"give {takes}", f"fit it on {known.kind}"])
+    names = class_names_of(calibrator)
+    numbers = [str(number) for number in range(len(classes))]
+    has_names = set(classes) != set(numbers)
+    if names is None and has_names:
+        message = f"knows no names of classes, while the points have {some_of(classes)}"
+        fix = "fit it with names: fit(X, names[y], classes=names)"
+        raise InputError(message, file=path, fixes=fix)
+    names = names or [str(number) for number in range(calibrator.n_features_in_)]
+    if len(names) != len(classes) or (has_names and set(names) != set(classes)):
+        message = f"fitted on {some_of(names)}, while the points have {some_of(classes)}"
+        raise InputError(message, file=path, fixes="give a calibrator of the same classes")
+    columns = list(range(len(classes)))
+    if set(names) == set(classes):
+        columns = [classes.index(name) for name in names]
+    back = np.argsort(columns)
+
+    def forecaster(logits: NDArray[np.float32]) -> NDArray[Any]:
+        return calibrated(calibrator, Unlabelled(logits[:, columns], None))[:, back]
+
+    return forecaster

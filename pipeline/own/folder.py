@@ -23,6 +23,8 @@ ALWAYS = (
     *("report.html", "report.md", "verdict.json", "metrics.json"),
     *("table.csv", "table.md", "table.tex", "groups.csv", "data/locks", "data/log"),
 )
+STREAMED = ("streaming.json", "streaming.md")
+"""The report of one pass, in place of the files above."""
 
 
 def names_of(benchmark: str, figures: bool = False, costs: bool = False) -> list[str]:
@@ -36,6 +38,11 @@ def names_of(benchmark: str, figures: bool = False, costs: bool = False) -> list
     scores = [f"scores/{benchmark}{end}" for end in (".csv", ".ecdf.csv", ".json")]
     folders = [f"data/fits/{benchmark}", f"data/scores/{benchmark}"]
     return [*ALWAYS, *scores, *folders, f"data/logits/{benchmark}.npz", *names]
+
+
+def names_of_stream(benchmark: str) -> list[str]:
+    """The files that one pass writes for a benchmark."""
+    return [*STREAMED, f"data/shards/{benchmark}", "data/locks", "data/log"]
 
 
 @contextmanager
@@ -93,7 +100,8 @@ def remove_others(folder: Path, written: Sequence[Path]) -> None:
 
     Metrics with such figures begin with u_, so `worst_of_mine.png` is somebody's own and stays.
     """
-    reports = [name for name in names_of("", figures=True, costs=True) if "/" not in name]
+    names = [*names_of("", figures=True, costs=True), *STREAMED]
+    reports = [name for name in names if "/" not in name]
     patterns = [n.replace("_*", "_u_*") for n in taken_in(folder) if n in reports]
     for path in {path for name in patterns for path in folder.glob(name)} - set(written):
         path.unlink()

@@ -46,13 +46,17 @@ class Known:
 
     classes: as columns are matched with them. codes: the class of each label, as text: the numbers
     of columns where the first rows have these, also if the columns have names. seen: the smallest
-    and the largest number of a column among the first rows' labels.
+    and the largest number of a column among the first rows' labels. weights: the column or array
+    of the weights in the first rows, "" if they have none; all rows must be like them.
+    notes: those of the first rows, as `batches.Notes`.
     """
 
     kind: str
     classes: Labels
     codes: Mapping[str, int]
     seen: tuple[int, int]
+    weights: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     def codes_of(self, labels: Labels) -> NDArray[np.int64]:
         """The class of each point; InputError: a label is no class of the first rows."""

@@ -94,18 +94,14 @@ class Options(Choices):
     jobs: str = option("processes (default: auto)", default="auto")
     device: str = option("auto, cpu or cuda (default: auto)", default="auto")
     stream: bool = option(
-        "one pass over files of any size (docs/streaming.md): the forecast as it is, and --methods "
-        "if named",
+        "one pass over files of any size (docs/streaming.md), of the forecast or of --calibrator",
         default=False,
         action="store_true",
     )
     calibrator: Path | None = option(
-        "score this saved calibrator, too, in one pass", type=Path, metavar="FILE.npz"
-    )
-    sample: int = option(
-        "points that --methods are fitted on in one pass (default: 100,000)",
-        default=100_000,
-        type=int,
+        "score what this saved calibrator makes of the forecast, in one pass",
+        type=Path,
+        metavar="FILE.npz",
     )
     payoffs: str | None = option(OWN["payoffs"], metavar="FILE.csv")
     valuations: str | None = option(OWN["valuations"], metavar="FILE.csv")
@@ -173,8 +169,6 @@ def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> Options:
     for flag, of_save in (("--method", method), ("--save-on", options.save_on)):
         if save is None and of_save is not None:
             parser.error(f"{flag}: say where to with --save FILE.npz")
-    if options.sample < 1:
-        parser.error(f"--sample {options.sample}: give a whole number of at least 1")
     if save is not None and method is None:
         parser.error("--save: which of the methods? add --method NAME")
     if save is not None and save.suffix != ".npz":

@@ -42,6 +42,12 @@ def without_training(held: Held, notes: list[str]) -> Held:
     return {name: of[kept] if _is_of_points(name, of, held, n) else of for name, of in held.items()}
 
 
+def only_training() -> InputError:
+    """The error on a file without any other points."""
+    fix = "give points that the classifier was not trained on"
+    return InputError("all rows say `train`", field="split", fixes=fix)
+
+
 def is_empty(held: Held) -> bool:
     """Whether no row is left; `class_names` has one entry per class."""
     return not any(len(of) for name, of in held.items() if name != "class_names")

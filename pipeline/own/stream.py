@@ -1,221 +1,228 @@
-"""Score points beyond memory in one pass, with a bar; a killed run resumes at a shard.
+"""Score points beyond memory in one pass over their shards: the program behind `score --stream`.
 
-Methods are fitted on a uniform sample of the points, and all other points test. Without methods all
-points are scored.
+What is scored is the forecast as it is, or what a saved calibrator makes of it. A shard is a task
+of the pipeline (`harness/parallel.py`), so all cores work, and a run that was killed goes on.
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Mapping
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
-from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-import torch
-from hydra.utils import instantiate
-from numpy.typing import NDArray
+from utility_calibration.metrics import StreamingCalibration
+from utility_calibration.metrics.registry import metric
 
-from utility_calibration.calibrators.base import Calibrator
-from utility_calibration.metrics import ClassWise, StreamingCalibration, TopK
-from utility_calibration.metrics.kernels.softmax import softmax
-from utility_calibration.metrics.validation import InputError
-
-from ..harness.artifacts import read_npz, sha256_of, write_json, write_npz, write_text
-from ..harness.command import UsageError
-from ..harness.progress import Bar, say
+from ..harness.artifacts import sha256_of, sha256_of_json, write_json, write_text
+from ..harness.command import UnitsFailed, UsageError
+from ..harness.parallel import LITTLE, Task, run_tasks
+from ..harness.progress import say
 from ..harness.settings import Settings
-from ..plan import key_of
+from ..plan import sums_step
 from ..reporting.names import PRESENT
 from ..reporting.wording import markdown_table, p_value
-from .batches import Points, Stream, is_too_large
+from .batches import ROWS, check_ignored, is_too_large, known_of
 from .choices import Choices
-from .deployed import inputs_of, takes_of
-from .folder import only_run
-from .forms import shards_of
-from .job import settings_of, takes
-from .options import Options
+from .folder import STREAMED, give_back, names_of_stream, only_run, remove_others
+from .forms import PARTED, check_is_file, ending_of, shards_of
+from .job import settings_of
+from .options import OWN, Options
+from .shards import Shard, all_shards
+from .sums import Reading, merged, notes_of
 
-SECONDS_BETWEEN_SAVES = 10.0
-MOST_RANKED, MOST_CLASSES = 1000, 10_000
-"""Classes up to which all K of top-K, and all classes of class-wise utilities, are scored."""
-FEW, BUCKETS_OF_FEW = 100, 4000
-"""Up to this number of classes there are more buckets: 32 MB for a forecast of 100 classes."""
-REFUSED = (
-    *("test", "groups", "clusters", "save", "similarity", "calibrate_for", "splits"),
-    *("payoffs", "valuations", "losses", "gain", "utility"),
-)
-"""Options for what needs all points at once."""
-FILES = ("streaming.json", "streaming.md", "data/stream", "data/locks")
+MOST_ON_DISK = 2 << 30
+"""Bytes that the sums of all shards may take. Where they would take more, shards share a file."""
+BYTES_PER_CELL = 8
 HEADINGS = (
     *("Forecast", "Metric", "At least", "At most", "By chance, mean", "p-value"),
     *("True error, from", "to"),
 )
-Forecaster = Callable[[NDArray[np.float32]], Any]
+
+
+class Rule(NamedTuple):
+    """Options that one pass refuses, why, and what to do instead.
+
+    needs_all: whether they need all points in memory. A large file is then read as a whole, unless
+    the person asks for one pass.
+    """
+
+    options: tuple[str, ...]
+    why: str
+    fix: str
+    needs_all: bool = True
+
+
+RULES = (
+    Rule(
+        ("test", "groups", "clusters", "splits", "similarity", "calibrate_for", *OWN),
+        "needs all points at once, which one pass does not have",
+        "leave it out",
+    ),
+    Rule(
+        ("methods", "save", "save_on", "method"),
+        "one pass fits nothing",
+        "fit on a sample (docs/streaming.md), and give the saved file: --calibrator FILE",
+    ),
+    Rule(("tuning",), "one pass fits nothing", "leave it out", needs_all=False),
+    Rule(("quick",), "one pass is always the same", "leave it out", needs_all=False),
+    Rule(("wide",), "one pass always prints all columns", "leave it out", needs_all=False),
+    Rule(("seed",), "one pass draws nothing at random", "leave it out", needs_all=False),
+    Rule(("device",), "one pass computes on the CPU", "leave it out", needs_all=False),
+)
+"""What one pass refuses: no option is accepted that would have no effect."""
 
 
 def is_streamed(options: Options) -> bool:
-    """Whether the points are read in one pass: by choice, or because they are too many."""
-    given = [name for name in REFUSED if getattr(options, name)]
-    shards = shards_of(options.file)
-    is_asked = options.stream or options.calibrator is not None or shards != [options.file]
-    if is_asked and given:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise UsageError(f"{flags}: needs all points at once, which one pass does not have")
-    return is_asked or (not given and is_too_large(options.file))
+    """Whether the points are read in one pass: by choice, or because they are too many.
 
-
-def forecasters_of(
-    options: Options, stream: Stream, methods: Mapping[str, Settings], folder: Path
-) -> tuple[dict[str, Forecaster], float]:
-    """What is scored, by name, and the largest random number of the points that were fitted on.
-
-    The present forecast, the saved calibrator, and the `methods` that the person names. `folder`
-    has what an interrupted run has fitted.
+    Raises:
+        UsageError: an option has no effect in one pass.
     """
-    found: dict[str, Forecaster] = {PRESENT: lambda z: softmax(torch.from_numpy(z))}
-    if (saved := options.calibrator) is not None:
-        is_taken = saved.stem in (PRESENT, *methods)
-        found[saved.name if is_taken else saved.stem] = _loaded(saved, stream.known.classes.texts)
-    if not methods:
-        return found, -1.0
-    file = folder / "sample.npz"
-    if not file.exists():
-        sample, limit = stream.sample(options.sample)
-        write_npz(file, limit=limit, **sample._asdict())
-    held = read_npz(file)
-    limit = float(held.pop("limit"))
-    sample = Points(**held)
-    is_weighted = len(set(sample.weights)) > 1
-    for name, settings in methods.items():
-        if is_weighted and not takes(settings, "weights"):
-            raise UsageError(f"--methods {name}: cannot be fitted with weights; leave it out")
-        fitted = folder / f"{name}.npz"
-        if not fitted.exists():
-            calibrator: Calibrator = instantiate(settings.calibrator, _convert_="all")
-            calibrator.inputs = inputs_of(stream.known.kind)
-            weights = sample.weights if is_weighted else None
-            calibrator.fit(sample.logits, sample.labels, sample_weight=weights)
-            calibrator.save(fitted)
-        found[name] = Calibrator.load(fitted).predict_proba
-    return found, limit
+    is_asked = options.stream or options.calibrator is not None
+    is_asked = is_asked or shards_of(options.file) != [options.file]
+    refused = [(rule, name) for rule in RULES for name in rule.options if _is_set(options, name)]
+    if not is_asked:
+        needs_all = any(rule.needs_all for rule, _ in refused)
+        if needs_all or not is_too_large(options.file):
+            return False
+    if refused:
+        lines = [f"--{name.replace('_', '-')}: {rule.why}; {rule.fix}" for rule, name in refused]
+        raise UsageError("; also ".join(lines))
+    return True
 
 
-def _loaded(path: Path, classes: list[str]) -> Forecaster:
-    """The forecasts of a saved calibrator; InputError: it is for other classes or for groups."""
-    calibrator = Calibrator.load(path)
-    calibrator.inputs = inputs_of(takes_of(calibrator))
-    names = [str(name) for name in getattr(calibrator, "class_names_", classes)]
-    if getattr(calibrator, "groups_from_", ""):
-        raise InputError("has patches of groups, which one pass does not read", file=path)
-    if calibrator.n_features_in_ != len(names) or set(names) != set(classes):
-        told = f"fitted on {calibrator.n_features_in_} classes that are not those of the points"
-        raise InputError(f"{told} ({', '.join(classes[:5])}, …)", file=path)
-    place = {name: number for number, name in enumerate(classes)}
-    places = [place[name] for name in names]
-    back = np.argsort(places)
-    return lambda logits: calibrator.predict_proba(logits[:, places])[:, back]
-
-
-Passes = Mapping[str, Mapping[str, StreamingCalibration]]
-
-
-def passed(options: Options) -> Passes:
-    """One pass over all points: by forecast, the accumulators u_cwe and u_topk.
-
-    After a shard the sums are written to a folder that is named by their key.
-    """
-    stream = Stream.of(options.file, Choices.of(options), options.seed)
-    named = [] if options.may_add else [name for name in options.methods if name != PRESENT]
-    methods = settings_of(options, named)
-    folder = options.output / "data/stream" / _key(options, stream, methods)[:16]
-    folder.mkdir(parents=True, exist_ok=True)
-    forecasters, limit = forecasters_of(options, stream, methods, folder)
-    passes = {name: _accumulators(len(stream.known.classes.texts)) for name in forecasters}
-    first = _resumed(folder / "state.npz", passes)
-    saved, n = monotonic(), 0
-    with Bar("score", len(stream.shards)) as bar:
-        for number in range(first, len(stream.shards)):
-            for points in stream.points(number):
-                points = points.at(points.numbers > limit)
-                n += len(points.labels)
-                _add(points, forecasters, passes)
-                bar(number, bar.total, f"{n:,} points")
-            is_last = number + 1 == len(stream.shards)
-            if is_last or monotonic() - saved >= SECONDS_BETWEEN_SAVES:
-                _save(folder / "state.npz", passes, number + 1)
-                saved = monotonic()
-    return passes
-
-
-def _key(options: Options, stream: Stream, methods: Mapping[str, Settings]) -> str:
-    """The key of a pass: the shards, what they are taken for, what is scored, and the code."""
-    calibrator, known = options.calibrator, stream.known
-    content = {
-        "shards": [(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in stream.shards],
-        "choices": vars(stream.choices),
-        "known": [known.kind, known.classes.texts, known.classes.is_text, known.codes],
-        "seed": stream.seed,
-        "methods": {name: settings.calibrator for name, settings in methods.items()},
-        "sample": options.sample,
-        "calibrator": None if calibrator is None else [calibrator.name, sha256_of(calibrator)],
-    }
-    return key_of(content, __name__)
-
-
-def _accumulators(classes: int) -> dict[str, StreamingCalibration]:
-    ks = None if classes <= MOST_RANKED else range(1, 21)
-    buckets = BUCKETS_OF_FEW if classes <= FEW else None
-    found = {"u_topk": StreamingCalibration(TopK(ks), classes, buckets)}
-    if classes <= MOST_CLASSES:
-        found = {"u_cwe": StreamingCalibration(ClassWise(), classes, buckets), **found}
-    return found
-
-
-def _add(points: Points, forecasters: Mapping[str, Forecaster], passes: Passes) -> None:
-    if not points.weights.any():
-        return
-    for name, forecaster in forecasters.items():
-        probabilities = forecaster(points.logits)
-        for streaming in passes[name].values():
-            streaming.update(probabilities, points.labels, points.weights)
-
-
-def _save(path: Path, passes: Passes, done: int) -> None:
-    arrays: dict[str, Any] = {"done": done}
-    for name, its in passes.items():
-        for key, streaming in its.items():
-            streaming.save(file := io.BytesIO())
-            arrays[f"{name}.{key}"] = np.frombuffer(file.getvalue(), np.uint8)
-    write_npz(path, **arrays)
-
-
-def _resumed(path: Path, passes: Passes) -> int:
-    """Take what an interrupted run has added up, and return the number of its shards."""
-    if not path.exists():
-        return 0
-    held = read_npz(path)
-    for name, its in passes.items():
-        for key, streaming in its.items():
-            streaming.load(io.BytesIO(held[f"{name}.{key}"].tobytes()))
-    return int(held["done"])
+def _is_set(options: Options, name: str) -> bool:
+    """Whether the person gave an option another value than it has without them."""
+    if name == "methods":
+        return not options.may_add
+    (default,) = (field.default for field in fields(Options) if field.name == name)
+    return bool(getattr(options, name) != default)
 
 
 def score_streamed(options: Options) -> None:
-    """Score, write and print what the module says: streaming.json and streaming.md."""
-    with only_run(options.output, FILES, options.wait):
-        record = {name: _numbers(its) for name, its in passed(options).items()}
-        write_json(options.output / "streaming.json", record)
-        text = "\n\n".join([f"# {options.title or options.file}", *_text(record)]) + "\n"
-        write_text(options.output / "streaming.md", text)
-        say(text)
-        say(f"wrote {options.output / 'streaming.md'}, and streaming.json with all digits")
+    """Score all shards; write and print streaming.json and streaming.md.
+
+    Raises:
+        InputError, MissingResource, UsageError, UnitsFailed: what cannot be used, in one line.
+    """
+    settings = replace(settings_of(options, [PRESENT])[PRESENT], device="cpu")
+    shards = all_shards(options.file)
+    reading = reading_of(options, shards)
+    tasks = tasks_of(settings, shards, reading)
+    is_new = not options.output.exists()
+    names = names_of_stream(settings.benchmark.name)
+    with only_run(options.output, names, options.wait):
+        try:
+            _add_up(tasks)
+        except UnitsFailed:
+            if is_new and not any(task.is_current() for task in tasks):
+                give_back(options.output)
+            raise
+        paths = [task.path for task in tasks]
+        sums = merged(paths, reading)
+        for shard in shards:
+            shard.check_unchanged()  # also one that was read long before the last one
+        for note in notes_of(paths, reading):
+            say(note)
+        _write(options, {_forecast(reading): numbers_of(sums)})
 
 
-def _numbers(its: Mapping[str, StreamingCalibration]) -> dict[str, Any]:
+def reading_of(options: Options, shards: Sequence[Shard]) -> Reading:
+    """How the shards are read, by the first rows of the first one; the calibrator must fit them."""
+    choices = Choices.of(options)
+    if options.calibrator is not None:
+        check_is_file(options.calibrator, "a saved calibrator")
+    if choices.ignore is not None:
+        check_ignored([shard.path for shard in shards], choices)
+    reading = Reading(
+        choices, known_of([shard.path for shard in shards], choices), options.calibrator
+    )
+    reading.forecaster()
+    return reading
+
+
+def tasks_of(settings: Settings, shards: Sequence[Shard], reading: Reading) -> list[Task]:
+    """A task per shard, or per several that follow each other where the sums would fill a disk."""
+    calibrator = reading.calibrator
+    common = {
+        "choices": vars(reading.choices),
+        "known": _plain(reading),
+        "calibrator": None if calibrator is None else sha256_of(calibrator),
+    }
+    size = sum(streaming.nbytes for streaming in reading.empty().values())
+    most = max(1, MOST_ON_DISK // size)
+    count = -(-len(shards) // most)
+    classes = len(reading.known.classes.texts)
+    tasks = []
+    for start in range(0, len(shards), count):
+        part = list(shards[start : start + count])
+        content = {**common, "shards": [[str(shard.path), shard.state] for shard in part]}
+        cells = sum(_cells_at_once(shard.path, classes) for shard in part)
+        paths = [shard.path for shard in part]
+        place = f"{_safe(_forecast(reading))}/{_file_name(paths)}"
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        name = f"{paths[0].name}{more}"
+        tasks.append(sums_step(settings, name, place, content, cells, part, reading))
+    return tasks
+
+
+def _plain(reading: Reading) -> list[Any]:
+    """What the first rows say, as a key holds it."""
+    known = reading.known
+    classes = [known.classes.texts, known.classes.is_text]
+    return [known.kind, classes, dict(known.codes), known.seen, known.weights]
+
+
+def _cells_at_once(path: Path, classes: int) -> int:
+    """About how many numbers a process holds of a shard; a large one counts as much work, too."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    cells = sum(file.stat().st_size for file in files) // BYTES_PER_CELL
+    is_by_rows = not path.is_dir() and ending_of(path) in PARTED
+    if is_by_rows or _is_uncompressed(path):
+        return min(cells, max(LITTLE, ROWS * classes))
+    return cells
+
+
+def _is_uncompressed(path: Path) -> bool:
+    """Whether a file is an npz whose arrays are read some rows at a time."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return all(one.compress_type == zipfile.ZIP_STORED for one in archive.infolist())
+
+
+def _file_name(paths: Sequence[Path]) -> str:
+    """A name for the sums of some shards, which no others have."""
+    digest = sha256_of_json([str(path) for path in paths])[:12]
+    return f"{_safe(paths[0].stem)}-{digest}"
+
+
+def _safe(text: str) -> str:
+    """A text as a part of a file's name."""
+    return re.sub(r"[^\w-]+", "_", text)[:50]
+
+
+def _forecast(reading: Reading) -> str:
+    """What is scored, as tables call it; a calibrator has the name of its file."""
+    return PRESENT if reading.calibrator is None else reading.calibrator.name
+
+
+def _add_up(tasks: Sequence[Task]) -> None:
+    """Make the sums that are not there; one shard alone has a bar of its own."""
+    try:
+        run_tasks("score", tasks, one_by_one=len(tasks) == 1)
+    except UnitsFailed as error:
+        if len(tasks) > 1:
+            raise
+        raise UnitsFailed(str(error).removeprefix(f"{tasks[0].name}: ")) from error
+
+
+def numbers_of(sums: Mapping[str, StreamingCalibration]) -> dict[str, Any]:
     """All numbers of one forecast; an error lies between `lower` and `upper`."""
-    results = {key: streaming.result() for key, streaming in its.items()}
+    results = {key: streaming.result() for key, streaming in sums.items()}
     first = results["u_topk"]
     numbers: dict[str, Any] = {
         name: getattr(first, name) for name in ("n", "accuracy", "brier", "nll", "zero_likelihood")
@@ -233,31 +240,47 @@ def _numbers(its: Mapping[str, StreamingCalibration]) -> dict[str, Any]:
     return numbers
 
 
+def _write(options: Options, record: Mapping[str, Any]) -> None:
+    """Write and print the numbers by forecast; the report of an earlier run leaves."""
+    numbers, page = (options.output / name for name in STREAMED)
+    text = "\n\n".join([f"# {options.title or options.file}", *_tables(record)]) + "\n"
+    write_json(numbers, record)
+    write_text(page, text)
+    remove_others(options.output, [numbers, page])
+    say(text)
+    say(f"wrote {page}, and {numbers.name} with all digits")
+
+
+def _tables(record: Mapping[str, Any]) -> list[str]:
+    """The numbers as two tables."""
+    scores = []
+    errors = []
+    for name, its in record.items():
+        shown = [f"{its[key]:.4f}" for key in ("accuracy", "brier")]
+        scores.append([name, f"{its['n']:,}", *shown, nll_of(its)])
+        errors += [_row(name, key, its[key]) for key in ("u_cwe", "u_topk") if key in its]
+    return [
+        markdown_table(("Forecast", "Points", "Accuracy", "Brier", "NLL"), scores),
+        markdown_table(HEADINGS, errors, text=2),
+    ]
+
+
 def nll_of(its: Mapping[str, Any]) -> str:
     """The NLL of one forecast as text; ∞ and the number of labels that had probability 0."""
     count = its["zero_likelihood"]
     return f"∞, {count:,} labels of probability 0" if count else f"{its['nll']:.4f}"
 
 
-def _text(record: Mapping[str, Any]) -> list[str]:
-    """The numbers as two tables."""
-    scores = [
-        [name, f"{its['n']:,}", *(f"{its[key]:.4f}" for key in ("accuracy", "brier")), nll_of(its)]
-        for name, its in record.items()
-    ]
-    errors = [
-        [
-            *(name, key.replace("u_", "U_")),
-            *(f"{its[key][end]:.5f}" for end in ("lower", "upper")),
-            f"{its[key]['floor']:.4f}",
-            p_value(its[key]["p_value"]).removeprefix("p ").removeprefix("= "),
-            *(f"{end:.5f}" for end in its[key]["interval"]),
-        ]
-        for name, its in record.items()
-        for key in ("u_cwe", "u_topk")
-        if key in its
-    ]
+def _row(name: str, key: str, error: Mapping[str, Any]) -> list[str]:
+    """The row of a metric, which is called as in every other table."""
+    low, high = error["interval"]
     return [
-        markdown_table(("Forecast", "Points", "Accuracy", "Brier", "NLL"), scores),
-        markdown_table(HEADINGS, errors, text=2),
+        name,
+        metric(key).text,
+        f"{error['lower']:.5f}",
+        f"{error['upper']:.5f}",
+        f"{error['floor']:.4f}",
+        p_value(error["p_value"]).removeprefix("p ").removeprefix("= "),
+        f"{low:.5f}",
+        f"{high:.5f}",
     ]

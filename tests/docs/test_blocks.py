@@ -13,9 +13,12 @@ import pytest
 
 from tests.docs.pages import PAGES, README, ROOT, blocks, name_of, run
 from tests.printed import check_printed
+from utility_calibration.pipeline.harness.artifacts import read_json
+from utility_calibration.scripts import score
 
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 YOUR_DATA = ROOT / "docs" / "your-data.md"
+STREAMING = ROOT / "docs" / "streaming.md"
 RESULTS = ROOT / "results" / "README.md"  # its block reads files of the repository
 FEWER = ["--splits", "2", "--methods", "uncalibrated", "temperature", "logit_shift"]
 """To spare time: the page's commands use ten splits and all methods."""
@@ -52,6 +55,28 @@ def test_every_block_prints_what_is_shown_under_it(page: Path, reader: Path) -> 
         ]
     for printed, shown in pairs:
         check_printed(printed, shown)
+
+
+def test_the_commands_of_the_page_on_streams_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": STREAMING.stem}
+    for block in blocks(STREAMING):
+        if block.language == "python":
+            run(block.text, STREAMING, names)
+    commands = [
+        shlex.split(line)
+        for block in blocks(STREAMING)
+        for line in block.text.splitlines()
+        if block.language == "bash"
+    ]
+    for _, _, *arguments in commands:
+        score.score(score.parse(arguments))
+    (calibrated,) = read_json(tmp_path / "calibrated/streaming.json").values()
+    (forecast,) = read_json(tmp_path / "out/streaming.json").values()
+    assert (forecast["n"], calibrated["n"]) == (3000, 2700)
+    assert calibrated["nll"] < forecast["nll"]
 
 
 @pytest.mark.slow

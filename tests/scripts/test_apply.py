@@ -1,5 +1,7 @@
 """A calibrator that `score` saves, applied by `apply` to points without labels."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.metrics.validation import InputError
 from utility_calibration.pipeline.apply import apply
 from utility_calibration.pipeline.harness.artifacts import read_json
+from utility_calibration.pipeline.own import batches
 from utility_calibration.scripts import apply as program
 
 ONE = ("--methods", "temperature", "--splits", "1")
@@ -49,6 +52,59 @@ def test_new_logits_come_out_as_the_calibrator_says_in_every_form(saved, tmp_pat
     pd.testing.assert_frame_equal(found, pd.read_parquet(tmp_path / "calibrated.parquet"))
     assert found.columns.tolist() == ["c0", "c1", "c2"]
     np.testing.assert_array_equal(found, expected)
+
+
+def test_a_file_is_read_some_rows_at_a_time(saved, tmp_path, monkeypatch):
+    logits, _ = problem(205, 1)
+    expected = Calibrator.load(saved).predict_proba(logits)
+    np.savez(tmp_path / "rows.npz", logits=logits)
+    np.savez(tmp_path / "columns.npz", logits=np.asfortranarray(logits))
+    np.savez_compressed(tmp_path / "packed.npz", logits=logits.astype(">f4"))
+    table = pd.DataFrame(logits.astype(float), columns=["z_0", "z_1", "z_2"])
+    table.to_csv(tmp_path / "table.csv", index=False)
+    monkeypatch.setattr(batches, "ROWS", 50)
+    for name in ("rows.npz", "columns.npz", "packed.npz", "table.csv"):
+        for ending in ("npz", "csv", "parquet"):
+            run(saved, tmp_path / name, tmp_path / f"out.{ending}")
+        with np.load(tmp_path / "out.npz") as found:
+            np.testing.assert_array_equal(found["probabilities"], expected)
+        read = pd.read_csv(tmp_path / "out.csv")
+        np.testing.assert_array_equal(read, expected)
+        np.testing.assert_array_equal(pd.read_parquet(tmp_path / "out.parquet"), expected)
+    table.loc[77, "z_1"] = np.nan
+    table.to_csv(tmp_path / "gap.csv", index=False)
+    before = (tmp_path / "out.csv").read_bytes()
+    with refuses(row=27, column="z_1", number="50"):  # counted from row 50
+        run(saved, tmp_path / "gap.csv", tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_bytes() == before
+
+
+def test_lists_that_lack_a_class_in_some_batch_are_those_of_the_whole_file(tmp_path, monkeypatch):
+    logits, labels = problem(300, 0)
+    p = softmax(logits.astype(float), axis=1)
+    fitted = TemperatureScaling().fit(np.log(p), labels)
+    fitted.takes_, fitted.class_names_ = "probabilities", np.array(["A", "B", "C"])
+    path = fitted.save(tmp_path / "calibrator.npz")
+    p = np.c_[p[:40, :2] / p[:40, :2].sum(axis=1, keepdims=True), np.zeros(40)]
+    p[0] = 0.2, 0.3, 0.5
+    rows = [{name: v for name, v in zip("ABC", row, strict=True) if v} for row in p.tolist()]
+    lines = [json.dumps({"id": k, "probabilities": row}) for k, row in enumerate(rows)]
+    (tmp_path / "new.jsonl").write_text("\n".join(lines))
+    run(path, tmp_path / "new.jsonl", tmp_path / "whole.csv", "--ignore", "id")
+    monkeypatch.setattr(batches, "ROWS", 10)
+    run(path, tmp_path / "new.jsonl", tmp_path / "parts.csv", "--ignore", "id")
+    assert (tmp_path / "parts.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+def test_a_calibrator_of_probabilities_made_in_python_is_applied(tmp_path):
+    logits, labels = problem(300, 0)
+    p = softmax(logits.astype(float), axis=1)
+    fitted = TemperatureScaling(inputs="probabilities").fit(p, labels)
+    path = fitted.save(tmp_path / "calibrator.npz")
+    np.savez(tmp_path / "new.npz", probabilities=p)
+    run(path, tmp_path / "new.npz", tmp_path / "out.npz")
+    found = np.load(tmp_path / "out.npz")["probabilities"]
+    np.testing.assert_allclose(found, fitted.predict_proba(p), atol=1e-6)
 
 
 def test_score_saves_a_calibrator_of_probabilities_with_its_class_names(tmp_path):

@@ -99,7 +99,7 @@ def test_every_choice_of_the_command_line_reaches_the_reader(tmp_path):
         (["x.npz", "--save", "a.csv", "--method", "vector"], ".npz"),
         (["x.npz", "--save-on", "all"], "--save"),
         (["x.npz", "--stream", "--splits", "3"], "--splits"),
-        (["x.npz", "--stream", "--methods", "temp", "--sample", "0"], "--sample 0"),
+        (["x.npz", "--stream", "--methods", "temp"], "--calibrator"),
         (["x.npz", "--output", "x.npz"], "x.npz"),
     ],
 )

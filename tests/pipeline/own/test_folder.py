@@ -113,8 +113,9 @@ def test_a_second_run_in_the_folder_says_who_is_there_and_changes_nothing(tmp_pa
 def test_only_reports_and_figures_of_an_earlier_run_leave(tmp_path):
     take(tmp_path, ["report.html", "ecdf.png", "worst_*.png", "scores/a.csv", "streaming.md"])
     (tmp_path / "scores").mkdir()
-    new, old = {"report.html", "worst_u_cwe.png"}, {"ecdf.png", "worst_u_losses.png"}
-    kept = {"scores/a.csv", "streaming.md", "worst_of_mine.png", "ecdf.svg", LIST}
+    new = {"report.html", "worst_u_cwe.png"}
+    old = {"ecdf.png", "worst_u_losses.png", "streaming.md"}
+    kept = {"scores/a.csv", "worst_of_mine.png", "ecdf.svg", LIST}
     for name in (new | old | kept) - {LIST}:
         (tmp_path / name).touch()
     remove_others(tmp_path, [tmp_path / name for name in new])

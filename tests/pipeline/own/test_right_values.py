@@ -63,13 +63,13 @@ def test_a_row_may_have_any_common_offset(tmp_path, name):
 def test_a_stream_and_a_whole_file_read_an_offset_alike(tmp_path):
     held = dict(table(Z + OFFSETS, "z_{}").items())
     known = batches.known_from(tmp_path / "a.csv", held, Choices())
-    points = batches.points_of(held, Choices(), known)
+    points = batches.points_of(held, Choices(), known, [])
     assert np.abs(softmax(points.logits.astype(float), axis=1) - P).max() < 1e-6
 
 
 def test_digits_that_were_lost_before_are_told(tmp_path):
     content = {"logits": (Z + 1e8).astype(np.float32), "labels": Y}
-    (note,) = read(tmp_path / "a", content).details["warnings"]
+    note, _on_ties = read(tmp_path / "a", content).details["warnings"]
     assert note.startswith("WARNING") and "step of 8" in note
     for kept in (Z.astype(np.float16), 100 * Z.astype(np.float32)):
         assert not read(tmp_path / "a", {"logits": kept, "labels": Y}).details["warnings"]
@@ -174,8 +174,15 @@ def test_a_stream_leaves_training_rows_out(tmp_path, monkeypatch):
     words = np.where(ROWS < 120, "train", "test")
     path = tmp_path / "a.csv"
     table(Z, "z_{}", split=words).to_csv(path, index=False)
-    stream = batches.Stream.of(path, Choices(ignore="split"), 0)
-    assert sum(len(points.labels) for points in stream.points(0)) == N - 120
+    choices, notes = Choices(ignore="split"), batches.Notes()
+    known = batches.known_of([path], choices)
+    parts = list(batches.labelled(path, choices, known, notes))
+    assert sum(len(points.labels) for points in parts) == N - 120
+    assert [note.partition(":")[0] for note in notes.values()] == ["a.csv, rows 0 to 49"]
+    (tmp_path / "only.csv").write_text("\n".join(path.read_text().splitlines()[:100]))
+    assert batches.known_of([tmp_path / "only.csv", path], choices).notes == known.notes
+    with refuses("split", file=tmp_path / "only.csv"):
+        batches.known_of([tmp_path / "only.csv"], choices)
 
 
 @pytest.mark.parametrize("empty", [None, [], [None] * 4])
