@@ -38,9 +38,11 @@ def settings_of(options: Options, methods: Sequence[str]) -> dict[str, Settings]
     config.benchmark.precomputed = None
     config.benchmark.source.path = "set last"
     if options.similarity is not None:
+        sign = {} if options.decimal is None else {"decimal": options.decimal}
         config.benchmark.similarity = {
             "_target_": "utility_calibration.pipeline.sources.similarity.file_similarity",
             "path": str(options.similarity),
+            **sign,
         }
     settings = resolved_with(calibrators, config)
     # The person's paths and texts are set last: OmegaConf would resolve `${…}` and `???` in them.

@@ -151,16 +151,17 @@ def _is_line_of_text(line: bytes, dimensions: int) -> bool:
         return False
 
 
-def file_similarity(*, path: str | Path) -> Found:
+def file_similarity(*, path: str | Path, decimal: str | None = None) -> Found:
     """Class similarity [C, C] for U_w2v, symmetric: an npz with `matrix`, or a CSV.
 
     The npz may have `class_names`, the CSV a header of the names, also before each line. The
-    details then have `class_names`, in the order of the matrix.
+    details then have `class_names`, in the order of the matrix. `decimal` is the decimal sign of a
+    CSV whose numbers do not show it.
     """
     path, names = Path(path), list[str]()
     check_is_file(path, "an npz or CSV file with a similarity matrix")
     if path.suffix.lower() == ".csv":
-        held, names = _of_csv(path)
+        held, names = _of_csv(path, decimal)
     else:
         arrays = read_arrays(path, only=("matrix", "class_names"))
         if "matrix" not in arrays:
@@ -177,7 +178,7 @@ def file_similarity(*, path: str | Path) -> Found:
     return matrix, {"path": str(path)} | ({"class_names": names} if names else {})
 
 
-def _of_csv(path: Path) -> tuple[NDArray[np.float64], list[str]]:
+def _of_csv(path: Path, decimal: str | None) -> tuple[NDArray[np.float64], list[str]]:
     """The numbers of a CSV, and the names of its header, if it has one."""
     try:
         return np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig"), []
@@ -187,7 +188,7 @@ def _of_csv(path: Path) -> tuple[NDArray[np.float64], list[str]]:
         if _begins_with_number(path):
             fix = "separate the numbers by commas, as many in each line"
             raise InputError(told, file=path, fixes=fix) from error
-        table = read_table(path)
+        table = read_table(path, decimal)
         names = [str(name) for name in table]
         if len(names) == len(table) + 1:  # the first column has the names of the lines
             names = names[1:]

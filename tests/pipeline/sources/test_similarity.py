@@ -5,10 +5,13 @@ import gzip
 import numpy as np
 import pandas as pd
 import pytest
+from hydra.utils import instantiate
 
 from tests.pipeline.sources.conftest import refused
 from tests.refusals import check_line, refuses
 from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.pipeline.own.job import settings_of
+from utility_calibration.pipeline.own.options import parsed
 from utility_calibration.pipeline.scoring.class_names import CIFAR100, class_names
 from utility_calibration.pipeline.sources.similarity import (
     class_similarity,
@@ -136,6 +139,19 @@ def test_a_matrix_goes_by_the_names_of_the_classes(tmp_path):
     pd.DataFrame(matrix).to_csv(tmp_path / "counted.csv")  # pandas' own 0, 1, 2
     counted = in_order(file_similarity(path=tmp_path / "counted.csv"), details)
     np.testing.assert_array_equal(counted[0], matrix)
+
+
+def test_the_decimal_sign_of_a_similarity_is_said_where_numbers_do_not_show_it(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("a;b\n2.345;1.234\n1.234;2.345\n")
+    with refuses("decimal sign", fix="--decimal '.'"):
+        file_similarity(path=path)
+    expected = np.array([[2.345, 1.234], [1.234, 2.345]])
+    np.testing.assert_array_equal(file_similarity(path=path, decimal=".")[0], expected)
+    np.testing.assert_array_equal(file_similarity(path=path, decimal=",")[0], 1000 * expected)
+    options = parsed("", ["my.npz", "--similarity", str(path), "--decimal", "."])
+    (settings,) = settings_of(options, ["temperature"]).values()
+    np.testing.assert_array_equal(instantiate(settings.benchmark.similarity)[0], expected)
 
 
 @pytest.mark.parametrize(
