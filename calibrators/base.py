@@ -8,22 +8,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, ClassVar, Self, overload
+from typing import IO, Any, ClassVar, Self
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor, nn
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.class_order import classes_of, codes_of
 from utility_calibration.metrics.errors import reason_of
 from utility_calibration.metrics.kernels.threads import LITTLE, one_thread
 from utility_calibration.metrics.layout import check_same_order, points_of
 from utility_calibration.metrics.validation import InputError, check_weights, like
 
-from .conditioning import ConditionedModule, Conditioning, condition
+from .conditioning import Conditioning, condition
 from .files import read_archive, write_archive
 from .inputs import (
     ENOUGH_ROWS,
@@ -35,7 +34,6 @@ from .inputs import (
     warn_of_absent,
     warn_of_lookalike,
 )
-from .modules import Applied, floored_log
 from .prior import PriorShift, shares_of
 from .stored import Learned, class_named, problem_of
 
@@ -112,7 +110,7 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         if self.inputs == "logits":
             warn_of_lookalike(z)
         known = classes_of(y, X, z.shape[1], classes)
-        data = [z, codes_of(y, z.shape[0], known).to(z.device).contiguous()]
+        data = [z, codes_of(y, z.shape[0], known)]
         self.tuning_log_: list[dict[str, Any]] = []
         if sample_weight is not None:
             if not self.takes_weights:
@@ -121,9 +119,9 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
                     field="sample_weight",
                     fixes="draw points in proportion to their weights instead",
                 )
-            data.append(check_weights(sample_weight, z.shape[0]).to(z.device))
+            data.append(check_weights(sample_weight, z.shape[0]))
             data = [part[data[2] > 0] for part in data]
-        with torch.no_grad(), one_thread(z.numel() <= LITTLE):
+        with one_thread(z.size <= LITTLE):
             self._learn(*data)
         warn_of_absent(data[1], known, self.is_learned)
         self.classes_ = known
@@ -135,54 +133,46 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
             self.feature_names_in_: NDArray[np.str_] = np.array(names)
         return self
 
-    @overload
-    def predict_proba(self, X: Tensor) -> Tensor: ...
-    @overload
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]: ...
-    def predict_proba(self, X: ArrayLike) -> Tensor | NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Any:
         """Return probabilities float64 [n, C] of the kind of X [n, C], on its device.
 
         `InputError` if the number of classes or the columns of a data frame are not the fit's.
         """
         return like(self._probabilities(X), X)
 
-    @overload
-    def predict_log_proba(self, X: Tensor) -> Tensor: ...
-    @overload
-    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]: ...
-    def predict_log_proba(self, X: ArrayLike) -> Tensor | NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithm of `predict_proba(X)`, float64 [n, C]; -inf for zero."""
-        return like(self._probabilities(X).log(), X)
+        return like(_log(self._probabilities(X)), X)
 
-    @overload
-    def predict(self, X: Tensor) -> Tensor | NDArray[Any]: ...
-    @overload
-    def predict(self, X: ArrayLike) -> NDArray[Any]: ...
-    def predict(self, X: ArrayLike) -> Tensor | NDArray[Any]:
+    def predict(self, X: Any) -> Any:
         """Return the most probable class of each row, [n]; the first of equal ones.
 
         The classes are of the kind of X, or a NumPy array of names if `fit` was given names.
         """
-        best = self._probabilities(X).argmax(dim=1)
-        chosen = self.classes_[best.cpu().numpy()]
-        return chosen if chosen.dtype.kind == "U" else like(torch.from_numpy(chosen), X)
+        best = self._probabilities(X).argmax(axis=1)
+        chosen = self.classes_[best]
+        return chosen if chosen.dtype.kind == "U" else like(chosen, X)
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of `predict(X)`, weighted by `sample_weight` [n] if given."""
         check_same_order({"X": X, "y": y, "sample_weight": sample_weight})
-        best = self._probabilities(X).argmax(dim=1).cpu().numpy()
-        truth = codes_of(y, len(best), self.classes_).cpu().numpy()
+        best = self._probabilities(X).argmax(axis=1)
+        truth = codes_of(y, len(best), self.classes_)
         if sample_weight is not None:
-            sample_weight = check_weights(sample_weight, len(best)).cpu().numpy()
+            sample_weight = check_weights(sample_weight, len(best))
         return float(np.average(best == truth, weights=sample_weight))
 
-    def to_module(self, dtype: torch.dtype = torch.float32) -> nn.Module:
+    def to_module(self, dtype: Any = None) -> Any:
         """Return a torch module that computes `predict_proba` in `dtype`: [n, C] -> [n, C].
 
         It is for deployment by `torch.export` or ONNX; an exported file does not need this package.
         """
+        from torch import float32, nn
+
+        from .modules import Applied, ConditionedModule, floored_log
+
         check_is_fitted(self)
-        known = self._known()
+        dtype, known = dtype or float32, self._known()
         is_empty = known is not None and len(known.present) == 1  # then `_fit` learned nothing
         module = nn.Identity() if is_empty else self._to_module(dtype)
         if known is not None:
@@ -236,17 +226,17 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
                     return "conditioning_ holds no inverse temperature"
                 if len(known.present) == 1 and not known.whole:
                     return None  # `_fit` learned nothing
-            ramp = torch.arange(self.n_features_in_, dtype=torch.float64)
-            p = self._trial(torch.stack([0 * ramp, ramp, -ramp]))
+            ramp = np.arange(float(self.n_features_in_))
+            p = self._trial(np.stack([0 * ramp, ramp, -ramp]))
         except Exception as error:
             return f"it predicts nothing ({reason_of(error)})"
         return None if bool(((p >= 0) & (p <= 2)).all()) else "it predicts no probabilities"
 
-    def _trial(self, z: Tensor) -> Tensor:
+    def _trial(self, z: Array) -> Array:
         """The probabilities at logits [3, C], to see whether values from a file can be used."""
         return self._predicted(z)
 
-    def _probabilities(self, X: ArrayLike) -> Tensor:
+    def _probabilities(self, X: ArrayLike) -> Array:
         """Return checked probabilities float64 [n, C] on the device of X."""
         check_is_fitted(self)
         check_choices(self)
@@ -254,47 +244,50 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         check_columns(X, z.shape[1], self)
         if self.inputs == "logits" and len(z) >= ENOUGH_ROWS:
             warn_of_lookalike(z, stacklevel=4)
-        with torch.no_grad():
-            return self._shifted(self._predicted(z))
+        return self._shifted(self._predicted(z))
 
-    def _learn(self, z: Tensor, labels: Tensor, *weights: Tensor) -> None:
+    def _learn(self, z: Array, labels: Array, *weights: Array) -> None:
         """Fit to checked logits [n, C], which may be -inf; `_fit` gets what can be fitted."""
         fit: Callable[..., None] = self._fit
         if not self.is_learned:
             return
         known = condition(z, labels, *weights, whole=self._is_whole(), zeros=not self.takes_zeros)
-        self.present_ = known.present.cpu().numpy()
+        self.present_ = known.present
         self.conditioning_ = np.array([known.zero, known.gap, known.beta, known.log_weight])
-        self.kept_ = known.kept.cpu().numpy()
+        self.kept_ = known.kept
         if not known.whole:
-            labels = torch.searchsorted(known.present, labels)
+            labels = np.searchsorted(known.present, labels)
         if len(known.present) > 1:
             fit(known.seen(z), labels, *weights)
 
-    def _predicted(self, z: Tensor) -> Tensor:
+    def _predicted(self, z: Array) -> Array:
         """Return float64 [n, C] for checked logits [n, C], which may be -inf."""
-        known = self._known(z.device)
+        known = self._known()
         return self._predict_proba(z) if known is None else known.predicted(z, self._predict_proba)
 
-    def _known(self, device: torch.device | None = None) -> Conditioning | None:
+    def _known(self) -> Conditioning | None:
         if not hasattr(self, "conditioning_"):  # nothing is learned, or the file is an older one
             return None
         zero, gap, beta, log_weight = self.conditioning_.tolist()
-        present = torch.as_tensor(self.present_, device=device)
-        kept = torch.as_tensor(getattr(self, "kept_", np.ones(self.n_features_in_)), device=device)
-        return Conditioning(zero, gap, beta, log_weight, present, kept, self._is_whole())
+        kept = getattr(self, "kept_", np.ones(self.n_features_in_))
+        return Conditioning(zero, gap, beta, log_weight, self.present_, kept, self._is_whole())
 
     def _is_whole(self) -> bool:  # utilities are defined on all classes, also on absent ones
         return getattr(self, "utilities", None) is not None
 
     @abstractmethod
-    def _fit(self, logits: Tensor, labels: Tensor) -> None:
+    def _fit(self, logits: Array, labels: Array) -> None:
         """Learn from checked `logits` float32 or float64 [n, C] and `labels` int64 [n]."""
 
     @abstractmethod
-    def _predict_proba(self, logits: Tensor) -> Tensor:
+    def _predict_proba(self, logits: Array) -> Array:
         """Return float64 [n, C] for checked `logits` float32 or float64 [n, C]."""
 
-    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+    def _to_module(self, dtype: Any) -> Any:
         """Return a module of arrays of type `dtype` that computes `_predict_proba`."""
         raise TypeError(f"{type(self).__name__} must define _to_module")
+
+
+def _log(p: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.log(p)

@@ -13,10 +13,9 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.errors import InputError, reason_of
 from utility_calibration.metrics.kernels.softmax import softmax
 
@@ -83,24 +82,24 @@ class PeerCalibration(Calibrator):
         self.method = method
         self.options = options
 
-    def _fit(self, logits: Tensor, labels: Tensor) -> None:
-        self.logits_: NDArray[Any] = logits.cpu().numpy().copy()
-        self.labels_: NDArray[np.int64] = labels.cpu().numpy().copy()
+    def _fit(self, logits: Array, labels: Array) -> None:
+        self.logits_: NDArray[Any] = np.array(logits)
+        self.labels_: NDArray[np.int64] = np.array(labels)
         self._model, self.versions_ = self._fit_model(), np.array(self._versions())
         self.cached_: NDArray[np.float64] = np.empty((0, logits.shape[1]))
         self.cached_for_ = ""
 
-    def cache_predictions(self, logits: Tensor) -> None:
+    def cache_predictions(self, logits: Array) -> None:
         """Store the predictions for `logits` [m, C], in the file of `save` as well."""
-        self.cached_, self.cached_for_ = self.predict_proba(logits).cpu().numpy(), _digest(logits)
+        self.cached_, self.cached_for_ = self.predict_proba(logits), _digest(logits)
 
-    def _trial(self, z: Tensor) -> Tensor:
-        return torch.ones_like(z)  # a prediction may fit again, which takes long
+    def _trial(self, z: Array) -> Array:
+        return np.ones_like(z)  # a prediction may fit again, which takes long
 
-    def _predict_proba(self, logits: Tensor) -> Tensor:
+    def _predict_proba(self, logits: Array) -> Array:
         if self._model is None:
             if _digest(logits) == self.cached_for_:
-                return torch.from_numpy(self.cached_).to(logits.device)
+                return self.cached_
             if (here := self._versions()) != list(self.versions_):
                 raise InputError(
                     f"fitted with {', '.join(self.versions_)}, installed is {', '.join(here)}",
@@ -110,14 +109,16 @@ class PeerCalibration(Calibrator):
             self._model = self._fit_model()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            p = self._model.predict_proba(softmax(logits.cpu()).numpy())
+            p = self._model.predict_proba(softmax(logits))
         p = np.asarray(p, dtype=np.float64)  # from float32 rows may miss 1
-        return torch.from_numpy(p / p.sum(axis=1, keepdims=True)).to(logits.device)
+        return p / p.sum(axis=1, keepdims=True)
 
-    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+    def _to_module(self, dtype: Any) -> Any:
         raise InputError("a calibrator of another package cannot be exported", field=self.method)
 
     def _fit_model(self) -> Any:
+        import torch
+
         peer = self._peer()
         for package in peer.needs:
             require(package, INSTALL)
@@ -130,7 +131,7 @@ class PeerCalibration(Calibrator):
             ) from error
         if peer.one_vs_rest:
             model = library.MulticlassOneVsRestCalibrator(model)
-        x = softmax(torch.from_numpy(self.logits_)).numpy()  # float64: rows sum to one
+        x = softmax(self.logits_)  # float64: rows sum to one
         try:
             with warnings.catch_warnings(), torch.random.fork_rng(devices=()), torch.enable_grad():
                 warnings.simplefilter("ignore")  # betacal changes the filters for the whole process
@@ -153,5 +154,5 @@ class PeerCalibration(Calibrator):
         return [f"{package} {version(package)}" for package in self._peer().needs]
 
 
-def _digest(logits: Tensor) -> str:
-    return hashlib.sha256(logits.cpu().contiguous().numpy().tobytes()).hexdigest()
+def _digest(logits: Array) -> str:
+    return hashlib.sha256(np.ascontiguousarray(logits).tobytes()).hexdigest()

@@ -19,12 +19,11 @@ from statistics import NormalDist
 from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor, nn
 
-from utility_calibration.metrics.validation import InputError, as_tensor
+from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.validation import InputError, as_array
 
 TOLERANCE = 1e-3  # of the sum of stated shares
 ITERATIONS, CONVERGED = 10_000, 1e-9  # of expectation maximisation; largest change of a share
@@ -68,21 +67,23 @@ class PriorShift:
 
     def estimate_prior(self, X: ArrayLike, confidence: float = 0.95) -> PriorEstimate:
         """Estimate the classes' shares among points X [n, C] without labels, with intervals."""
-        p = np.asarray(as_tensor(self.with_prior(None).predict_proba(X)).cpu())
+        p = as_array(self.with_prior(None).predict_proba(X))
         return estimated_prior(p, self._known_shares(), confidence)
 
     @abstractmethod
-    def predict_proba(self, X: ArrayLike) -> Tensor | NDArray[np.float64]:
+    def predict_proba(self, X: ArrayLike) -> Array | NDArray[np.float64]:
         """Return probabilities [n, C]."""
 
-    def _shifted(self, p: Tensor) -> Tensor:
+    def _shifted(self, p: Array) -> Array:
         if not hasattr(self, "prior_"):
             return p
-        return reweighted(p, torch.from_numpy(ratios(self.prior_, self.shares_)).to(p.device))
+        return reweighted(p, ratios(self.prior_, self.shares_))
 
-    def _shifted_module(self, module: nn.Module, dtype: torch.dtype) -> nn.Module:
+    def _shifted_module(self, module: Any, dtype: Any) -> Any:
         if not hasattr(self, "prior_"):
             return module
+        from .modules import Reweighted
+
         return Reweighted(module, ratios(self.prior_, self.shares_), dtype)
 
     def _known_shares(self) -> NDArray[np.float64]:
@@ -93,9 +94,9 @@ class PriorShift:
         return self.shares_
 
 
-def shares_of(labels: Tensor, classes: int, weights: Tensor | None = None) -> NDArray[np.float64]:
+def shares_of(labels: Array, classes: int, weights: Array | None = None) -> NDArray[np.float64]:
     """Return the share of each class among `labels` [n], weighted if asked: [C]."""
-    counts = torch.bincount(labels, weights, minlength=classes).to(torch.float64).cpu().numpy()
+    counts = np.bincount(labels, weights, minlength=classes).astype(np.float64)
     shares: NDArray[np.float64] = counts / counts.sum()
     return shares
 
@@ -135,30 +136,15 @@ def ratios(prior: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[n
     return np.divide(prior, shares, out=np.zeros_like(prior), where=shares > 0)
 
 
-def reweighted(p: Tensor, factors: Tensor) -> Tensor:
+def reweighted(p: Array, factors: Array) -> Array:
     """Return p ⊙ `factors` [C], each row scaled to its former sum: [n, C].
 
     A row that would be zero, because only impossible classes had a probability, stays as it is.
     """
     moved = p * factors
-    total = moved.sum(dim=1, keepdim=True)
-    scaled = moved * (p.sum(dim=1, keepdim=True) / total.clamp(min=torch.finfo(p.dtype).tiny))
-    return torch.where(total > 0, scaled, p)
-
-
-class Reweighted(nn.Module):
-    """`reweighted` after a calibrator's module."""
-
-    factors: Tensor
-
-    def __init__(self, module: nn.Module, factors: ArrayLike, dtype: torch.dtype) -> None:
-        super().__init__()
-        self.module = module
-        self.register_buffer("factors", torch.tensor(factors, dtype=dtype))
-
-    def forward(self, logits: Tensor) -> Tensor:
-        """[n, C] -> [n, C]"""
-        return reweighted(self.module(logits), self.factors)
+    total = moved.sum(axis=1, keepdims=True)
+    scaled = moved * (p.sum(axis=1, keepdims=True) / total.clip(min=np.finfo(p.dtype).tiny))
+    return np.where(total > 0, scaled, p)
 
 
 def estimated_prior(

@@ -69,10 +69,10 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple
 
-import torch
+import numpy as np
 from numpy.typing import ArrayLike
-from torch import Tensor
 
+from .arrays import Array
 from .kernels.prefix_range import prefix_range
 from .option_checks import check_confidence
 from .resampling import largest_by_chance
@@ -140,7 +140,7 @@ def calibration_interval(
         clusters=clusters,
         ignore_index=ignore_index,
     )
-    floor = torch.from_numpy(largest_by_chance(utilities, sample, REDRAWS, seed))
+    floor = largest_by_chance(utilities, sample, REDRAWS, seed)
     given = floor, confidence, sample.multipliers(seed), population_weights
     return evidence_of(utilities, sample, *given).interval(confidence)
 
@@ -156,12 +156,12 @@ class Evidence:
     largest: float
     upper: float
     upper_finite: float
-    multiplied: Tensor
-    redrawn: Tensor
+    multiplied: Array
+    redrawn: Array
 
     def interval(self, confidence: float) -> CalibrationInterval:
         """Return the certificate."""
-        noise = [float(torch.quantile(law, confidence)) for law in (self.multiplied, self.redrawn)]
+        noise = [float(np.quantile(law, confidence)) for law in (self.multiplied, self.redrawn)]
         lower = max(0.0, self.largest - max(noise))
         f = max(float(law.mean()) for law in (self.multiplied, self.redrawn))
         estimate = math.sqrt(max(0.0, self.largest**2 - f**2))
@@ -175,17 +175,17 @@ def joined(parts: Sequence[Evidence]) -> Evidence:
         max(part.largest for part in parts),
         max(part.upper for part in parts),
         max(part.upper_finite for part in parts),
-        torch.stack([part.multiplied for part in parts]).amax(0),
-        torch.stack([part.redrawn for part in parts]).amax(0),
+        np.stack([part.multiplied for part in parts]).max(axis=0),
+        np.stack([part.redrawn for part in parts]).max(axis=0),
     )
 
 
 def evidence_of(
     utilities: UtilityClass,
     sample: Sample,
-    redrawn: Tensor,
+    redrawn: Array,
     confidence: float,
-    multipliers: Tensor,
+    multipliers: Array,
     population_weights: tuple[float, float] | None = None,
 ) -> Evidence:
     """Return the evidence of one sample of labels on a class of utilities.
@@ -209,35 +209,35 @@ def evidence_of(
         second = sample.second_moments(residuals)
         deviation = asymptotic_deviation(second, spread * sample.largest, count, confidence)
         largest.append(errors)
-        uppers.append(torch.minimum(errors + deviation, spread))
+        uppers.append(np.minimum(errors + deviation, spread))
         finite.append(spread)
         if known is not None:
             most, scale = known
             deviation = finite_deviation(second * scale**2, spread * most, count, confidence)
-            finite[-1] = torch.minimum(errors * scale + deviation, spread)
+            finite[-1] = np.minimum(errors * scale + deviation, spread)
         ranges, _ = prefix_range(*block[:3], weights=multipliers, orders=block.orders)
-        multiplied.append(ranges.max(dim=1).values)
+        multiplied.append(ranges.max(axis=1))
     return Evidence(
-        float(torch.cat(largest).max()),
-        float(torch.cat(uppers).max()),
-        float(torch.cat(finite).max()),
-        torch.stack(multiplied).max(dim=0).values / n,
+        float(np.concatenate(largest).max()),
+        float(np.concatenate(uppers).max()),
+        float(np.concatenate(finite).max()),
+        np.stack(multiplied).max(axis=0) / n,
         redrawn,
     )
 
 
-def asymptotic_deviation(second: Tensor, spread: Tensor, n: int, confidence: float) -> Tensor:
+def asymptotic_deviation(second: Array, spread: Array, n: int, confidence: float) -> Array:
     """Return the normal deviation for second moments V and ranges ρ, corrected for rare misses."""
     z = NormalDist().inv_cdf(confidence)
     extra = (4 - z**2) / 6
-    moment = (second + spread.square() * ((extra + z**2 / 4) / n)).sqrt()
+    moment = np.sqrt(second + np.square(spread) * ((extra + z**2 / 4) / n))
     moment += spread * (z / 2 / math.sqrt(n))
     return moment * (z / math.sqrt(n)) + spread * (extra / n)
 
 
-def finite_deviation(second: Tensor, spread: Tensor, n: int, confidence: float) -> Tensor:
+def finite_deviation(second: Array, spread: Array, n: int, confidence: float) -> Array:
     """Return the finite-sample deviation for second moments V and ranges ρ."""
     of_mean = -math.log(SHARE * (1 - confidence))
     of_moment = -math.log((1 - SHARE) * (1 - confidence)) / (2 * n)
-    moment = (second + spread.square() * of_moment).sqrt() + spread * math.sqrt(of_moment)
+    moment = np.sqrt(second + np.square(spread) * of_moment) + spread * math.sqrt(of_moment)
     return moment * math.sqrt(2 * of_mean / n) + spread * of_mean / (3 * n)

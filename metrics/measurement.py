@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import torch
+import numpy as np
 from numpy.typing import ArrayLike
-from torch import Tensor
 
+from .arrays import Array
 from .binned import Weights, interval_and_binned_errors
 from .errors import InputError
 from .forecast import Forecast, Outcomes
-from .kernels.ranks import sorted_rows
 from .option_checks import check_confidence, check_whole
 from .utilities.base import UtilityClass
 from .utilities.function import utility_of
@@ -100,28 +99,30 @@ class Measurement:
             self._kept[key] = compute()
         return self._kept[key]
 
-    def with_bins(self, utilities: ClassWise | TopClass) -> tuple[Tensor, Tensor]:
+    def with_bins(self, utilities: ClassWise | TopClass) -> tuple[Array, Array]:
         """Return UC and binned error of each class, or of the most probable one: [R, m] each."""
         given = utilities, self.forecast, self.outcomes, self.options.bins
         return self._once(type(utilities), lambda: interval_and_binned_errors(*given))
 
-    def errors(self, key: str, utilities: UtilityClass) -> Tensor:
+    def errors(self, key: str, utilities: UtilityClass) -> Array:
         """Return UC of each utility of the class of `key`, a metric or family of users: [R, m]."""
         if isinstance(utilities, ClassWise | TopClass):
             return self.with_bins(utilities)[0]
         return self._once(key, lambda: utilities.errors(self.forecast, self.outcomes))
 
-    def sorted_errors(self, family: str) -> Tensor:
+    def sorted_errors(self, family: str) -> Array:
         """Return UC of the users of "linear" or "rank" in ascending order: [R, M]."""
         users = self.users[family]
-        return self._once(("sorted", family), lambda: sorted_rows(self.errors(family, users)))
+        return self._once(("sorted", family), lambda: np.sort(self.errors(family, users), axis=1))
 
-    def quantile(self, family: str, level: float) -> Tensor:
-        """Return the quantile over users of "linear" or "rank", as `torch.quantile` does: [R]."""
+    def quantile(self, family: str, level: float) -> Array:
+        """Return the quantile over users of "linear" or "rank", as `np.quantile` does: [R]."""
         ordered = self.sorted_errors(family)
         place = level * (ordered.shape[1] - 1)
         below, above = ordered[:, math.floor(place)], ordered[:, math.ceil(place)]
-        return below.lerp(above, place - math.floor(place))
+        share = place - math.floor(place)
+        step = above - below
+        return below + share * step if share < 0.5 else above - step * (1 - share)
 
 
 def sampled_users(classes: int, options: Options, count: int) -> dict[str, UtilityClass]:
@@ -140,7 +141,7 @@ def _users(utilities: int, classes: int, seed: int, count: int) -> dict[str, Uti
     }
 
 
-def representative(payoffs: Tensor, count: int) -> Tensor:
+def representative(payoffs: Array, count: int) -> Array:
     """Return `count` rows of `payoffs` [M, C], or all: evenly spread in order of their variance.
 
     UC under drawn labels grows with the variance of a user's payoffs. Quantiles over 500 of 1,500
@@ -148,6 +149,6 @@ def representative(payoffs: Tensor, count: int) -> Tensor:
     """
     if count >= len(payoffs):
         return payoffs
-    order = payoffs.var(dim=1).argsort(stable=True)
-    middles = (torch.arange(count) + 0.5) * (len(payoffs) / count)
-    return payoffs[order[middles.long()]]
+    order = payoffs.var(axis=1, ddof=1).argsort(kind="stable")
+    middles = (np.arange(count) + 0.5) * (len(payoffs) / count)
+    return payoffs[order[middles.astype(np.int64, copy=False)]]

@@ -39,10 +39,10 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
+from scipy.special import ndtri
 
+from .arrays import Array
 from .forecast import Forecast, Outcomes
 from .kernels.uniforms import hashed_uniforms, stream_keys
 from .option_checks import check_whole
@@ -52,7 +52,7 @@ from .utilities.function import utility_of
 
 Floats = NDArray[np.float64]
 Draws = Iterator[tuple[Forecast, Outcomes]]
-Measure = Callable[[Sample, Forecast, Outcomes], Mapping[str, Tensor]]
+Measure = Callable[[Sample, Forecast, Outcomes], Mapping[str, Array]]
 """Returns what is measured under R outcomes by name: [R] or [R, M] each."""
 LARGEST = 50_000
 """The most points that are resampled for sampled users, whose work grows with n times B. With more,
@@ -131,8 +131,8 @@ def largest_by_chance(
 ) -> Floats:
     """Return the largest UC of the class under each of `repetitions` draws of the floor: [R]."""
 
-    def largest(_: Sample, forecast: Forecast, outcomes: Outcomes) -> Mapping[str, Tensor]:
-        return {"UC": utilities.errors(forecast, outcomes).max(dim=1).values}
+    def largest(_: Sample, forecast: Forecast, outcomes: Outcomes) -> Mapping[str, Array]:
+        return {"UC": utilities.errors(forecast, outcomes).max(axis=1)}
 
     return floor_draws([sample], largest, repetitions, seed)["UC"]
 
@@ -184,7 +184,7 @@ def bootstrap_draws(
         numbers = sample.points if sample.clusters is None else sample.clusters
         for counts in resampled_weights(numbers, population, repetitions, seed):
             weights = counts if sample.weights is None else counts * sample.weights
-            is_empty = weights.sum(dim=1) == 0  # no point with a weight came out
+            is_empty = weights.sum(axis=1) == 0  # no point with a weight came out
             weights[is_empty] = 1.0 if sample.weights is None else sample.weights
             yield sample.forecast, sample.forecast.outcomes(sample.labels, weights)
 
@@ -199,26 +199,26 @@ def _under(
     for sample in samples:
         parts = [measure(sample, *draws) for draws in outcomes_of(sample)]
         keys = parts[0] if parts else ()
-        results.append({key: torch.cat([part[key] for part in parts]) for key in keys})
-    return {key: value.cpu().numpy() for key, value in means(results).items()}
+        results.append({key: np.concatenate([part[key] for part in parts]) for key in keys})
+    return means(results)
 
 
-def means(results: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+def means(results: Iterable[Mapping[str, Array]]) -> dict[str, Array]:
     """Return the mean of each value over the results that have it."""
-    values: dict[str, list[Tensor]] = {}
+    values: dict[str, list[Array]] = {}
     for result in results:
         for key, value in result.items():
             values.setdefault(key, []).append(value)
-    return {key: torch.stack(parts).mean(dim=0) for key, parts in values.items()}
+    return {key: np.stack(parts).mean(axis=0) for key, parts in values.items()}
 
 
 def redrawn_outcomes(
     forecast: Forecast,
-    points: Tensor,
+    points: Array,
     repetitions: int,
     seed: int,
-    weights: Tensor | None = None,
-    by_label: Tensor | None = None,
+    weights: Array | None = None,
+    by_label: Array | None = None,
 ) -> Draws:
     """Yield `repetitions` draws of all labels from the forecast, as many at a time as fit.
 
@@ -235,17 +235,17 @@ def redrawn_outcomes(
         together = max(1, DRAWN_TOGETHER // (PAIRS * forecast.n))
     elif forecast.is_large:
         together = repetitions
-    for keys in stream_keys(seed, repetitions).to(points.device).split(together):
+    for keys in in_parts(stream_keys(seed, repetitions), together):
         drawn = source.redraw(partial(_uniforms, keys, points))
         if by_label is None:
             yield forecast, replace(drawn, weights=None if weights is None else weights[None])
             continue
         rows, labels, codes = drawn.distinct(forecast.classes)
-        of_pairs = torch.zeros(len(keys), len(rows), dtype=torch.float64, device=points.device)
-        drawn_weights = by_label[drawn.labels.to(torch.int64)]
+        of_pairs = np.zeros((len(keys), len(rows)))
+        drawn_weights = by_label[drawn.labels.astype(np.int64, copy=False)]
         if weights is not None:
             drawn_weights = drawn_weights * (weights > 0)
-        of_pairs.scatter_(1, codes.to(torch.int64), drawn_weights)
+        np.put_along_axis(of_pairs, codes, drawn_weights, axis=1)
         pairs = forecast.at(rows)
         yield pairs, pairs.outcomes(labels, of_pairs)
 
@@ -254,29 +254,33 @@ def multiplied_outcomes(sample: Sample, repetitions: int, seed: int) -> Draws:
     """Yield the observed outcomes with `repetitions` sets of a normal number per unit."""
     numbers = sample.points if sample.clusters is None else sample.clusters
     together = max(1, DRAWN_TOGETHER // sample.forecast.n)
-    for keys in stream_keys(seed, repetitions).to(numbers.device).split(together):
-        uniforms = _uniforms(keys, numbers).clamp(min=TINY)
-        normals = torch.special.ndtri(uniforms).to(torch.float32)
+    for keys in in_parts(stream_keys(seed, repetitions), together):
+        uniforms = _uniforms(keys, numbers).clip(min=TINY)
+        normals = ndtri(uniforms).astype(np.float32)
         yield sample.forecast, replace(sample.outcomes, multipliers=normals)
 
 
-def _uniforms(keys: Tensor, points: Tensor, rows: slice = slice(None)) -> Tensor:
+def in_parts(keys: Array, size: int) -> list[Array]:
+    return [keys[start : start + size] for start in range(0, len(keys), size)]
+
+
+def _uniforms(keys: Array, points: Array, rows: slice = slice(None)) -> Array:
     return hashed_uniforms(keys, points[rows, None]).T
 
 
 def resampled_weights(
-    points: Tensor, population: int, repetitions: int, seed: int
-) -> Iterator[Tensor]:
+    points: Array, population: int, repetitions: int, seed: int
+) -> Iterator[Array]:
     """Yield how often each of `points` is drawn, float64 [r, n], as many repetitions as fit.
 
     These are numbers of points, or of their clusters; all below `population` are resampled.
     """
     together = max(1, DRAWN_TOGETHER // population)
-    chosen = points.cpu().numpy()
+    chosen = points
     for start in range(0, repetitions, together):
         rows = range(start, min(repetitions, start + together))
         counts = np.take(resampled_counts(population, rows, seed), chosen, axis=1)
-        yield torch.from_numpy(counts).to(torch.float64).to(points.device)
+        yield counts.astype(np.float64)
 
 
 @lru_cache(maxsize=1)  # the splits and methods of a benchmark share their counts

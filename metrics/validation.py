@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
+from .arrays import Array, as_array
+from .arrays import like as like
 from .errors import InputError as InputError
 from .kernels.threads import over_blocks, row_blocks
 
@@ -33,35 +31,6 @@ LARGEST_WEIGHT = 1e100
 inverse of it, so that not all squares are 0."""
 
 
-def as_tensor(values: Any) -> Tensor:
-    """Return `values` as a tensor on their own device, without a copy if possible."""
-    if isinstance(values, Tensor):
-        return values.detach()
-    array = np.asarray(values)
-    if array.dtype == object and hasattr(values, "to_numpy"):  # pandas' nullable types
-        array = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    elif array.dtype == object and all(isinstance(entry, Real) for entry in array.flat):
-        array = array.astype(np.float64)
-    # torch cannot wrap read-only memory or negative strides without a warning or an error.
-    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
-        array = array.copy()
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
-    return torch.from_numpy(array)
-
-
-@overload
-def like(result: Tensor, original: Tensor) -> Tensor: ...
-@overload
-def like(result: Tensor, original: ArrayLike) -> NDArray[np.float64]: ...
-def like(result: Tensor, original: ArrayLike) -> Tensor | NDArray[np.float64]:
-    """Return `result` as the kind that `original` has: a tensor on its device, or NumPy."""
-    if isinstance(original, Tensor):
-        return result.to(original.device)
-    array: NDArray[np.float64] = result.cpu().numpy()
-    return array[()] if array.ndim == 0 else array
-
-
 def check_nothing_is_masked(values: Any, name: str) -> None:
     """Raise `InputError` for a masked entry, because the value under the mask would be used."""
     if np.ma.is_masked(values):
@@ -70,34 +39,33 @@ def check_nothing_is_masked(values: Any, name: str) -> None:
         raise InputError(told, field=name, row=row, fixes="fill or remove such rows")
 
 
-def check_numbers(values: Any, name: str, fix: Sequence[str] = ()) -> Tensor:
+def check_numbers(values: Any, name: str, fix: Sequence[str] = ()) -> Array:
     """Return `values` as a tensor of any shape and real type; `InputError` otherwise.
 
     `fix` says what to give instead of an array that is no numbers.
     """
     check_nothing_is_masked(values, name)
     try:
-        tensor = as_tensor(values)
+        tensor = as_array(values)
     except (TypeError, ValueError, RuntimeError) as error:
-        reason = str(error).partition(" The only supported types")[0]  # a list of all types follows
-        reason = " ".join(reason.split())[:150]
+        reason = " ".join(str(error).split())[:150]
         raise InputError(f"not an array of numbers ({reason})", field=name, fixes=fix) from error
-    if tensor.dtype.is_complex:
+    if tensor.dtype.kind == "c":
         raise InputError(f"expected real numbers, got {tensor.dtype}", field=name)
     return tensor
 
 
-def _are_whole(numbers: Tensor) -> bool:
-    return not numbers.dtype.is_floating_point or bool((numbers == numbers.round()).all())
+def _are_whole(numbers: Array) -> bool:
+    return numbers.dtype.kind != "f" or bool((numbers == numbers.round()).all())
 
 
-def _first(bad: Tensor) -> int:
-    return int(torch.nonzero(bad)[0, 0])
+def _first(bad: Array) -> int:
+    return int(np.flatnonzero(bad)[0])
 
 
-def _matrix(values: Any, name: str) -> Tensor:
+def _matrix(values: Any, name: str) -> Array:
     matrix, wrong, fix = check_numbers(values, name), "", ""
-    if matrix.dtype == torch.bool:
+    if matrix.dtype == np.bool_:
         wrong = f"expected real numbers, got {matrix.dtype}"
     elif matrix.ndim != 2:
         wrong = f"expected shape [n, classes], got {list(matrix.shape)}"
@@ -115,51 +83,52 @@ def _matrix(values: Any, name: str) -> Tensor:
     return matrix
 
 
-def _extremes(matrix: Tensor) -> tuple[float, float, Tensor]:
+def _extremes(matrix: Array) -> tuple[float, float, Array]:
     """Return the smallest and the largest value of a matrix [n, C], and the sums of its rows."""
-    on_cpu = matrix.device.type == "cpu"
-    values: Any = matrix.numpy() if on_cpu else matrix  # NumPy's extremes take half of torch's time
 
-    def of(start: int, stop: int) -> tuple[Any, Any, Tensor]:
-        return values[start:stop].min(), values[start:stop].max(), matrix[start:stop].sum(dim=1)
+    def of(start: int, stop: int) -> tuple[Any, Any, Array]:
+        rows = matrix[start:stop]
+        return rows.min(), rows.max(), rows.sum(axis=1)
 
     # Block by block, because a core's own cache holds one.
-    blocks = row_blocks(len(matrix), matrix.shape[1], 1 << 16) if on_cpu else [(0, len(matrix))]
+    blocks = row_blocks(len(matrix), matrix.shape[1], 1 << 16)
     lows, highs, sums = zip(*over_blocks(of, blocks))
-    return float(min(lows)), float(max(highs)), torch.cat(sums)
+    return float(min(lows)), float(max(highs)), np.concatenate(sums)
 
 
-def check_finite(matrix: Tensor, name: str) -> None:
+def check_finite(matrix: Array, name: str) -> None:
     """Raise `InputError` naming the first row of `matrix` [n, C] with a NaN or an infinity."""
     # A finite sum has finite terms and needs no mask. An infinite sum may just have overflowed.
-    if bool(torch.isfinite(matrix.sum())):
+    if bool(np.isfinite(matrix.sum())):
         return
-    bad = ~torch.isfinite(matrix).all(dim=1)
+    bad = ~np.isfinite(matrix).all(axis=1)
     if bool(bad.any()):
         told = f"NaN or infinite values in {int(bad.sum())} rows, first"
         raise InputError(told, field=name, row=_first(bad), fixes="recompute or remove them")
 
 
-def check_logits(logits: Any, name: str = "logits") -> Tensor:
+def check_logits(logits: Any, name: str = "logits") -> Array:
     """Return `logits` as a floating tensor [n, C], C >= 2; `InputError` otherwise.
 
     Logits are finite, or -inf for impossible classes. Values above `LARGEST_LOGIT` are refused, and
     values below its negative become -inf.
     """
     matrix = _matrix(logits, name)
-    if not matrix.dtype.is_floating_point:
-        matrix = matrix.to(torch.float64)
-    if not bool(torch.isfinite(matrix.sum())):
-        check_finite(matrix.masked_fill(torch.isneginf(matrix), 0.0), name)
-    least, largest = map(float, torch.aminmax(matrix))
+    if matrix.dtype.kind != "f":
+        matrix = matrix.astype(np.float64)
+    if not bool(np.isfinite(matrix.sum())):
+        check_finite(np.where(np.isneginf(matrix), 0.0, matrix), name)
+    least, largest = float(matrix.min()), float(matrix.max())
     if largest > LARGEST_LOGIT:
-        row = _first((matrix > LARGEST_LOGIT).any(dim=1))
+        row = _first((matrix > np.float64(LARGEST_LOGIT)).any(axis=1))
         told = f"a value of size {largest:.3g}, the first above {LARGEST_LOGIT:g}"
         fixes = "divide all logits by one constant", "recompute them"
         raise InputError(told, field=name, row=row, fixes=fixes)
     if least < -LARGEST_LOGIT:
-        matrix = matrix.masked_fill(matrix < -LARGEST_LOGIT, -torch.inf)
-        empty = torch.isneginf(matrix).all(dim=1)
+        matrix = np.where(matrix < np.float64(-LARGEST_LOGIT), -np.inf, matrix).astype(
+            matrix.dtype, copy=False
+        )
+        empty = np.isneginf(matrix).all(axis=1)
         if bool(empty.any()):
             told = f"every class is -inf in {int(empty.sum())} rows, first"
             fix = "make at least one class possible"
@@ -167,7 +136,7 @@ def check_logits(logits: Any, name: str = "logits") -> Tensor:
     return matrix
 
 
-def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Tensor:
+def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Array:
     """Return `labels` as int64 [n] with values in [0, classes); `InputError` otherwise."""
     whole = f"give each row its class, a whole number from 0 to {classes - 1}"
     vector = check_numbers(labels, name, [f"{whole}: map names", "name the columns: classes="])
@@ -183,13 +152,15 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Ten
         wrong, fix = f"{len(vector)} labels for {n} rows", "give one per row"
         if len(vector) == classes:
             fix = "the matrix looks transposed: give one row per point"
-    elif vector.dtype.is_floating_point and bool((bad := ~(vector.frac() == 0)).any()):
+    elif vector.dtype.kind == "f" and bool(
+        (bad := vector != np.rint(vector)).any() or (bad := ~np.isfinite(vector)).any()
+    ):
         row, fix = _first(bad), whole
         wrong = f"expected whole numbers, got {float(vector[row]):.6g}"
     if wrong:
         raise InputError(wrong, field=name, row=row, fixes=fix)
-    if not vector.dtype.is_floating_point:
-        vector = vector.to(torch.int64)
+    if vector.dtype.kind != "f":
+        vector = vector.astype(np.int64, copy=False)
     low, high = vector.min().item(), vector.max().item()
     if low < 0 or high >= classes:
         row = _first((vector < 0) | (vector >= classes))
@@ -201,16 +172,16 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Ten
             f"({classes} classes), the first outside is {vector[row].item():.9g}"
         )
         raise InputError(told, field=name, row=row, fixes=fixes)
-    return vector.to(torch.int64)
+    return vector.astype(np.int64, copy=False)
 
 
-def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
+def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Array:
     """Return `weights` as float64 [n], from 0 to `LARGEST_WEIGHT`, not all 0; or `InputError`."""
-    vector = check_numbers(weights, name).to(torch.float64)
+    vector = check_numbers(weights, name).astype(np.float64, copy=False)
     wrong, fix, row = "", "", None
     if vector.shape != (n,):
         wrong, fix = f"shape {list(vector.shape)} for {n} rows", "give one per row"
-    elif bool((bad := ~torch.isfinite(vector) | (vector < 0)).any()):
+    elif bool((bad := ~np.isfinite(vector) | (vector < 0)).any()):
         row, fix = _first(bad), "give weights that are finite and not negative"
         wrong = f"{float(vector[row]):g}"
     elif bool((bad := vector > LARGEST_WEIGHT).any()):
@@ -224,7 +195,7 @@ def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
     return vector
 
 
-def both_classes(scores: Any, name: str, log_odds: bool = False) -> Tensor:
+def both_classes(scores: Any, name: str, log_odds: bool = False) -> Array:
     """Return scores of both classes, [n, 2], for those of class 1 alone, [n] or [n, 1].
 
     Probabilities p become [1 - p, p], `log_odds` z become the logits [0, z]. Matrices of several
@@ -234,38 +205,38 @@ def both_classes(scores: Any, name: str, log_odds: bool = False) -> Tensor:
     is_column = tensor.ndim == 2 and tensor.shape[1] == 1
     if not is_column and (tensor.ndim != 1 or _are_whole(tensor)):
         return tensor
-    second = tensor.reshape(-1).to(torch.float64)
-    return torch.stack([torch.zeros_like(second) if log_odds else 1 - second, second], dim=1)
+    second = tensor.reshape(-1).astype(np.float64, copy=False)
+    return np.stack([np.zeros_like(second) if log_odds else 1 - second, second], axis=1)
 
 
 def check_probabilities(
     probabilities: Any, name: str = "probabilities", rows_sum_to_one: bool = True
-) -> Tensor:
+) -> Array:
     """Return `probabilities` as float64 [n, C]: in [0, 1], rows that sum to one if asked.
 
     For two classes they may also be [n] or [n, 1], the probabilities of class 1.
     Rows whose values leave [0, 1] by less than `COARSE_ROUNDING` are renormalised, with a warning.
     """
-    matrix = _matrix(both_classes(probabilities, name), name).to(torch.float64)
+    matrix = _matrix(both_classes(probabilities, name), name).astype(np.float64, copy=False)
     low, high, sums = _extremes(matrix)
-    if not bool(torch.isfinite(sums).all()):
+    if not bool(np.isfinite(sums).all()):
         check_finite(matrix, name)
     rounding = COARSE_ROUNDING if rows_sum_to_one else ROUNDING
     excess = max(-low, high - 1)
     if excess > rounding:
-        row, fix = _first(((matrix < -rounding) | (matrix > 1 + rounding)).any(dim=1)), ""
+        row, fix = _first(((matrix < -rounding) | (matrix > 1 + rounding)).any(axis=1)), ""
         if rows_sum_to_one and low >= 0:
-            total = float(sums.median())
-            is_shared = total > 2 and bool(((sums - total).abs() <= 0.01 * total).all())
+            total = float(np.quantile(sums, 0.5, method="lower"))
+            is_shared = total > 2 and bool((np.abs(sums - total) <= 0.01 * total).all())
             fix = f"all rows sum to {total:.4g}: divide by it" if is_shared else ""
         told = "values outside [0, 1], first"
         raise InputError(told, field=name, row=row, fixes=fix or "are these logits?")
     if not rows_sum_to_one:
         return matrix
-    gap = (sums - 1).abs()
+    gap = np.abs(sums - 1)
     if bool((gap > ROW_SUM_TOLERANCE).any()):
         row, fixes = int(gap.argmax()), ["divide each row by its sum", "give logits"]
-        if bool(((matrix.sum(dim=0) - 1).abs() <= ROW_SUM_TOLERANCE).all()):
+        if bool((np.abs(matrix.sum(axis=0) - 1) <= ROW_SUM_TOLERANCE).all()):
             fixes = ["its columns do, so transpose it: give one row per point"]
         count, odd = int((gap > ROW_SUM_TOLERANCE).sum()), float(matrix[row].sum())
         told = f"{count} rows do not sum to one, but to {odd:.6g}"
@@ -276,6 +247,6 @@ def check_probabilities(
             "rows are renormalised",
             stacklevel=3,
         )
-        matrix = matrix.clamp(0, 1)
-        matrix = matrix / matrix.sum(dim=1, keepdim=True)
+        matrix = matrix.clip(0, 1)
+        matrix = matrix / matrix.sum(axis=1, keepdims=True)
     return matrix

@@ -16,9 +16,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.forecast import Outcomes
 from utility_calibration.metrics.kernels.compiled import compiled
 from utility_calibration.metrics.kernels.prefix_range import prefix_range
@@ -51,14 +50,14 @@ class Witness:
     high: float
     sign: int
     error: float
-    rows: Tensor
-    v: Tensor
-    u: Tensor
+    rows: Array
+    v: Array
+    u: Array
 
 
-def rows_within(v: Tensor, low: float, high: float) -> Tensor:
+def rows_within(v: Array, low: float, high: float) -> Array:
     """Return the points with low <= v <= high: int64 [k]."""
-    return torch.nonzero((v >= low) & (v <= high)).flatten()
+    return np.flatnonzero((v >= low) & (v <= high))
 
 
 def witness_of(state: PatchedForecast, utility: Utility) -> Witness:
@@ -81,32 +80,32 @@ class Family:
     numbers to upper bounds that are smaller, but take longer to compute.
     """
 
-    bounds: Tensor
-    errors: Callable[[Tensor], Tensor]
+    bounds: Array
+    errors: Callable[[Array], Array]
     utility: Callable[[int], Utility]
-    sharper: Callable[[Tensor], Tensor] | None = None
+    sharper: Callable[[Array], Array] | None = None
 
 
 def _payoff_family(
     kind: Kind,
-    payoffs: Tensor,
-    codes: Tensor,
-    predicted: Callable[[Tensor], Tensor],
-    bounds: Tensor,
-    sharper: Callable[[Tensor], Tensor] | None = None,
+    payoffs: Array,
+    codes: Array,
+    predicted: Callable[[Array], Array],
+    bounds: Array,
+    sharper: Callable[[Array], Array] | None = None,
 ) -> Family:
     """Return utilities with `payoffs` [m, L] for `codes` [n]; `predicted` gives v of numbers."""
     return Family(
         bounds,
         lambda numbers: _errors(predicted(numbers), payoffs[numbers], codes),
         # The clone is needed, because a view of a row would keep all payoffs in memory.
-        lambda number: Utility.standard(kind, number, payoffs[number].cpu().clone()),
+        lambda number: Utility.standard(kind, number, payoffs[number].copy()),
         sharper,
     )
 
 
 def _sampled_family(
-    kind: Kind, payoffs: Tensor, factors: Tensor, matrix: Tensor, codes: Tensor
+    kind: Kind, payoffs: Array, factors: Array, matrix: Array, codes: Array
 ) -> Family:
     """Return utilities with v = matrix @ factors.T."""
     bounds = payoff_bounds(factors, matrix, payoffs, codes)
@@ -118,11 +117,11 @@ def class_family(utilities: UtilityClass, state: PatchedForecast, first: int = 0
     forecast = state.forecast()
     outcomes = Outcomes(state.labels[None], forecast=forecast)
     blocks = utilities.tied_blocks(forecast, outcomes)
-    errors = torch.cat([_errors(b.predicted, b.payoffs, b.codes[0], math.inf) for b in blocks])
+    errors = np.concatenate([_errors(b.predicted, b.payoffs, b.codes[0], math.inf) for b in blocks])
     return Family(errors, errors.__getitem__, lambda k: Utility("own", first + k, utilities, k))
 
 
-def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor, margin: float = 2 * EQUAL) -> Tensor:
+def _errors(predicted: Array, payoffs: Array, codes: Array, margin: float = 2 * EQUAL) -> Array:
     """Return the errors [k] over intervals between gaps: predicted [k, n], payoffs [k, L].
 
     Errors within `margin` of the largest are exact. The others are upper bounds, which are also
@@ -133,16 +132,14 @@ def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor, margin: float = 2
     return ranges[0] / n
 
 
-def chosen_columns(matrix: Tensor, numbers: Tensor) -> Tensor:
+def chosen_columns(matrix: Array, numbers: Array) -> Array:
     """Return some columns of a matrix float64 [n, m] as rows: [k, n].
 
     On the CPU eight rows are read at a time, so that every cache line is read and written once.
     """
-    if matrix.device.type != "cpu":
-        return matrix.T[numbers]
     columns = np.empty((len(numbers), len(matrix)))
-    _copy_columns(matrix.numpy(), numbers.numpy(), columns)
-    return torch.from_numpy(columns)
+    _copy_columns(matrix, numbers, columns)
+    return columns
 
 
 @compiled
@@ -172,25 +169,25 @@ class StandardFamilies:
     def __call__(self, state: PatchedForecast, number: int) -> list[Family]:
         p, top_sums, labels, ranks = state.probabilities, state.top_sums, state.labels, state.ranks
         classes = p.shape[1]
-        hits = torch.eye(classes, dtype=torch.float64, device=p.device)  # 1{y = c}
-        within = torch.ones_like(hits).tril()  # 1{rank < K}
+        hits = np.eye(classes)  # 1{y = c}
+        within = np.tri(classes)  # 1{rank < K}
         by_class = indicator_bounds(p, labels)
         by_rank = indicator_bounds(top_sums, ranks, by_rank=True)
-        sharper = partial(top_k_bounds, top_sums, ranks) if state.on_cpu else None
+        sharper = partial(top_k_bounds, top_sums, ranks)
         columns, sums = partial(chosen_columns, p), partial(chosen_columns, top_sums)
         families = [
             _payoff_family("class", hits, labels, columns, by_class),
             _payoff_family("top_k", within, ranks, sums, by_rank, sharper),
         ]
         if self.sampled_count:
-            linear, rank = (payoffs.to(p.device) for payoffs in self.draw(number, classes))
+            linear, rank = self.draw(number, classes)
             families += [
                 _sampled_family("linear", linear, linear, p, labels),
                 _sampled_family("rank", rank, drops(rank), top_sums, ranks),
             ]
         return families
 
-    def draw(self, number: int, classes: int) -> tuple[Tensor, Tensor]:
+    def draw(self, number: int, classes: int) -> tuple[Array, Array]:
         """Return payoffs by class and by rank for audit `number`: float64 [count, C] each."""
         seed = (self.seed * 100_003 + number) * 2
         linear = Linear.sample(self.sampled_count, classes, seed)
@@ -202,9 +199,9 @@ def find_worst(families: Sequence[Family]) -> tuple[int, int, float]:
 
     Rounds take each family's utilities in descending order of bounds, until these are below it.
     """
-    bounds = [family.bounds.cpu() for family in families]
-    orders = [each.argsort(descending=True, stable=True) for each in bounds]
-    device, size = families[0].bounds.device, EXACT_AT_ONCE
+    bounds = [family.bounds.copy() for family in families]
+    orders = [np.argsort(-each, kind="stable") for each in bounds]
+    size = EXACT_AT_ONCE
     candidates: list[tuple[int, int, float]] = []
     largest = -math.inf
     waiting = sorted(range(len(families)), key=lambda k: -float(bounds[k].max()))
@@ -217,17 +214,17 @@ def find_worst(families: Sequence[Family]) -> tuple[int, int, float]:
             if not len(following):  # the family's other bounds are even smaller
                 waiting.remove(k)
                 continue
-            numbers = following.sort().values  # neighbouring columns are read together
-            errors = families[k].errors(numbers.to(device)).cpu()
+            numbers = np.sort(following)  # neighbouring columns are read together
+            errors = families[k].errors(numbers)
             largest = max(largest, float(errors.max()))
             near = errors >= largest - EQUAL
             pairs = zip(numbers[near].tolist(), errors[near].tolist(), strict=True)
             candidates += [(k, *pair) for pair in pairs]
             sharper = families[k].sharper
             if size == EXACT_AT_ONCE and sharper is not None:
-                left = orders[k][bounds[k][orders[k]] >= largest - EQUAL].sort().values
+                left = np.sort(orders[k][bounds[k][orders[k]] >= largest - EQUAL])
                 if len(left) >= WORTH_SHARPENING:
-                    bounds[k][left] = torch.minimum(bounds[k][left], sharper(left))
-                    orders[k] = left[bounds[k][left].argsort(descending=True, stable=True)]
+                    bounds[k][left] = np.minimum(bounds[k][left], sharper(left))
+                    orders[k] = left[np.argsort(-bounds[k][left], kind="stable")]
         size *= MORE_AT_ONCE
     return min(candidate for candidate in candidates if candidate[2] >= largest - EQUAL)

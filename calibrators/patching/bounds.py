@@ -13,9 +13,8 @@ import math
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.compiled import compiled
 from utility_calibration.metrics.kernels.threads import row_blocks
 
@@ -28,7 +27,7 @@ NOTHING = 1e-30  # probabilities up to here count as 0, which changes v by less 
 SLOTS = 2048  # slots of v in [-1, 1], few enough for their sums to stay in the cache
 
 
-def indicator_bounds(predictions: Tensor, codes: Tensor, by_rank: bool = False) -> Tensor:
+def indicator_bounds(predictions: Array, codes: Array, by_rank: bool = False) -> Array:
     """Return an upper bound on UC of utilities that are 1 for some outcomes and 0 else: [C].
 
     A sum over an interval is at most that of all positive residuals, and at least that of all
@@ -37,23 +36,20 @@ def indicator_bounds(predictions: Tensor, codes: Tensor, by_rank: bool = False) 
     their own. If `by_rank`, they are top-K sums and ranks, which miss all smaller K.
     """
     n, classes = predictions.shape
-    hits = torch.bincount(codes, minlength=classes)
+    hits = np.bincount(codes, minlength=classes)
     # A product runs at the speed of memory; torch's sum takes twice as long.
-    predicted = torch.ones(n, dtype=predictions.dtype, device=predictions.device) @ predictions
+    predicted = np.ones(n) @ predictions
     if not by_rank:
-        of_label = predictions.gather(1, codes[:, None])[:, 0]
-        missed = predicted - torch.zeros_like(predicted).index_add_(0, codes, of_label)
-    elif predictions.device.type == "cpu":
-        missed = torch.zeros_like(predicted)
-        _sum_of_misses(predictions.numpy(), codes.numpy(), missed.numpy())
+        of_label = predictions[np.arange(n), codes]
+        missed = predicted - np.bincount(codes, of_label, minlength=classes)
     else:
-        outside = codes[:, None] > torch.arange(classes, device=codes.device)
-        missed = (predictions * outside).sum(dim=0)
-    hits = hits.cumsum(dim=0) if by_rank else hits
-    return torch.maximum(hits - (predicted - missed), missed) / n + ROUNDING
+        missed = np.zeros_like(predicted)
+        _sum_of_misses(predictions, codes, missed)
+    hits = hits.cumsum(axis=0) if by_rank else hits
+    return np.maximum(hits - (predicted - missed), missed) / n + ROUNDING
 
 
-def top_k_bounds(top_sums: Tensor, ranks: Tensor, numbers: Tensor) -> Tensor:
+def top_k_bounds(top_sums: Array, ranks: Array, numbers: Array) -> Array:
     """Return upper bounds on UC of some utilities of U_topK, on the CPU: float64 [m].
 
     A running sum is known where bins of v end. Within a bin it rises at most by the residuals of
@@ -62,11 +58,11 @@ def top_k_bounds(top_sums: Tensor, ranks: Tensor, numbers: Tensor) -> Tensor:
     """
     bins = PER_OCTAVE * round(-math.log2(SMALLEST)) + 1
     hits, misses = np.zeros((2, bins, len(numbers)))
-    _sums_by_bin(top_sums.numpy(), ranks.numpy(), numbers.numpy(), hits, misses)
+    _sums_by_bin(top_sums, ranks, numbers, hits, misses)
     hits, misses = hits[::-1], misses[::-1]  # bins are numbered by 1 - v
     before = np.cumsum(hits - misses, axis=0) - (hits - misses)
     high, low = (before + hits).max(axis=0), (before - misses).min(axis=0)
-    return torch.from_numpy((high.clip(0) - low.clip(None, 0)) / len(ranks) + ROUNDING)
+    return (high.clip(0) - low.clip(None, 0)) / len(ranks) + ROUNDING
 
 
 @compiled
@@ -87,7 +83,7 @@ def _sums_by_bin(top_sums: Any, ranks: Any, numbers: Any, hits: Any, misses: Any
                 hits[place, k] += 1.0 - v
 
 
-def payoff_bounds(factors: Tensor, matrix: Tensor, payoffs: Tensor, codes: Tensor) -> Tensor:
+def payoff_bounds(factors: Array, matrix: Array, payoffs: Array, codes: Array) -> Array:
     """Return upper bounds on UC of utilities with payoffs in [-1, 1]: float64 [m].
 
     v is computed in float32, with an error of at most δ. A sum over the points with v <= t then
@@ -99,20 +95,21 @@ def payoff_bounds(factors: Tensor, matrix: Tensor, payoffs: Tensor, codes: Tenso
     outcome.
     """
     n, classes = matrix.shape
-    if matrix.device.type != "cpu" or classes < WORTH_BOUNDING:
-        return factors.new_full((len(factors),), math.inf)
-    rough = torch.empty(len(factors), n, dtype=torch.float32)
-    single = factors.to(torch.float32)
+    if classes < WORTH_BOUNDING:
+        return np.full(len(factors), math.inf)
+    rough = np.empty((len(factors), n), np.float32)
+    single = factors.astype(np.float32)
     for start, stop in row_blocks(n, classes):
         # Products below the normal range of float32 take up to forty times as long.
-        rows = torch.nn.functional.threshold(matrix[start:stop].to(torch.float32), NOTHING, 0.0)
+        rows = matrix[start:stop].astype(np.float32)
+        rows[rows <= NOTHING] = 0.0
         rough[:, start:stop] = single @ rows.T
     # Each row's Σ|matrix · factors| is at most 1 for probabilities and 3 for top-K sums.
     error = 3 * (classes + 4) * 2.0**-24
     ranges = np.empty(len(factors))
     slots = min(SLOTS, int(1 / (2 * error)))
-    _ranges_by_slot(rough.numpy(), payoffs.numpy(), codes.numpy(), slots, ranges)
-    return torch.from_numpy(ranges / n + 2 * error)
+    _ranges_by_slot(rough, payoffs, codes, slots, ranges)
+    return ranges / n + 2 * error
 
 
 @compiled

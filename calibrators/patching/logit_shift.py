@@ -12,13 +12,12 @@ was tried.
 import warnings
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Self, overload
+from typing import Any, Self, overload
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor, nn
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.layout import check_same_order, points_of
 from utility_calibration.metrics.validation import InputError
 
@@ -119,14 +118,14 @@ class LogitShiftPatching(Patching):
             self._names = None
 
     @overload
-    def predict_proba(self, X: Tensor, groups: ArrayLike | None = None) -> Tensor: ...
+    def predict_proba(self, X: Array, groups: ArrayLike | None = None) -> Array: ...
     @overload
     def predict_proba(
         self, X: ArrayLike, groups: ArrayLike | None = None
     ) -> NDArray[np.float64]: ...
     def predict_proba(
         self, X: ArrayLike, groups: ArrayLike | None = None
-    ) -> Tensor | NDArray[np.float64]:
+    ) -> Array | NDArray[np.float64]:
         """Return probabilities float64 [n, C]; `groups` [n] names each point's group.
 
         Without `groups`, and for a group that `fit` did not see, the map is that without groups;
@@ -148,25 +147,25 @@ class LogitShiftPatching(Patching):
         finally:
             self._names = None
 
-    def _predict_proba(self, logits: Tensor) -> Tensor:
+    def _predict_proba(self, logits: Array) -> Array:
         p = super()._predict_proba(logits)
         if self._names is not None and hasattr(self, "group_names_"):
             apply_to(p, self._names, by_group.restored_patches(self), self._update())
         return p
 
-    def _trial(self, z: Tensor) -> Tensor:
+    def _trial(self, z: Array) -> Array:
         if hasattr(self, "group_names_") or hasattr(self, "group_numbers_"):
             patches = by_group.restored_patches(self)  # to see whether a file has all of them
             if not {group for group, _ in patches} <= set(self.groups_.tolist()):
                 raise InputError("group_names_ has other groups than groups_")
         return super()._trial(z)
 
-    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+    def _to_module(self, dtype: Any) -> Any:
         if len(getattr(self, "group_names_", ())):
             warnings.warn("to_module: leaves out the patches of groups", stacklevel=3)
         return super()._to_module(dtype)
 
-    def _fit(self, logits: Tensor, labels: Tensor) -> None:
+    def _fit(self, logits: Array, labels: Array) -> None:
         self._check_shared({"steps": 0, "max_steps": 0, "sampled_count": 0})
         if not 0 < self.shrinkage <= 1:
             raise InputError(
@@ -183,7 +182,7 @@ class LogitShiftPatching(Patching):
             given = probabilities, labels, self._run, self.objective, self.max_steps, self.seed
             patience = POOLED_PATIENCE if pooled else PATIENCE
             losses = held_out_losses(*given, with_progress(best, *shown), patience)
-            steps, self.held_out_ = best(losses), losses.mean(dim=1).cpu().numpy()
+            steps, self.held_out_ = best(losses), losses.mean(axis=1)
         patched = PatchedForecast(probabilities, labels)
         self._patch(start, self._run(patched), steps)
         patches = []

@@ -8,7 +8,7 @@ small, so the pool of maps is cross-fitted: a fit on the rest predicts each fift
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from torch import Tensor
+from utility_calibration.metrics.arrays import Array
 
 from ..base import Calibrator
 from ..dirichlet.calibrator import DirichletCalibration
@@ -35,7 +35,7 @@ PREFIX = "start_"
 KIND = "start_kind_"
 
 
-def fit_start(start: Start, logits: Tensor, labels: Tensor, seed: int) -> tuple[Calibrator, Tensor]:
+def fit_start(start: Start, logits: Array, labels: Array, seed: int) -> tuple[Calibrator, Array]:
     """Return the start, fitted on all points, and the probabilities to patch, float64 [n, C].
 
     `seed` determines the fifths.

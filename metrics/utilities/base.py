@@ -14,13 +14,11 @@ from inspect import signature
 from typing import Any, NamedTuple, overload
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
+from ..arrays import Array
 from ..forecast import Forecast, Outcomes
 from ..kernels.prefix_range import Orders, prefix_range
-from ..kernels.ranks import columns_of
 from ..scores import checked
 from ..shown import WorstInterval
 from ..uc import first_largest, worst_interval
@@ -35,9 +33,9 @@ FEWEST_ROWS = 64
 class Block(NamedTuple):
     """Utilities of a class on a forecast, as `prefix_range` takes them: u = payoffs[:, codes]."""
 
-    predicted: Tensor  # [b, n]
-    payoffs: Tensor  # [b, L]
-    codes: Tensor  # [R, n]
+    predicted: Array  # [b, n]
+    payoffs: Array  # [b, L]
+    codes: Array  # [R, n]
     orders: Orders | None = None  # what blocks with the same predictions share
 
 
@@ -72,7 +70,7 @@ class UtilityClass(ABC):
         """Return the number m of utilities; `InputError` if they are for other than C `classes`."""
 
     @abstractmethod
-    def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
+    def outcome_utilities(self, forecast: Forecast, index: int) -> Array:
         """Return u⃗ of utility `index`: float64 [n, C], column j for the outcome e_j."""
 
     def blocks(
@@ -80,13 +78,13 @@ class UtilityClass(ABC):
     ) -> Iterator[Block]:
         """Yield the utilities of `part` in order. This general form yields one at a time."""
         n, classes = forecast.n, forecast.classes
-        offsets = torch.arange(n, device=outcomes.labels.device) * classes
+        offsets = np.arange(n) * classes
         for index in range(self.count(classes))[part]:
-            vectors = self.outcome_utilities(forecast, index).to(torch.float64)
-            predicted = (forecast.probabilities * vectors).sum(dim=1)
+            vectors = self.outcome_utilities(forecast, index).astype(np.float64, copy=False)
+            predicted = (forecast.probabilities * vectors).sum(axis=1)
             yield Block(predicted[None], vectors.reshape(1, -1), outcomes.labels + offsets)
 
-    def alike(self, forecast: Forecast) -> Tensor | None:
+    def alike(self, forecast: Forecast) -> Array | None:
         """Return for each point the first point that must have equal predictions: [n], or None."""
         return forecast.alike
 
@@ -101,42 +99,42 @@ class UtilityClass(ABC):
         alike = self.alike(forecast)
         for block in self.blocks(forecast, outcomes, part):
             if alike is not None:
-                block = block._replace(predicted=columns_of(block.predicted, alike))
+                block = block._replace(predicted=np.take(block.predicted, alike, axis=1))
             yield block
 
-    def spread(self, block: Block) -> Tensor:
+    def spread(self, block: Block) -> Array:
         """Return the range ρ of each utility: [b]; override it if payoffs are not all values."""
-        return block.payoffs.amax(dim=1) - block.payoffs.amin(dim=1)
+        return block.payoffs.max(axis=1) - block.payoffs.min(axis=1)
 
-    def bounds(self, classes: int) -> Tensor:
+    def bounds(self, classes: int) -> Array:
         """Return the smallest and the largest value of each utility: [m, 2]; [-1, 1] in general."""
-        return torch.tensor([[-1.0, 1.0]], dtype=torch.float64).repeat(self.count(classes), 1)
+        return np.tile([-1.0, 1.0], (self.count(classes), 1))
 
     def predicted_and_realized(
         self, forecast: Forecast, outcomes: Outcomes, index: int
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Array, Array]:
         """Return v and u of utility `index` under the first draw of the labels: [n] each."""
         block = next(self.tied_blocks(forecast, outcomes, slice(index, index + 1)))
         return block.predicted[0], block.payoffs[0, block.codes[0]]
 
-    def errors(self, forecast: Forecast, outcomes: Outcomes) -> Tensor:
+    def errors(self, forecast: Forecast, outcomes: Outcomes) -> Array:
         """Return UC of every utility under every draw of the labels: float64 [R, m]."""
         errors = []
         for block in self.tied_blocks(forecast, outcomes):
             ranges, _ = prefix_range(*block[:3], weights=outcomes.factors, orders=block.orders)
             errors.append(ranges / outcomes.size)
-        return torch.cat(errors, dim=1)
+        return np.concatenate(errors, axis=1)
 
     @overload
     def calibration_errors(
         self,
-        probabilities: Tensor,
+        probabilities: Array,
         labels: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
         classes: ArrayLike | None = None,
         ignore_index: int | str | None = None,
-    ) -> Tensor: ...
+    ) -> Array: ...
     @overload
     def calibration_errors(
         self,
@@ -155,7 +153,7 @@ class UtilityClass(ABC):
         *,
         classes: ArrayLike | None = None,
         ignore_index: int | str | None = None,
-    ) -> Tensor | NDArray[np.float64]:
+    ) -> Array | NDArray[np.float64]:
         """Return UC of each utility of the class (eq. 3.2): [m], of the kind of `probabilities`.
 
         Args:
@@ -180,7 +178,7 @@ class UtilityClass(ABC):
         return self.worst_of(*points, self.errors(*points)[0])
 
     def worst_of(
-        self, forecast: Forecast, outcomes: Outcomes, errors: Tensor
+        self, forecast: Forecast, outcomes: Outcomes, errors: Array
     ) -> tuple[int, WorstInterval]:
         """Return `worst` for `errors` [m] that were computed on the first draw of `outcomes`."""
         index = first_largest(errors)
@@ -190,8 +188,6 @@ class UtilityClass(ABC):
 
 
 def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, Tensor) and isinstance(other, Tensor):
-        return one.device == other.device and torch.equal(one, other)
     if hasattr(one, "shape") or hasattr(other, "shape"):  # arrays of a user's own class
         return type(one) is type(other) and np.array_equal(one, other)
     return bool(one == other)
@@ -228,14 +224,14 @@ def check_sample(count: int, classes: int, gain: float = 0.0) -> None:
         raise InputError(told, field="sample")
 
 
-def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Tensor:
+def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Array:
     """Return the parameters of a utility class as a finite float64 tensor of `ndim` dimensions."""
-    tensor = check_numbers(values, name).to(torch.float64)
+    tensor = check_numbers(values, name).astype(np.float64, copy=False)
     if tensor.ndim == ndim - 1:
         tensor = tensor[None]
-    if tensor.ndim != ndim or tensor.numel() == 0:
+    if tensor.ndim != ndim or tensor.size == 0:
         told = f"expected {ndim - 1} or {ndim} dimensions, none empty, got {list(tensor.shape)}"
         raise InputError(told, field=name)
-    if not bool(torch.isfinite(tensor).all()):
+    if not bool(np.isfinite(tensor).all()):
         raise InputError("NaN or infinite values", field=name)
     return tensor

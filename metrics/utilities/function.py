@@ -4,46 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from ..arrays import Array, plain
 from ..errors import InputError
 from ..forecast import Forecast
 from .base import UtilityClass
 
 
 class FunctionUtility(UtilityClass):
-    """One utility given as a function: probabilities [n, C] -> u⃗ [n, C], torch to torch.
+    """One utility given as a function: probabilities [n, C] -> u⃗ [n, C], NumPy to NumPy.
 
     Each row of the result must depend only on the same row of the probabilities, because the
     function is also called with some of the rows.
     """
 
-    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+    def __init__(self, function: Callable[[Array], Array]) -> None:
         self.function = function
 
     def count(self, classes: int) -> int:
         return 1
 
-    def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
+    def outcome_utilities(self, forecast: Forecast, index: int) -> Array:
         p, wrong = forecast.probabilities, ""
-        vectors = self.function(p)
-        if not isinstance(vectors, Tensor):
+        vectors = plain(self.function(p))
+        if not isinstance(vectors, np.ndarray):
             kind = type(vectors).__name__
-            fix = "return a tensor, written with torch's functions"
-            wrong = f"{kind} for a torch tensor of probabilities; {fix}"
+            fix = "return an array"
+            wrong = f"{kind} for an array of probabilities; {fix}"
         elif vectors.shape != p.shape:
             shapes = f"shape {list(vectors.shape)} for probabilities of shape {list(p.shape)}"
             wrong = f"{shapes}; return u(p, e_j) for every outcome j"
-        elif not bool(torch.isfinite(vectors).all()):
+        elif not bool(np.isfinite(vectors).all()):
             wrong = "NaN or infinite values"
         if wrong:
             raise InputError(f"returned {wrong}", field="utility function")
-        return vectors.detach()
+        return vectors
 
 
-Utility = UtilityClass | Callable[[Tensor], Tensor]
-"""A utility class, or a function p [n, C] -> u⃗ [n, C] from torch to torch."""
+Utility = UtilityClass | Callable[[Array], Array]
+"""A utility class, or a function p [n, C] -> u⃗ [n, C] from NumPy to NumPy."""
 
 
 def utilities_of(utilities: Utility | Iterable[Utility]) -> list[UtilityClass]:

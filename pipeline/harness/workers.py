@@ -189,12 +189,12 @@ def _begin_fork(ended: Connection, ours: Connection) -> None:
 
 
 def _begin(ended: Connection, threads: int | None) -> None:
-    import torch
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if threads is not None:
-        torch.set_num_threads(threads)
+        from utility_calibration.metrics.kernels.threads import set_threads
+
+        set_threads(threads)
     threading.Thread(target=_end_with_program, args=(ended,), daemon=True).start()
 
 

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 
 from utility_calibration.metrics.acting import largest_gain
 from utility_calibration.metrics.diagram import Predictions, predictions_of, utility_diagram
@@ -92,19 +91,19 @@ def worst_of(
     parts, by_metric = [], {}
     for test in splits:
         forecast = Forecast(test.probabilities)  # sorted once for all metrics
-        weights = None if test.weights is None else torch.from_numpy(test.weights)
+        weights = None if test.weights is None else test.weights
         numbers, random = np.empty((repetitions, len(test.points))), np.random.default_rng(0)
         for of_points in numbers:  # those of all points at once take most of a run's memory
             rows = test.points if test.clusters is None else test.clusters
             of_points[:] = random.random(test.population)[rows]
-        drawn = forecast.redraw(torch.from_numpy(numbers)).labels
+        drawn = forecast.redraw(numbers).labels
         parts.append((forecast, forecast.outcomes(test.labels, weights), drawn))
     for metric in metrics_of(options):
         utilities = metric.utilities(options)
         if utilities is None:
             continue
         errors = [utilities.errors(f, outcomes)[0] for f, outcomes, _ in parts]
-        index = first_largest(torch.stack(errors).mean(dim=0))
+        index = first_largest(np.stack(errors).mean(axis=0))
         points = [predictions_of(utilities, f, o, index, drawn) for f, o, drawn in parts]
         pooled = Predictions.pooled(points)
         diagram = utility_diagram(pooled, points=81)

@@ -5,10 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import torch
 from hydra.utils import instantiate
-
-from utility_calibration.calibrators.peers import PeerCalibration
 
 from ..harness.cache import Record, Save
 from ..harness.parallel import Progress
@@ -31,8 +28,8 @@ def fitted_on(settings: Settings, cached: CachedLogits, split: int | None, devic
     points = np.arange(cached.n) if split is None else indices_of(settings, cached, split)[0]
     calibrator: Any = instantiate(settings.calibrator, _convert_="all")
     calibrator.fit(
-        torch.from_numpy(logits_at(cached, points)).to(device),
-        torch.from_numpy(cached.arrays()["labels"][points]).to(device),
+        logits_at(cached, points),
+        cached.arrays()["labels"][points],
         sample_weight=weights_at(cached, points),
         **groups_at(cached, points, calibrator),
     )
@@ -44,11 +41,11 @@ def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
     cached = find_logits(unit.settings)
     calibrator = fitted_on(unit.settings, cached, unit.split, device)
     _, test = indices_of(unit.settings, cached, unit.split)
-    if isinstance(calibrator, PeerCalibration):  # a loaded one would have to fit again
-        calibrator.cache_predictions(torch.from_numpy(logits_at(cached, test)).to(device))
+    if type(calibrator).__name__ == "PeerCalibration":  # a loaded one would have to fit again
+        calibrator.cache_predictions(logits_at(cached, test))
     few = test[:PREDICTED]
-    rows = torch.from_numpy(logits_at(cached, few)).to(device)
-    predicted = calibrator.predict_proba(rows, **groups_at(cached, few, calibrator)).cpu().numpy()
+    rows = logits_at(cached, few)
+    predicted = calibrator.predict_proba(rows, **groups_at(cached, few, calibrator))
     log = getattr(calibrator, "tuning_log_", [])
     return calibrator.save, {
         "benchmark": unit.benchmark,

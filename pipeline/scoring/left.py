@@ -1,10 +1,10 @@
 """What any recalibration could still gain on the test points of a unit, in nats."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Sequence
 from functools import partial
-
-from utility_calibration.calibrators.recalibration import RecalibrationGain, recalibration_gain
 
 from ..harness.parallel import all_called
 from ..harness.units import Unit
@@ -33,4 +33,8 @@ def _gain_of(unit: Unit) -> RecalibrationGain | None:
     if not (fits and are_independent and test.rows_sum_to_one):
         return None
     with warnings.catch_warnings(action="ignore"):  # a fold may lack a class
+        from utility_calibration.calibrators.recalibration import (
+            recalibration_gain,
+        )
+
         return recalibration_gain(test.probabilities, test.labels)

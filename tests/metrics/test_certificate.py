@@ -37,8 +37,8 @@ def test_the_bounds_of_one_utility_are_the_formulas():
 
 
 def test_what_is_said_of_several_classes_is_the_largest_of_each():
-    first = Evidence(0.3, 0.5, 0.9, torch.tensor([1.0, 4.0]), torch.tensor([0.1, 0.2]))
-    second = Evidence(0.4, 0.6, 0.8, torch.tensor([2.0, 3.0]), torch.tensor([0.2, 0.1]))
+    first = Evidence(0.3, 0.5, 0.9, np.array([1.0, 4.0]), np.array([0.1, 0.2]))
+    second = Evidence(0.4, 0.6, 0.8, np.array([2.0, 3.0]), np.array([0.2, 0.1]))
     for both in (joined([first, second]), joined([second, first])):
         assert (both.largest, both.upper, both.upper_finite) == (0.4, 0.6, 0.9)
         assert both.multiplied.tolist() == [2.0, 4.0]
@@ -60,7 +60,7 @@ def test_the_estimate_is_the_error_less_its_noise_by_pythagoras_between_the_boun
     redrawn, multiplied, confidence, upper, lower, estimate
 ):
     """The lower bound takes the larger of two noises."""
-    laws = [torch.tensor(law, dtype=torch.float64) for law in (multiplied, redrawn)]
+    laws = [np.array(law, dtype=np.float64) for law in (multiplied, redrawn)]
     found = Evidence(0.3, upper, 0.9, *laws).interval(confidence)
     assert found == pytest.approx((estimate, lower, upper, 0.9), abs=1e-12)
 

@@ -125,10 +125,12 @@ def test_floors_and_intervals_come_from_representative_sampled_users():
         is_sampled = m.METRICS[key.split("_", 1)[1]].sampled
         assert (draws != every.draws[key]).any() == is_sampled, key
     payoffs = m.Linear.sample(40, 5, 0).matrix
-    spread = payoffs[payoffs.var(dim=1).argsort()][[int((i + 0.5) * 40 / 15) for i in range(15)]]
-    forecast = Forecast(torch.from_numpy(p))
-    _, drawn = next(redrawn_outcomes(forecast, torch.arange(150), 30, 0))
-    errors = m.Linear(spread).errors(forecast, drawn).sort(dim=1).values.numpy()
+    spread = payoffs[payoffs.var(axis=1, ddof=1).argsort()][
+        [int((i + 0.5) * 40 / 15) for i in range(15)]
+    ]
+    forecast = Forecast(p)
+    _, drawn = next(redrawn_outcomes(forecast, np.arange(150), 30, 0))
+    errors = np.sort(m.Linear(spread).errors(forecast, drawn), axis=1)
     np.testing.assert_allclose(few.draws["floor_u_lin_median"], errors[:, 7], atol=1e-12)
     line = few.ecdf["linear_floor_mean"]
     np.testing.assert_allclose(line[[0, -1]], errors.mean(axis=0)[[0, -1]], atol=1e-12)

@@ -168,7 +168,7 @@ def test_bad_batches_change_nothing() -> None:
     p, y = rng.dirichlet(np.ones(3), size=40), rng.integers(3, size=40)
     calls = []
 
-    def own(forecast: torch.Tensor) -> torch.Tensor:
+    def own(forecast: np.ndarray) -> np.ndarray:
         calls.append(len(forecast))
         return forecast * (3 if len(calls) > 1 else 1)  # leaves [-1, 1] from the second batch on
 

@@ -1,14 +1,14 @@
 """Blocks of rows on threads."""
 
 import pytest
-import torch
 
+from utility_calibration.metrics.kernels import threads as module
 from utility_calibration.metrics.kernels.threads import one_thread, over_blocks, row_blocks
 
 
 @pytest.fixture(params=[1, 2, 3])
 def threads(request):
-    torch.set_num_threads(request.param)
+    module.set_threads(request.param)
 
 
 def test_blocks_of_one_shape_cover_all_rows_and_come_back_in_order(threads):
@@ -18,10 +18,10 @@ def test_blocks_of_one_shape_cover_all_rows_and_come_back_in_order(threads):
 
 
 def test_one_thread_lasts_as_long_as_its_block():
-    torch.set_num_threads(2)
+    module.set_threads(2)
     with pytest.raises(ValueError), one_thread():
-        assert torch.get_num_threads() == 1
+        assert module.get_threads() == 1
         raise ValueError
     with one_thread(wanted=False):
-        assert torch.get_num_threads() == 2
-    assert torch.get_num_threads() == 2
+        assert module.get_threads() == 2
+    assert module.get_threads() == 2
