@@ -58,7 +58,7 @@ def check_sweep(arguments: Sequence[str]) -> None:
             raise UsageError(f"{key}={values[key]}: all jobs would write the same files; add {own}")
 
 
-IN_NAMES = {"benchmark", "calibrator", "split", "evaluation", "jobs", "device"}
+IN_NAMES = {"benchmark", "calibrator", "split", "evaluation", "jobs"}
 """Settings whose values the names of files hold, or which change none."""
 OF_A_RUN = {"params", "benchmark", "calibrator", "split", "jobs", "force", "objective"}
 """The only settings that stand beside `params` on a command line: the file has all others."""

@@ -25,7 +25,6 @@ for _name in OmegaConf.load(CONF / "suite" / "calarena.yaml").suite.benchmarks:
         _entry = {"defaults": ["calarena", "_self_"], "source": _found.groupdict()}
         ConfigStore.instance().store(name=_name, node=_entry, group="benchmark")
 FILE_NAME = (r"[\w-][\w .+-]*", "letters, digits, - _ . + and spaces; it becomes a file's name")
-DEVICE = (r"auto|cpu|cuda(:\d+)?", "auto, cpu, cuda or cuda:<k>")
 COUNT = (r"[1-9]\d{0,2}|1000", "a whole number from 1 to 1000, such as 10")
 SEED = (r"\d{1,9}", "a whole number from 0 to 999999999")
 ALLOWED_VALUES = {
@@ -39,8 +38,7 @@ ALLOWED_VALUES = {
     "seed": SEED,
     "splits.seed": SEED,
     "jobs": (r"auto|[1-9]\d*", "auto, or a whole number of at least 1, such as 4"),
-    "device": DEVICE,
-    "sources.device": DEVICE,
+    "sources.device": (r"auto|cpu|cuda(:\d+)?", "auto, cpu, cuda or cuda:<k>"),
 }
 """For each setting of all stages: the pattern of its text, and the words for messages."""
 

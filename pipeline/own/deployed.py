@@ -29,7 +29,7 @@ from .told import naming
 
 def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calibrator:
     """Fit a calibrator `on_all` points, else on the calibration points of the first split."""
-    fitted: Calibrator = fitted_on(settings, cached, None if on_all else 0, "cpu")
+    fitted: Calibrator = fitted_on(settings, cached, None if on_all else 0)
     kept: dict[str, Any] = {"takes_": cached.details.get("origin", {}).get("values", "logits")}
     if fitted.needs_groups and "groups" in cached.details:
         kept["groups_from_"] = settings.benchmark.source.get("groups") or "groups"

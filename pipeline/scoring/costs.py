@@ -44,7 +44,7 @@ TINY = 1e-300
 MOST_SAVINGS = 1 << 27  # numbers kept per method, 1 GB: of each pair of actions and draw of labels
 
 
-def costs_of(units: Sequence[Unit], device: str, progress: Progress) -> tuple[Save, Record]:
+def costs_of(units: Sequence[Unit], progress: Progress) -> tuple[Save, Record]:
     """The record: `costs` by the losses in `evaluation.own`, with all calibrators on all splits.
 
     Per method and constant action mean losses, gaps, and for two classes the decision curve.
@@ -56,7 +56,7 @@ def costs_of(units: Sequence[Unit], device: str, progress: Progress) -> tuple[Sa
     drawn: dict[str, Any] = {}  # summed over the splits, because of their size
     share = 1.0
     for unit in units:
-        test, method = held_out(unit, "cpu"), unit.calibrator
+        test, method = held_out(unit), unit.calibrator
         p, labels, is_whole = test.probabilities, test.labels, test.rows_sum_to_one
         taken = decisions(losses, p, labels, rows_sum_to_one=is_whole)
         if not by_split:

@@ -46,10 +46,10 @@ class HeldOut(NamedTuple):
         return self._replace(**{k: own[k][kept] for k in names if own[k] is not None})
 
 
-def evaluated(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
+def evaluated(unit: Unit, progress: Progress) -> tuple[Save, Record]:
     """Score a fitted unit; return the function that writes its arrays, and its record."""
     cached = points.find_logits(unit.settings)
-    entries, arrays = scored(unit.settings, held_out(unit, device))
+    entries, arrays = scored(unit.settings, held_out(unit))
     return partial(save_npz, arrays=arrays), {
         "benchmark": unit.benchmark,
         "calibrator": unit.calibrator,
@@ -62,7 +62,7 @@ def evaluated(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record
     }
 
 
-def held_out(unit: Unit, device: str) -> HeldOut:
+def held_out(unit: Unit) -> HeldOut:
     """A fitted unit's calibrated probabilities and labels on its test points."""
     kind: Any = get_class(unit.settings.calibrator["_target_"])
     calibrator, cached = kind.load(unit.fit_path), points.find_logits(unit.settings)
