@@ -46,6 +46,7 @@ def prefix_range(
     weights: Array | None = None,
     tolerance: float = 0.0,
     margin: float = math.inf,
+    known: float = 0.0,
     orders: Orders | None = None,
 ) -> tuple[Array, Array]:
     """Return the range of the running sums of payoff - prediction, and these sums at the edges.
@@ -67,20 +68,21 @@ def prefix_range(
         tolerance: neighbours in the order of v that lie no further apart are tied; for one draw
             without edges. A rounding-size change of v then changes the extremes by no more than
             rounding.
-        margin: for one draw without edges on the CPU. Ranges that are smaller than the largest by
-            more than this need not be exact: the result may be bounds instead, whose range is also
-            smaller by more than this. That saves time in a search for the largest.
+        margin: for one draw without edges. Ranges that are smaller than the largest by more than
+            this need not be exact: the result may be bounds instead, whose range is also smaller by
+            more than this. That saves time in a search for the largest.
+        known: a range of utilities outside this call, with which `margin` compares, too.
         orders: what calls with the same predictions share: their order on the CPU.
     """
     if edges is None:
         edges = np.zeros((1 if weights is None else len(weights), 0))
         if len(codes) == 1 and weights is None:
-            return _one_draw(predicted, payoffs, codes, tolerance, margin)
+            return _one_draw(predicted, payoffs, codes, tolerance, margin, known)
     return _several(predicted, payoffs, codes, edges, weights, [] if orders is None else orders)
 
 
 def _one_draw(
-    predicted: Array, payoffs: Array, codes: Array, tolerance: float, margin: float
+    predicted: Array, payoffs: Array, codes: Array, tolerance: float, margin: float, known: float
 ) -> tuple[Array, Array]:
     table = np.ascontiguousarray(payoffs)
     outcome = _short_codes(codes, table.shape[1])[0]
@@ -91,7 +93,7 @@ def _one_draw(
         block = slice(start, stop)
         v = by_row(predicted[block])
         given = v, v.view(np.int64), table[block], outcome, memory_of(n)
-        ranges_by_buckets(*given, tolerance, margin, ranges[block])
+        ranges_by_buckets(*given, tolerance, margin, known, ranges[block])
 
     over_blocks(work, row_blocks(rows, n, max(BLOCK_ELEMENTS, TOGETHER * n)))
     return ranges[None], np.empty((1, rows, 0))

@@ -102,7 +102,7 @@ def run_study(
         if iteration in (*options.snapshots, last):
             users = {"user": np.arange(len(errors)), "error": errors}
             snapshots.append(pd.DataFrame({"iteration": iteration, **users}))
-        unseen = float(class_family(auditor.users, held_out).errors().max())
+        unseen = float(class_family(auditor.users, held_out).errors(0.0).max())
         row = {"iteration": iteration, "worst": float(errors.max()), "mean": float(errors.mean())}
         moved = int(errors.argmax()), np.nan, np.nan, 0.0, 0
         if patch is not None:
@@ -127,7 +127,7 @@ class UserAuditor:
         classes = state.probabilities.shape[1]
         self.users = sample_users(self.family, classes, number, self.options)
         audited = class_family(self.users, state)
-        self.errors = audited.errors()
+        self.errors = audited.errors(0.0)
         return [audited]
 
 

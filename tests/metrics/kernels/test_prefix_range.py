@@ -125,7 +125,7 @@ def test_ranges_within_the_margin_of_the_largest_are_exact():
 def by_buckets(v, payoffs, codes, least=-np.inf):
     ranges = np.empty(1)
     given = v[None], v[None].view(np.int64), payoffs[None], codes, memory_of(len(v))
-    ranges_by_buckets(*given, 0.0, -least, ranges)
+    ranges_by_buckets(*given, 0.0, -least, 0.0, ranges)
     return ranges[0]
 
 
