@@ -18,8 +18,8 @@ from utility_calibration.metrics.validation import InputError
 
 from .base import Calibrator
 from .dirichlet import linear_map
+from .dirichlet.curvature import ClassCurvature
 from .dirichlet.linear_map import LinearMapCalibrator, LinearMapProblem
-from .dirichlet.reduced import ReducedHessian
 from .solvers.lbfgs import warn_unless_converged
 from .solvers.temperature import fit_temperature
 from .stored import POSITIVE, SHARE, Learned
@@ -94,7 +94,7 @@ class StructuredMatrixScaling(_OfMixture, LinearMapCalibrator):
         strengths = self.diagonal * share, off_diagonal, self.intercept * share
         penalties = linear_map.penalty_weights(classes, *strengths)
         with one_thread(x.size * classes <= linear_map.ONE_THREAD_WORK):
-            curvature = ReducedHessian.at(x.astype(np.float32), weights)
+            curvature = ClassCurvature.at(x.astype(np.float32), 1.0, counts=weights)
         begin, left, pairs = None, self.max_iterations, None
         # Products of float32 take half the time. Where they say no more, those of float64 go on.
         for kind in dict.fromkeys((np.float32, linear_map.products_type(n, classes))):

@@ -145,7 +145,7 @@ class DirichletCalibration(LinearMapCalibrator):
             point = linear_map.start_point(classes, begin.beta)
             self.n_evaluations_ = 0
         else:
-            fast = inputs.astype(linear_map.products_type(n, classes), copy=False)
+            fast: Array = inputs.astype(linear_map.products_type(n, classes), copy=False)
             problem = LinearMapProblem(fast, labels, begin.beta, begin.spread, self.loss, weights)
             penalties = linear_map.odir_weights(classes, self.odir_, self.l2_)
             fit = problem.solve_renewed(penalties, self.max_iterations)

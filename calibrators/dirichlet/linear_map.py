@@ -1,6 +1,6 @@
 """softmax(W x + b): its penalised loss (NLL or Brier score), its minimiser, its prediction.
 
-The parameters are a float64 tensor [C, C + 1], W with b as its last column. Matrix products run in
+The parameters are a float64 array [C, C + 1], W with b as its last column. Matrix products run in
 float64 up to `DOUBLE_WORK` multiplications per pass, `DOUBLE_TO_TUNE` in fits that only tune, and
 in float32 above that. The loss, the softmax and the sums over blocks of rows are always float64.
 """
@@ -22,7 +22,6 @@ from ..losses import Loss, residuals, row_weights
 from ..solvers.lbfgs import PRINTED_DIGITS, Minimum, Pairs, dot, minimize
 from ..stored import Learned, Stored
 from .curvature import ClassCurvature
-from .reduced import ReducedHessian
 
 DOUBLE_WORK = 2_000_000_000  # n C² up to which products run in float64; larger ones take too long
 DOUBLE_TO_TUNE = 10_000_000
@@ -68,7 +67,7 @@ class LinearMapProblem:
 
     The fit to `inputs` [n, C] and `labels` [n] starts at the temperature-scaled solution W = β I, b
     = 0. `spread` is the root mean square of the row-centred logits, and `counts`, float64 [n], are
-    the weights of the rows, all 1 if None. `reduced` replaces the curvature of each class.
+    the weights of the rows, all 1 if None. `curvature` is computed at the start if None.
     """
 
     inputs: Array
@@ -77,15 +76,14 @@ class LinearMapProblem:
     spread: float
     loss: Loss = "nll"
     counts: Array | None = None
-    reduced: ReducedHessian | None = None
+    curvature: ClassCurvature | None = None
 
     def __post_init__(self) -> None:
-        self.curvature: ClassCurvature | ReducedHessian = self.reduced or ClassCurvature.at(
-            self.inputs, self.beta, self.loss, self.counts
-        )
         self.start = start_point(self.inputs.shape[1], self.beta)
         self.ridge = np.full_like(self.start, RIDGE * (self.spread or 1.0) ** 2)
         self.ridge[:, -1] = RIDGE
+        if self.curvature is None:
+            self.curvature = ClassCurvature.at(self.inputs, self.beta, self.loss, self.counts)
 
     def solve(
         self,
@@ -110,6 +108,7 @@ class LinearMapProblem:
             penalty = dot(pull, away) + 0.5 * dot(ridge, away)
             return loss + penalty, ridge + 2.0 * pull + gradient
 
+        assert self.curvature is not None  # `__post_init__` computes it
         exact = self.inputs.dtype == np.float64
         with one_thread(self.inputs.size * self.inputs.shape[1] <= ONE_THREAD_WORK):
             return minimize(
