@@ -123,7 +123,8 @@ def moments(
             scaled[never], d[never] = -math.inf, 0.0
         return (terms(d, scaled, labels[rows], beta) * shares[rows]).sum(axis=1)
 
-    totals = sum(over_blocks(of, row_blocks(len(logits), logits.shape[1], BLOCK)))
+    blocks = row_blocks(len(logits), logits.shape[1], BLOCK)
+    totals = np.sum(over_blocks(of, blocks), axis=0)
     mean, slope, curvature, size = (totals / float(shares.sum())).tolist()
     return Moments(mean, slope, curvature, 4 * EPS * size)
 
