@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from .arrays import Array
 from .forecast import Forecast, Outcomes
 from .kernels.prefix_range import prefix_range
+from .kernels.threads import product
 from .option_checks import check_whole
 from .scores import checked
 from .utilities.base import UtilityClass
@@ -68,7 +69,7 @@ def _multiplied_binned_errors(
             place = np.empty_like(order)
             place[order] = middles.astype(np.int64).clip(max=bins - 1)
             in_bins = residual[:, None] * (place[:, None] == np.arange(bins))
-            errors.append(np.abs(factors @ in_bins).sum(axis=1))
+            errors.append(np.abs(product(factors, in_bins)).sum(axis=1))
     return np.stack(errors, axis=1) / outcomes.size
 
 

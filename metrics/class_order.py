@@ -61,7 +61,7 @@ def classes_of(
 
 def _checked_classes(classes: Any, columns: int, frame: NDArray[np.str_] | None) -> NDArray[Any]:
     """Return the user's `classes` as numbers or text, if they fit the columns."""
-    given = np.asarray(plain(classes)).ravel()
+    given = np.asarray(plain(classes, "classes")).ravel()
     known = [_text_of(entry) for entry in given.tolist()]
     if given.dtype.kind not in "iuU":
         is_whole = given.dtype.kind == "f" and bool((given == np.round(given)).all())
@@ -88,7 +88,7 @@ def _check_numbered(labels: Any, columns: Sequence[str], name: str) -> None:
     Labels that are numbers are places of columns, so the names may only say the same: 0 … C-1, or
     1 … C where a label is 0.
     """
-    values = np.asarray(plain(labels))
+    values = np.asarray(plain(labels, name))
     places = range(len(columns))
     orders = [[start + place for place in places] for start in (0, 1) if not start or 0 in values]
     if len({re.sub(r"\d+", "", column) for column in columns}) > 1:
@@ -112,7 +112,7 @@ def codes_of(labels: Any, n: int, classes: NDArray[Any], name: str = "labels") -
     if classes.dtype.kind != "U" and np.array_equal(classes, np.arange(len(classes))):
         return check_labels(labels, n, len(classes), name)
     check_nothing_is_masked(labels, name)
-    given = np.asarray(plain(labels))
+    given = np.asarray(plain(labels, name))
     place_of = {_text_of(entry): place for place, entry in enumerate(classes.tolist())}
     given = given.astype(np.str_) if given.dtype.kind == "O" else given
     distinct, places = np.unique(given, return_inverse=True)

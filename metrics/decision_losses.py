@@ -22,30 +22,31 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .arrays import Array, OtherArray, as_array, like
 from .class_order import column_numbers
+from .kernels.threads import product
 from .layout import check_same_order
 from .utilities.base import check_classes, parameter_matrix
 from .validation import (
     InputError,
-    as_array,
     check_labels,
     check_numbers,
     check_probabilities,
     check_weights,
-    like,
 )
 
-Array = TypeVar("Array", bound=Any)
+AnyArray = TypeVar("AnyArray")
+"""NumPy's arrays, or those of another library."""
 
 
-class Decisions(NamedTuple, Generic[Array]):
+class Decisions(NamedTuple, Generic[AnyArray]):
     """The chosen action of each point, int64 [n], its expected and its realized loss, [n] each."""
 
-    actions: Array
-    expected: Array
-    realized: Array
+    actions: AnyArray
+    expected: AnyArray
+    realized: AnyArray
 
-    def gaps(self, count: int, sample_weight: ArrayLike | None = None) -> Array:
+    def gaps(self, count: int, sample_weight: ArrayLike | None = None) -> AnyArray:
         """Return mean((realized - expected) 1{action = a}) for each of `count` actions: [count]."""
         gaps = as_array(self.realized) - as_array(self.expected)
         shares = _shares(sample_weight, len(gaps))
@@ -56,15 +57,19 @@ class Decisions(NamedTuple, Generic[Array]):
 
 @overload
 def decisions(
-    losses: ArrayLike, probabilities: Array, labels: ArrayLike, *, rows_sum_to_one: bool = True
-) -> Decisions[Array]: ...
+    losses: ArrayLike,
+    probabilities: OtherArray,
+    labels: ArrayLike | OtherArray,
+    *,
+    rows_sum_to_one: bool = True,
+) -> Decisions[OtherArray]: ...
 @overload
 def decisions(
     losses: ArrayLike, probabilities: ArrayLike, labels: ArrayLike, *, rows_sum_to_one: bool = True
 ) -> Decisions[NDArray[Any]]: ...
 def decisions(
-    losses: ArrayLike, probabilities: ArrayLike, labels: ArrayLike, *, rows_sum_to_one: bool = True
-) -> Decisions[Array] | Decisions[NDArray[Any]]:
+    losses: ArrayLike, probabilities: Any, labels: Any, *, rows_sum_to_one: bool = True
+) -> Any:
     """Return the actions of a decision maker who believes the forecast, and their losses.
 
     The results are of the kind of `probabilities`, losses in the unit of `losses`.
@@ -87,7 +92,7 @@ def decisions(
     check_classes("losses", len(table), p.shape[1])
     check_same_order({"probabilities": probabilities, "labels": labels})
     y = column_numbers(labels, probabilities, p.shape)
-    expected = p @ table
+    expected = product(p, table)
     actions = expected.argmin(axis=1)
     chosen = np.take_along_axis(expected, actions[:, None], axis=1)[:, 0]
     return Decisions(*(like(x, probabilities) for x in (actions, chosen, table[y, actions])))
@@ -95,33 +100,33 @@ def decisions(
 
 @overload
 def constant_losses(
-    losses: ArrayLike, labels: Array, sample_weight: ArrayLike | None = None
-) -> Array: ...
+    losses: ArrayLike, labels: OtherArray, sample_weight: ArrayLike | OtherArray | None = None
+) -> OtherArray: ...
 @overload
 def constant_losses(
     losses: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> NDArray[np.float64]: ...
-def constant_losses(
-    losses: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None
-) -> Array | NDArray[np.float64]:
+def constant_losses(losses: ArrayLike, labels: Any, sample_weight: Any = None) -> Any:
     """Return for each action its mean loss if taken at all points: [K], of the kind of `labels`."""
     check_same_order({"labels": labels, "sample_weight": sample_weight})
     table = parameter_matrix(losses, "losses")
     y = check_labels(labels, check_numbers(labels, "labels").size, len(table))
-    return like(_shares(sample_weight, len(y)) @ table[y], labels)
+    shares = _shares(sample_weight, len(y))
+    return like(product(shares[None], table[y])[0], labels)
 
 
 @overload
 def swap_savings(
-    losses: ArrayLike, actions: ArrayLike, labels: Array, sample_weight: ArrayLike | None = None
-) -> Array: ...
+    losses: ArrayLike,
+    actions: ArrayLike | OtherArray,
+    labels: OtherArray,
+    sample_weight: ArrayLike | OtherArray | None = None,
+) -> OtherArray: ...
 @overload
 def swap_savings(
     losses: ArrayLike, actions: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> NDArray[np.float64]: ...
-def swap_savings(
-    losses: ArrayLike, actions: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None
-) -> Array | NDArray[np.float64]:
+def swap_savings(losses: ArrayLike, actions: Any, labels: Any, sample_weight: Any = None) -> Any:
     """Return what action b instead of a would have saved wherever a was chosen: [..., K, K].
 
     Entry [a, b] is mean((l(y, a) - l(y, b)) 1{action = a}), in the unit of the losses.
@@ -138,7 +143,7 @@ def swap_savings(
     cells = as_array(actions) * classes + y.reshape(-1, n)
     shares, size = _shares(sample_weight, n), count * classes
     sums = np.stack([np.bincount(row, shares, minlength=size) for row in cells])
-    costs = sums.reshape(-1, count, classes) @ table
+    costs = product(sums.reshape(-1, classes), table).reshape(-1, count, count)
     saved = costs.diagonal(axis1=1, axis2=2)[:, :, None] - costs
     return like(saved.reshape(*y.shape[:-1], count, count), labels)
 
@@ -151,11 +156,11 @@ def _shares(sample_weight: ArrayLike | None, n: int) -> Array:
 
 @overload
 def net_benefit(
-    probability: Array,
-    event: ArrayLike,
+    probability: OtherArray,
+    event: ArrayLike | OtherArray,
     thresholds: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-) -> Array: ...
+    sample_weight: ArrayLike | OtherArray | None = None,
+) -> OtherArray: ...
 @overload
 def net_benefit(
     probability: ArrayLike,
@@ -164,11 +169,8 @@ def net_benefit(
     sample_weight: ArrayLike | None = None,
 ) -> NDArray[np.float64]: ...
 def net_benefit(
-    probability: ArrayLike,
-    event: ArrayLike,
-    thresholds: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-) -> Array | NDArray[np.float64]:
+    probability: Any, event: Any, thresholds: ArrayLike, sample_weight: Any = None
+) -> Any:
     """Return the net benefit of acting where `probability` >= t, for each threshold t: [T].
 
     Someone who acts if p >= t weighs a false alarm as t/(1 - t) hits, so it is TP/n - t/(1 - t)
@@ -189,11 +191,10 @@ def net_benefit(
     if t.ndim != 1 or not bool(((t > 0) & (t < 1)).all()):
         raise InputError("expected numbers between 0 and 1, [T]", field="thresholds")
     happened = check_labels(event, len(p), 2, name="event")
-    acts, t = p >= t[:, None], t
     shares = _shares(sample_weight, len(p))
-    hits, false_alarms = (
-        (acts & (happened == outcome)).astype(np.float64, copy=False) @ shares for outcome in (1, 0)
-    )
+    acts = p >= t[:, None]
+    hits = (acts * (shares * (happened == 1))).sum(axis=1)
+    false_alarms = (acts * (shares * (happened == 0))).sum(axis=1)
     return like(hits - t / (1 - t) * false_alarms, probability)
 
 

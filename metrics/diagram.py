@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import as_array
 from .forecast import Forecast, Outcomes
 from .scores import checked
 from .shown import Array, Curve, UtilityDiagram
@@ -76,11 +77,12 @@ def predictions_of(
     predicted, realized = utility.predicted_and_realized(forecast, outcomes, index)
     redrawn = np.empty(drawn.shape)
     for rows, part in forecast.parts():
-        vectors = utility.outcome_utilities(part, index).astype(np.float64, copy=False)
-        redrawn[:, rows] = np.take_along_axis(vectors, drawn[:, rows].T, axis=1).T
+        vectors = as_array(utility.outcome_utilities(part, index))
+        places = drawn[:, rows].T.astype(np.int64, copy=False)
+        redrawn[:, rows] = np.take_along_axis(vectors, places, axis=1).T
     weights = np.ones(forecast.n) if outcomes.weights is None else outcomes.weights[0]
-    tensors = (predicted, realized, redrawn, weights)
-    return Predictions(*(t.astype(np.float64, copy=False) for t in tensors))
+    columns = (predicted, realized, redrawn, weights)
+    return Predictions(*(column.astype(np.float64, copy=False) for column in columns))
 
 
 def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201) -> UtilityDiagram:

@@ -126,7 +126,7 @@ class Forecast:
             return self.known_order
         if not self.is_large:
             return descending_order(self.probabilities, self.tied)
-        order = np.empty(self.probabilities.shape, self.short_type)
+        order: Array = np.empty(self.probabilities.shape, self.short_type)
         for start, stop in row_blocks(self.n, self.classes, PART):
             order[start:stop] = descending_order(self.probabilities[start:stop], self.tied)
         return order
@@ -177,7 +177,8 @@ class Forecast:
         first. A row of zeros counts as uniform. Labels and ranks of a large forecast have the
         shortest type that holds them.
         """
-        drawn, kind = [], self.short_type if self.is_large else np.int64
+        drawn: list[list[Array]] = []
+        kind = self.short_type if self.is_large else np.int64
         for rows, part in self.parts():
             numbers = uniforms(rows) if callable(uniforms) else uniforms[:, rows]
             sums = part.top_sums  # in descending order, so the drawn class is among the first
@@ -187,8 +188,10 @@ class Forecast:
             ranks = places_above(sums, numbers)
             labels = np.take_along_axis(part.order, ranks.T, axis=1).T
             drawn.append([np.ascontiguousarray(values, kind) for values in (labels, ranks)])
-        whole = drawn[0] if len(drawn) == 1 else [np.concatenate(p, axis=1) for p in zip(*drawn)]
-        return Outcomes(labels=whole[0], known_ranks=whole[1])
+        labels, ranks = (
+            parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1) for parts in zip(*drawn)
+        )
+        return Outcomes(labels=labels, known_ranks=ranks)
 
 
 @dataclass(frozen=True)

@@ -58,11 +58,11 @@ def points_of(
 
 def is_kept(labels: Any, ignore_index: int | str) -> NDArray[np.bool_]:
     """Return which labels [n] are not the ignored one; `InputError`: one is a name, others not."""
-    held = np.asarray(plain(labels))
-    if isinstance(ignore_index, str) and held.dtype.kind in "biuf":
-        told, fix = f"the text `{ignore_index}` for labels that are numbers", "give a number"
-        raise InputError(told, field="ignore_index", fixes=fix)
-    return np.asarray(held != ignore_index, dtype=bool)
+    names = np.asarray(plain(labels, "labels"))
+    if isinstance(ignore_index, str) and names.dtype.kind in "biuf":
+        message = f"the text `{ignore_index}` for labels that are numbers"
+        raise InputError(message, field="ignore_index", fixes="give a number")
+    return np.asarray(names != ignore_index, dtype=bool)
 
 
 def check_same_order(given: Mapping[str, Any]) -> None:
@@ -83,11 +83,11 @@ def check_same_order(given: Mapping[str, Any]) -> None:
 
 
 def _matrix(scores: Any, classes_axis: int) -> Any:
-    if kind_of(scores) == "torch":
-        array = scores.movedim(classes_axis, -1)
+    if kind_of(scores) == "torch":  # stays a tensor, so that the answer is one, too
+        matrix = scores.movedim(classes_axis, -1)
     else:
-        array = np.moveaxis(np.asanyarray(plain(scores)), classes_axis, -1)
-    return array.reshape(-1, array.shape[-1])
+        matrix = np.moveaxis(np.asanyarray(plain(scores)), classes_axis, -1)
+    return matrix.reshape(-1, matrix.shape[-1])
 
 
 def _vector(values: Any) -> Any:

@@ -83,7 +83,7 @@ class Metric:
 
 
 def _late() -> Any:
-    """The modules that compute. Imported when a metric is computed: a report needs no torch."""
+    """The modules that compute. Imported when a metric is computed: a report needs no kernels."""
 
     from . import binned, scores, two_bin
     from .utilities import payoffs, similarity

@@ -95,7 +95,7 @@ class Sample:
         shares = np.ones(n) if weights is None else weights / weights.mean()
         if self.of_units is not None:
             shares = np.bincount(self.of_units, shares, minlength=self.count)
-            shares *= self.count / n
+            shares = shares * (self.count / n)
         return float(shares.max())
 
     def known(self, population_weights: tuple[float, float] | None) -> tuple[float, float] | None:
@@ -248,7 +248,7 @@ def in_batches(whole: Sample, utility_batch: int | None, seed: int) -> list[Samp
 def cluster_numbers(clusters: ArrayLike | None, n: int) -> Array:
     """Return the number of each point's cluster, int64 [n] from 0, for the clusters' names [n]."""
     check_nothing_is_masked(clusters, "clusters")
-    names = np.asarray(plain(clusters))
+    names = np.asarray(plain(clusters, "clusters"))
     if names.shape != (n,):
         raise InputError(
             f"shape {list(names.shape)} for {n} rows", field="clusters", fixes="give one per row"

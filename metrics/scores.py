@@ -69,7 +69,7 @@ def accuracy(
     """Return the share of points whose most probable class (the first on ties) is the label.
 
     Args:
-        probabilities: [n, C], rows that sum to one, NumPy or torch.
+        probabilities: [n, C], rows that sum to one; array, frame or list (metrics/arrays.py).
         labels: [n] class numbers in [0, C).
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
         classes: [C], names of the columns in their order, if labels are names and the columns

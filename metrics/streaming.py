@@ -48,7 +48,7 @@ class StreamingCalibration:
     """UC (eq. 3.2) of every utility of a class, or of several classes, from batches of points.
 
     Args:
-        utility: a utility class, a function p [n, C] -> u⃗ [n, C] from torch to torch, or several
+        utility: a utility class, a function p [n, C] -> u⃗ [n, C] on NumPy arrays, or several
             of these. Values outside `UtilityClass.bounds` are refused.
         classes: C.
         buckets: the largest number of buckets per utility, 1,000 if not given. More of them
@@ -56,7 +56,7 @@ class StreamingCalibration:
         logits: whether `update` is given logits, whose softmax is then taken in float64.
         bins: the number of bins of the binned errors.
 
-    `nbytes` is the size of what will be kept. It is taken at the first batch, on its device.
+    `nbytes` is the size of what will be kept. It is taken at the first batch.
     """
 
     def __init__(

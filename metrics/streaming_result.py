@@ -37,7 +37,7 @@ class Seen(NamedTuple):
         return Buckets(self.sums, self.ends, self.moments)
 
     def with_points_of(self, other: Seen) -> Seen:
-        """Return what is kept of the points of both, on the device of this one."""
+        """Return what is kept of the points of both."""
         pairs = zip(COMBINED.values(), self, other, strict=True)
         return Seen(*(combine(own, new) for combine, own, new in pairs))
 
@@ -89,7 +89,6 @@ class StreamingResult:
 
 def result_of(seen: Seen, ranges: Array, bins: int) -> StreamingResult:
     """Return what was found for utilities with these ranges of predictions [m, 2]."""
-    seen = Seen(*(np.asarray(values) for values in seen))
     n, weight, hits, squares, losses = seen.totals.tolist()
     bounds = bounds_of(seen.buckets)
     lower, upper = bounds.lower / weight, bounds.upper / weight

@@ -9,16 +9,16 @@ The errors of a class of utilities have a distribution, the eCDF (section 4, app
 
 from __future__ import annotations
 
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .arrays import Array
+from .arrays import Array, OtherArray, like
 from .kernels.prefix_range import prefix_range
 from .layout import check_same_order
 from .shown import WorstInterval, levels
-from .validation import InputError, check_numbers, check_weights, like
+from .validation import InputError, check_numbers, check_weights
 
 EQUAL_SUMS = 1e-9
 """Sums of residuals that differ by at most this share of their range count as equal, and so do
@@ -50,22 +50,22 @@ def _checked(
 
 @overload
 def utility_calibration(
-    predicted: Array, realized: ArrayLike, sample_weight: ArrayLike | None = None
-) -> Array: ...
+    predicted: OtherArray,
+    realized: ArrayLike | OtherArray,
+    sample_weight: ArrayLike | OtherArray | None = None,
+) -> OtherArray: ...
 @overload
 def utility_calibration(
     predicted: ArrayLike, realized: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> NDArray[np.float64]: ...
-def utility_calibration(
-    predicted: ArrayLike, realized: ArrayLike, sample_weight: ArrayLike | None = None
-) -> Array | NDArray[np.float64]:
+def utility_calibration(predicted: Any, realized: Any, sample_weight: Any = None) -> Any:
     """Return UC of each utility (eq. 3.2): the largest difference of predicted and realized.
 
     >>> float(utility_calibration(predicted=[0.75, 0.75, 0.5, 0.25], realized=[1, 0, 0, 0]))
     0.3125
 
     Args:
-        predicted: [..., n] predicted utilities v, NumPy or torch.
+        predicted: [..., n] predicted utilities v, as any array.
         realized: [..., n] realized utilities u.
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
 

@@ -1,7 +1,6 @@
-"""Checks of input, and its conversion to torch, which the code inside the package uses.
+"""Checks of input, which becomes NumPy arrays (`arrays.py`).
 
-An error is one clear line that names the field and the fix. A result has the kind of the input: a
-NumPy array or a torch tensor.
+An error is one clear line that names the field and the fix.
 """
 
 from __future__ import annotations
@@ -12,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, as_array
+from .arrays import Array
+from .arrays import as_array as as_array
 from .arrays import like as like
 from .errors import InputError as InputError
+from .errors import reason_of
 from .kernels.threads import over_blocks, row_blocks
 
 ROW_SUM_TOLERANCE = 1e-3 + 1e-9
@@ -40,26 +41,28 @@ def check_nothing_is_masked(values: Any, name: str) -> None:
 
 
 def check_numbers(values: Any, name: str, fix: Sequence[str] = ()) -> Array:
-    """Return `values` as a tensor of any shape and real type; `InputError` otherwise.
+    """Return `values` as an array of any shape and real type; `InputError` otherwise.
 
     `fix` says what to give instead of an array that is no numbers.
     """
     check_nothing_is_masked(values, name)
     try:
-        tensor = as_array(values)
+        array = as_array(values, name)
+    except InputError:
+        raise
     except (TypeError, ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:150]
-        raise InputError(f"not an array of numbers ({reason})", field=name, fixes=fix) from error
-    if tensor.dtype.kind == "c":
-        raise InputError(f"expected real numbers, got {tensor.dtype}", field=name)
-    return tensor
+        message = f"not an array of numbers ({reason_of(error)})"
+        raise InputError(message, field=name, fixes=fix) from error
+    if array.dtype.kind == "c":
+        raise InputError(f"expected real numbers, got {array.dtype}", field=name)
+    return array
 
 
 def _are_whole(numbers: Array) -> bool:
     return numbers.dtype.kind != "f" or bool((numbers == numbers.round()).all())
 
 
-def _first(bad: Array) -> int:
+def _first(bad: Any) -> int:
     return int(np.flatnonzero(bad)[0])
 
 
@@ -108,7 +111,7 @@ def check_finite(matrix: Array, name: str) -> None:
 
 
 def check_logits(logits: Any, name: str = "logits") -> Array:
-    """Return `logits` as a floating tensor [n, C], C >= 2; `InputError` otherwise.
+    """Return `logits` as an array of floats [n, C], C >= 2; `InputError` otherwise.
 
     Logits are finite, or -inf for impossible classes. Values above `LARGEST_LOGIT` are refused, and
     values below its negative become -inf.
@@ -125,9 +128,8 @@ def check_logits(logits: Any, name: str = "logits") -> Array:
         fixes = "divide all logits by one constant", "recompute them"
         raise InputError(told, field=name, row=row, fixes=fixes)
     if least < -LARGEST_LOGIT:
-        matrix = np.where(matrix < np.float64(-LARGEST_LOGIT), -np.inf, matrix).astype(
-            matrix.dtype, copy=False
-        )
+        matrix = matrix.copy()
+        matrix[matrix < np.float64(-LARGEST_LOGIT)] = -np.inf
         empty = np.isneginf(matrix).all(axis=1)
         if bool(empty.any()):
             told = f"every class is -inf in {int(empty.sum())} rows, first"
@@ -201,11 +203,11 @@ def both_classes(scores: Any, name: str, log_odds: bool = False) -> Array:
     Probabilities p become [1 - p, p], `log_odds` z become the logits [0, z]. Matrices of several
     columns are returned unchanged, and so are vectors of whole numbers, which look like labels.
     """
-    tensor = check_numbers(scores, name)
-    is_column = tensor.ndim == 2 and tensor.shape[1] == 1
-    if not is_column and (tensor.ndim != 1 or _are_whole(tensor)):
-        return tensor
-    second = tensor.reshape(-1).astype(np.float64, copy=False)
+    array = check_numbers(scores, name)
+    is_column = array.ndim == 2 and array.shape[1] == 1
+    if not is_column and (array.ndim != 1 or _are_whole(array)):
+        return array
+    second = array.reshape(-1).astype(np.float64, copy=False)
     return np.stack([np.zeros_like(second) if log_odds else 1 - second, second], axis=1)
 
 

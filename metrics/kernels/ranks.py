@@ -1,6 +1,6 @@
 """Rankings of the classes in every row of a matrix: in descending order, ties by class number.
 
-On the CPU each value becomes a 64-bit key whose unsigned order is the descending order of the
+Each value becomes a 64-bit key whose unsigned order is the descending order of the
 doubles. The lowest bits of the keys give way to the class number, and NumPy's vectorised sort of
 integers carries it along. The few rows with values that differ only in the lost bits are then
 sorted again, as doubles.
@@ -274,12 +274,12 @@ def _find_places(sums: Any, shares: Any, places: Any) -> None:
 
 def ranked_sums(matrix: Array, order: Array) -> Array:
     """Return the running sums of each row's values in their `order`: [n, C]."""
-    sums = np.empty(matrix.shape)
+    values, sums = np.ascontiguousarray(matrix), np.empty(matrix.shape)
 
     def work(start: int, stop: int) -> None:
-        _sum_ranked(matrix[start:stop], order[start:stop], sums[start:stop])
+        _sum_ranked(values[start:stop], order[start:stop], sums[start:stop])
 
-    over_blocks(work, row_blocks(*matrix.shape))
+    over_blocks(work, row_blocks(*values.shape))
     return sums
 
 

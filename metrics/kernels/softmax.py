@@ -1,4 +1,4 @@
-"""Stable float64 softmax, on any device: compiled on the CPU, torch elsewhere.
+"""Stable float64 softmax, compiled.
 
 All calibrators that end in a softmax use these functions, so the rule is in one place: subtract
 the row's maximum first, compute in float64 whatever the logits' type, never return a probability
@@ -67,13 +67,13 @@ def softmax_rows(logits: Any, scale: float, out: Any) -> None:
             target[j] *= factor
 
 
-def has_kernels(tensor: Array) -> bool:
-    """Whether the compiled kernels can read `tensor`: on the CPU, float32 or float64."""
-    return tensor.dtype in (np.float32, np.float64)
+def has_kernels(array: Array) -> bool:
+    """Whether the compiled kernels can read `array`: float32 or float64."""
+    return array.dtype in (np.float32, np.float64)
 
 
 def softmax(logits: Array, scale: float = 1.0) -> Array:
-    """Return softmax(scale * logits) of `logits` [n, C] in float64 on its device; scale > 0."""
+    """Return softmax(scale * logits) of `logits` [n, C] in float64; scale > 0."""
     n, classes = logits.shape
     out = np.empty((n, classes))
     values = np.ascontiguousarray(logits if has_kernels(logits) else logits.astype(np.float64))

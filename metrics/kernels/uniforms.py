@@ -1,9 +1,8 @@
-"""Uniform numbers by position: entry k of a stream is computed from k alone, on any device.
+"""Uniform numbers by position: entry k of a stream is computed from k alone.
 
 A stream's entry k is SplitMix64's k-th output: a 64-bit counter, key + k·γ, stirred by two
 multiplications (Steele, Lea & Flood 2014; the finalizer is Stafford's variant 13). No state is kept
-between calls. So any single entry of a very large matrix can be computed by itself, and the CPU and
-the GPU draw the same bits.
+between calls. So any single entry of a very large matrix can be computed by itself.
 """
 
 from __future__ import annotations

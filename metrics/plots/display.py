@@ -238,7 +238,7 @@ class UtilityDisplay:
         return self
 
 
-def _codes(y_true: ArrayLike, y_prob: ArrayLike, classes: ArrayLike | None) -> NDArray[Any]:
+def _codes(y_true: ArrayLike, y_prob: ArrayLike, classes: ArrayLike | None) -> Array:
     if np.ndim(y_true) == 2 and np.ndim(y_prob) == 1:
         told, fix = "a matrix, and y_prob a vector", "labels come first here"
         raise InputError(told, field="y_true", fixes=fix)

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import Array
+from ..arrays import Array, OtherArray, as_array, like
 from ..forecast import Forecast, Outcomes
 from ..kernels.prefix_range import Orders, prefix_range
 from ..scores import checked
 from ..shown import WorstInterval
 from ..uc import first_largest, worst_interval
-from ..validation import InputError, check_numbers, like
+from ..validation import InputError, check_numbers
 
 BLOCK_BYTES = 64 << 20
 """Largest size of a block of predicted utilities [b, n], unless `FEWEST_ROWS` rows need more."""
@@ -80,7 +80,7 @@ class UtilityClass(ABC):
         n, classes = forecast.n, forecast.classes
         offsets = np.arange(n) * classes
         for index in range(self.count(classes))[part]:
-            vectors = self.outcome_utilities(forecast, index).astype(np.float64, copy=False)
+            vectors = as_array(self.outcome_utilities(forecast, index)).astype(np.float64)
             predicted = (forecast.probabilities * vectors).sum(axis=1)
             yield Block(predicted[None], vectors.reshape(1, -1), outcomes.labels + offsets)
 
@@ -128,13 +128,13 @@ class UtilityClass(ABC):
     @overload
     def calibration_errors(
         self,
-        probabilities: Array,
-        labels: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        probabilities: OtherArray,
+        labels: ArrayLike | OtherArray,
+        sample_weight: ArrayLike | OtherArray | None = None,
         *,
         classes: ArrayLike | None = None,
         ignore_index: int | str | None = None,
-    ) -> Array: ...
+    ) -> OtherArray: ...
     @overload
     def calibration_errors(
         self,
@@ -147,13 +147,13 @@ class UtilityClass(ABC):
     ) -> NDArray[np.float64]: ...
     def calibration_errors(
         self,
-        probabilities: ArrayLike,
-        labels: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        probabilities: Any,
+        labels: Any,
+        sample_weight: Any = None,
         *,
         classes: ArrayLike | None = None,
         ignore_index: int | str | None = None,
-    ) -> Array | NDArray[np.float64]:
+    ) -> Any:
         """Return UC of each utility of the class (eq. 3.2): [m], of the kind of `probabilities`.
 
         Args:
@@ -225,13 +225,13 @@ def check_sample(count: int, classes: int, gain: float = 0.0) -> None:
 
 
 def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Array:
-    """Return the parameters of a utility class as a finite float64 tensor of `ndim` dimensions."""
-    tensor = check_numbers(values, name).astype(np.float64, copy=False)
-    if tensor.ndim == ndim - 1:
-        tensor = tensor[None]
-    if tensor.ndim != ndim or tensor.size == 0:
-        told = f"expected {ndim - 1} or {ndim} dimensions, none empty, got {list(tensor.shape)}"
-        raise InputError(told, field=name)
-    if not bool(np.isfinite(tensor).all()):
+    """Return the parameters of a utility class: finite float64 of `ndim` dimensions."""
+    numbers = check_numbers(values, name).astype(np.float64, copy=False)
+    if numbers.ndim == ndim - 1:
+        numbers = numbers[None]
+    if numbers.ndim != ndim or numbers.size == 0:
+        message = f"expected {ndim - 1} or {ndim} dimensions, none empty, got {list(numbers.shape)}"
+        raise InputError(message, field=name)
+    if not np.isfinite(numbers).all():
         raise InputError("NaN or infinite values", field=name)
-    return tensor
+    return numbers

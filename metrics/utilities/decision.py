@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Array
 from ..forecast import Forecast, Outcomes
+from ..kernels.threads import product
 from .base import Block, UtilityClass, check_classes, parameter_matrix
 
 
@@ -39,7 +40,7 @@ class Decision(UtilityClass):
         """Return the loss [C, K], the chosen action's expected loss [n] and the action [n]."""
         self.count(forecast.classes)
         loss = self.losses[index]
-        expected = forecast.probabilities @ loss
+        expected = product(forecast.probabilities, loss)
         action = expected.argmin(axis=1)
         return loss, np.take_along_axis(expected, action[:, None], axis=1)[:, 0], action
 

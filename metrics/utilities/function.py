@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from ..arrays import Array, plain
-from ..errors import InputError
+from ..errors import InputError, reason_of
 from ..forecast import Forecast
 from .base import UtilityClass
 
+OF_TENSORS = re.compile(r"Tensor|'(dim|keepdim)'")
+"""What messages of torch's functions have, and of NumPy's methods with torch's arguments."""
+
 
 class FunctionUtility(UtilityClass):
-    """One utility given as a function: probabilities [n, C] -> u⃗ [n, C], NumPy to NumPy.
+    """One utility given as a function: probabilities [n, C] -> u⃗ [n, C], on NumPy arrays.
 
     Each row of the result must depend only on the same row of the probabilities, because the
     function is also called with some of the rows.
@@ -27,7 +31,10 @@ class FunctionUtility(UtilityClass):
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Array:
         p, wrong = forecast.probabilities, ""
-        vectors = plain(self.function(p))
+        try:
+            vectors = plain(self.function(p), "utility function")
+        except (AttributeError, TypeError) as error:
+            raise _for_tensors(error) from error
         if not isinstance(vectors, np.ndarray):
             kind = type(vectors).__name__
             fix = "return an array"
@@ -42,8 +49,18 @@ class FunctionUtility(UtilityClass):
         return vectors
 
 
+def _for_tensors(error: AttributeError | TypeError) -> Exception:
+    """Return what to raise: another error where a function takes its array for a torch tensor."""
+    is_method = isinstance(error, AttributeError) and isinstance(error.obj, np.ndarray)
+    if not is_method and not OF_TENSORS.search(str(error)):
+        return error
+    message = f"it is called with a NumPy array, not with a tensor ({reason_of(error)})"
+    fixes = "write it with NumPy", "begin it with p = torch.from_numpy(p)"
+    return InputError(message, field="utility function", fixes=fixes)
+
+
 Utility = UtilityClass | Callable[[Array], Array]
-"""A utility class, or a function p [n, C] -> u⃗ [n, C] from NumPy to NumPy."""
+"""A utility class, or a function p [n, C] -> u⃗ [n, C] on NumPy arrays."""
 
 
 def utilities_of(utilities: Utility | Iterable[Utility]) -> list[UtilityClass]:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from ..arrays import Array
 from ..forecast import Forecast, Outcomes
 from ..kernels.draws import Draws
+from ..kernels.threads import product
 from ..kernels.uniforms import hashed_uniforms, stream_keys
 from ..validation import InputError
 from .base import (
@@ -182,7 +183,7 @@ class GainMatrix(UtilityClass):
         for j, possible in enumerate(np.ascontiguousarray(self._possible(p).T)):
             points = np.flatnonzero(possible)
             if len(points):
-                expected, so_far = p[points] @ self._columns(j), best[points]
+                expected, so_far = product(p[points], self._columns(j)), best[points]
                 chosen[points] = np.where(expected > so_far, j, chosen[points])
                 best[points] = np.maximum(expected, so_far)
         return best, chosen
@@ -207,7 +208,7 @@ class GainMatrix(UtilityClass):
         at_least = np.empty_like(highest[unclear])
         for j in np.unique(top[unclear]).tolist():
             here = top[unclear] == j
-            at_least[here] = (p[unclear[here]] @ self._columns(j)).min(axis=1)
+            at_least[here] = product(p[unclear[here]], self._columns(j)).min(axis=1)
         possible[unclear] = may_gain(p[unclear], at_least)
         return possible
 

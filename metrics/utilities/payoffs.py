@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from ..arrays import Array
 from ..forecast import Forecast, Outcomes
 from ..kernels.draws import Draws
+from ..kernels.threads import product
 from ..option_checks import is_whole
 from ..validation import InputError
 from . import base
@@ -52,8 +53,8 @@ class PayoffClass(UtilityClass):
     def predicted(self, forecast: Forecast, payoffs: Array, part: slice) -> Array:
         """Return v of the utilities in `part`, [b, n], for their `payoffs` [b, C]."""
         if self.coordinate == "class":
-            return payoffs @ forecast.probabilities.T
-        return forecast.joined(lambda rows: payoffs @ rows.ranked.T)
+            return product(payoffs, forecast.probabilities.T)
+        return forecast.joined(lambda rows: product(payoffs, rows.ranked.T))
 
     def codes(self, outcomes: Outcomes) -> Array:
         """Return the coordinate of each outcome: [R, n]."""

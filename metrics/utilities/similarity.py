@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Array
 from ..forecast import Forecast
+from ..kernels.threads import product
 from ..validation import InputError
 from .base import Block, UtilityClass, check_classes, parameter_matrix
 
@@ -33,7 +34,7 @@ class Similarity(UtilityClass):
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Array:
         self.count(forecast.classes)
-        return forecast.probabilities @ self.matrix
+        return product(forecast.probabilities, self.matrix)
 
     def bounds(self, classes: int) -> Array:
         return np.array([[self.matrix.min(), self.matrix.max()]])

@@ -1,21 +1,14 @@
-"""The compiled running sums against plain torch (for a GPU) and the reference."""
-
-import importlib.util as _u
-from pathlib import Path as _P
+"""The compiled running sums against plain NumPy and the reference."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.metrics.kernels.plain import plain_prefix_range
 from utility_calibration.metrics import reference
 from utility_calibration.metrics.kernels.buckets import memory_of, ranges_by_buckets
 from utility_calibration.metrics.kernels.prefix_range import prefix_range
-
-_s = _u.spec_from_file_location("plain", _P(__file__).with_name("plain.py"))
-_m = _u.module_from_spec(_s)
-_s.loader.exec_module(_m)
-plain_prefix_range = _m.plain_prefix_range
 
 
 def problem(utilities, n, codes, draws, seed, distinct):
@@ -75,7 +68,7 @@ def test_outcome_codes_may_be_many():
     of_labels=st.booleans(),
     seed=st.integers(0, 999),
 )
-def test_weights_of_every_kind_equal_plain_torch(n, draws, bins, distinct, kind, of_labels, seed):
+def test_weights_of_every_kind_equal_plain_numpy(n, draws, bins, distinct, kind, of_labels, seed):
     """Many sets of weights, or many draws of the labels under one set."""
     predicted, payoffs, outcome = problem(3, n, 4, draws if of_labels else 1, seed, distinct)
     payoffs = payoffs.round()  # some outcomes pay the same
@@ -183,12 +176,12 @@ def by_columns(predicted, payoffs, codes, tolerance):
     return gap_range(np.ascontiguousarray(predicted.T).T, payoffs, codes, tolerance)
 
 
-def by_torch(predicted, payoffs, codes, tolerance):
+def by_sorts(predicted, payoffs, codes, tolerance):
     edges = np.zeros((1, 0))
     return plain_prefix_range(predicted, payoffs, codes[None], edges, tolerance=tolerance)[0][0]
 
 
-IMPLEMENTATIONS = {"compiled": gap_range, "columns": by_columns, "torch": by_torch}
+IMPLEMENTATIONS = {"compiled": gap_range, "columns": by_columns, "sorts": by_sorts}
 TOLERANCE = 1e-6
 
 

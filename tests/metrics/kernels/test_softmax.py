@@ -1,4 +1,4 @@
-"""The compiled softmax against SciPy's, and the torch twin against the compiled one."""
+"""The compiled softmax against SciPy's."""
 
 import numpy as np
 import scipy.special

@@ -1,4 +1,4 @@
-"""Numbers by position: SplitMix64 on every device."""
+"""Numbers by position: SplitMix64."""
 
 import numpy as np
 

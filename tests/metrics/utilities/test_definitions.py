@@ -129,12 +129,13 @@ def test_samples_are_uniform_on_the_sphere():
 
 
 def test_a_seed_names_a_sample_and_valuations_are_the_sampled_vectors_sorted():
-    state = np.random.get_state()[1].copy()
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
     vectors = sample_unit_sphere_infinity(300, 8, 3)
     assert np.array_equal(m.Linear.sample(300, 8, 3).matrix, vectors)
     assert np.array_equal(m.Rank.sample(300, 8, 3).matrix, -np.sort(-vectors, axis=1))
     assert not np.array_equal(m.Linear.sample(300, 8, 4).matrix, vectors)
-    assert np.array_equal(state, np.random.get_state()[1])  # the global generator is left alone
+    now = np.random.get_state()[1]  # noqa: NPY002
+    assert np.array_equal(state, now)  # the global generator is left alone
 
 
 @pytest.mark.parametrize("short", [m.ClassWise(), m.TopK()])
