@@ -12,8 +12,6 @@ from typing import IO, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.class_order import classes_of, codes_of
@@ -23,6 +21,7 @@ from utility_calibration.metrics.layout import check_same_order, points_of
 from utility_calibration.metrics.validation import InputError, check_weights, like
 
 from .conditioning import Conditioning, condition
+from .estimator import Estimator, check_is_fitted
 from .files import read_archive, write_archive
 from .inputs import (
     ENOUGH_ROWS,
@@ -34,12 +33,12 @@ from .inputs import (
     warn_of_absent,
     warn_of_lookalike,
 )
-from .prior import PriorShift, shares_of
+from .prior import shares_of
 from .stored import Learned, class_named, problem_of
 
 
 @dataclass(eq=False, repr=False)
-class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
+class Calibrator(Estimator, ABC):
     """Base of all calibrators: `fit(X, y)`, then `predict_proba(X)`, X logits and y labels.
 
     With `inputs="probabilities"` X holds probabilities, and `from_probabilities` takes their
@@ -55,8 +54,7 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         classes_: [C], the class numbers 0 … C-1, or the classes' names, in the columns' order.
         n_features_in_: C.
         feature_names_in_: [C], the columns' names, if `fit` was given a data frame.
-        shares_: float64 [C], the shares of the classes among the calibration points.
-        prior_: float64 [C], the shares that `with_prior` was given, if it was.
+        shares_: float64 [C], the shares of the classes among the calibration points (`reweight`).
         present_: int64 [P], the columns of the classes that have calibration points.
         conditioning_: float64 [4], the numbers of `Conditioning`.
         kept_: float64 [C], what it multiplies the probabilities of other classes by.
@@ -90,7 +88,7 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         classes: ArrayLike | None = None,
         ignore_index: int | str | None = None,
     ) -> Self:
-        """Fit on the logits X [n, C], C >= 2, and the labels y [n] in 0 … C-1, on X's device.
+        """Fit on the logits X [n, C], C >= 2, and the labels y [n] in 0 … C-1.
 
         For two classes X may also be [n] or [n, 1], the log-odds of class 1. NumPy arrays, torch
         tensors and data frames are accepted. Labels may be names if `classes` [C] has the columns'
@@ -126,7 +124,6 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         warn_of_absent(data[1], known, self.is_learned)
         self.classes_ = known
         self.shares_ = shares_of(data[1], len(known), *data[2:])
-        self.__dict__.pop("prior_", None)
         self.n_features_in_ = int(z.shape[1])
         self.__dict__.pop("feature_names_in_", None)
         if (names := column_names(X)) is not None:
@@ -167,20 +164,10 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
 
         It is for deployment by `torch.export` or ONNX; an exported file does not need this package.
         """
-        from torch import float32, nn
-
-        from .modules import Applied, ConditionedModule, floored_log
-
         check_is_fitted(self)
-        dtype, known = dtype or float32, self._known()
-        is_empty = known is not None and len(known.present) == 1  # then `_fit` learned nothing
-        module = nn.Identity() if is_empty else self._to_module(dtype)
-        if known is not None:
-            module = ConditionedModule(known, module, dtype)
-        module = self._shifted_module(module, dtype)
-        if self.inputs == "probabilities":
-            module = nn.Sequential(Applied(floored_log), module)
-        return module.eval()
+        from .export.whole import module_of
+
+        return module_of(self, dtype)
 
     def save(self, path: str | Path) -> Path:
         """Write the fitted calibrator to `path` (.npz, no pickle), atomically; return the path."""
@@ -198,7 +185,7 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
 
         `path` may also be the file, opened for reading bytes. `Calibrator.load` accepts every kind
         of calibrator, a subclass only its own. `InputError` if the file is missing, damaged, of
-        another kind or of a newer format.
+        another kind or of another format.
         """
         kind, parameters, fitted = read_archive(path)
         try:
@@ -218,10 +205,11 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         problem = problem_of(type(self), fitted, self._is_whole())
         if problem or not self.is_learned:
             return problem
-        if ("present_" in fitted) != ("conditioning_" in fitted):
-            return "one of present_ and conditioning_ is missing"
+        if absent := {"present_", "conditioning_", "kept_"} - fitted.keys():
+            return f"{min(absent)} is missing"
         try:
-            if (known := self._known()) is not None:
+            known = self._known()
+            if known is not None:
                 if not (0 < known.beta < np.inf and known.gap > 0):
                     return "conditioning_ holds no inverse temperature"
                 if len(known.present) == 1 and not known.whole:
@@ -237,14 +225,14 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         return self._predicted(z)
 
     def _probabilities(self, X: ArrayLike) -> Array:
-        """Return checked probabilities float64 [n, C] on the device of X."""
+        """Return probabilities float64 [n, C] of checked points."""
         check_is_fitted(self)
         check_choices(self)
         z = logits_of(X, self.inputs)
         check_columns(X, z.shape[1], self)
         if self.inputs == "logits" and len(z) >= ENOUGH_ROWS:
             warn_of_lookalike(z, stacklevel=4)
-        return self._shifted(self._predicted(z))
+        return self._predicted(z)
 
     def _learn(self, z: Array, labels: Array, *weights: Array) -> None:
         """Fit to checked logits [n, C], which may be -inf; `_fit` gets what can be fitted."""
@@ -266,11 +254,11 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         return self._predict_proba(z) if known is None else known.predicted(z, self._predict_proba)
 
     def _known(self) -> Conditioning | None:
-        if not hasattr(self, "conditioning_"):  # nothing is learned, or the file is an older one
+        if not self.is_learned:
             return None
         zero, gap, beta, log_weight = self.conditioning_.tolist()
-        kept = getattr(self, "kept_", np.ones(self.n_features_in_))
-        return Conditioning(zero, gap, beta, log_weight, self.present_, kept, self._is_whole())
+        marks = zero, gap, beta, log_weight
+        return Conditioning(*marks, self.present_, self.kept_, self._is_whole())
 
     def _is_whole(self) -> bool:  # utilities are defined on all classes, also on absent ones
         return getattr(self, "utilities", None) is not None

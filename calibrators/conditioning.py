@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import expit, logsumexp
 
 from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.softmax import softmax
@@ -89,6 +88,8 @@ class Conditioning:
         top = z.max(axis=1, keepdims=True)
         below = z - top
         marked = ((z <= self.zero) | (-below >= self.gap)) & (below < 0)
+        from scipy.special import logsumexp  # it takes long to import
+
         rest = logsumexp(np.where(marked, -math.inf, self.beta * below), axis=1, keepdims=True)
         return np.where(marked, top + (rest + self.log_share) / self.beta, z), marked
 
@@ -140,6 +141,8 @@ def _largest_zero(logits: Array) -> float:
     low, top = float(logits.min()), float(logits.max())
     if top > LOG_SUM or not ZERO - 1 < low <= ZERO:
         return -math.inf
+    from scipy.special import logsumexp  # it takes long to import
+
     sums = logsumexp(logits.astype(np.float64, copy=False), axis=1)
     return ZERO if bool((np.abs(sums) <= LOG_SUM).all()) else -math.inf
 
@@ -255,6 +258,8 @@ def _log_weight(counts: Array, shares: Array, hits: float, half: float) -> float
 
     `half` points with a marked class and as many without are added.
     """
+    from scipy.special import expit  # it takes long to import
+
     hits, shares = hits + half, shares * (counts > 0)
     if not hits:
         return -math.inf

@@ -11,8 +11,6 @@ from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn import config_context
-from sklearn.isotonic import IsotonicRegression
 
 from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.softmax import softmax
@@ -25,8 +23,6 @@ from .stored import Learned, Stored
 @dataclass(eq=False, repr=False)
 class IsotonicCalibration(Calibrator):
     """Isotonic regression of the softmax probabilities (Zadrozny and Elkan 2002).
-
-    It runs on the CPU even if the logits are on another device.
 
     Args:
         mode: "one_vs_all", a map per class, or "global", one map for all.
@@ -56,6 +52,9 @@ class IsotonicCalibration(Calibrator):
     tie_break: float = 0.0
 
     def _fit(self, logits: Array, labels: Array, weights: Array | None = None) -> None:
+        from sklearn import config_context  # it takes long to import
+        from sklearn.isotonic import IsotonicRegression
+
         self._check_options()
         scores = softmax(logits)
         classes = scores.shape[1]
@@ -109,6 +108,6 @@ class IsotonicCalibration(Calibrator):
         return super()._trial(z)
 
     def _to_module(self, dtype: Any) -> Any:
-        from .isotonic_module import IsotonicModule
+        from .export.isotonic import IsotonicModule
 
         return IsotonicModule(self, dtype)

@@ -6,7 +6,6 @@ are per parameter. For ten classes and a few thousand points this is among the b
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,13 +48,10 @@ class _OfMixture(Calibrator):
         return np.log(q * (1 - share) + share / q.shape[1])
 
     def _to_module(self, dtype: Any) -> Any:
-        from torch import nn
+        from .export.affine import after_mixture
 
-        from .modules import AffineSoftmax, Applied, log_mixture
-
-        q = AffineSoftmax(self.inverse_temperature_, 0.0, dtype)
-        mixture = Applied(partial(log_mixture, share=self.uniform_share_))
-        return nn.Sequential(q, mixture, super()._to_module(dtype))
+        linear = super()._to_module(dtype)
+        return after_mixture(self.inverse_temperature_, self.uniform_share_, linear, dtype)
 
 
 @dataclass(eq=False, repr=False)

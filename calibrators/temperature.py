@@ -4,8 +4,6 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sklearn.exceptions import ConvergenceWarning
-
 from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.softmax import softmax
 
@@ -49,6 +47,8 @@ class TemperatureScaling(Calibrator):
     def _fit(self, logits: Array, labels: Array, weights: Array | None = None) -> None:
         fit = fit_temperature(logits, labels, self.loss, weights)
         if fit.outcome != "optimum":
+            from sklearn.exceptions import ConvergenceWarning  # it takes long to import
+
             message = f"TemperatureScaling: {OUTCOMES[fit.outcome]} (T = {1 / fit.beta:.4g})"
             warnings.warn(message, ConvergenceWarning, stacklevel=3)  # the caller of fit
         self.temperature_, self.loss_, self.nll_ = 1 / fit.beta, fit.loss, fit.nll
@@ -58,6 +58,6 @@ class TemperatureScaling(Calibrator):
         return softmax(logits, 1 / self.temperature_)
 
     def _to_module(self, dtype: Any) -> Any:
-        from .modules import AffineSoftmax
+        from .export.affine import AffineSoftmax
 
         return AffineSoftmax(1 / self.temperature_, 0.0, dtype)

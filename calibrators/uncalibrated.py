@@ -24,6 +24,6 @@ class Uncalibrated(Calibrator):
         return softmax(logits)
 
     def _to_module(self, dtype: Any) -> Any:
-        from .modules import AffineSoftmax
+        from .export.affine import AffineSoftmax
 
         return AffineSoftmax(1.0, 0.0, dtype)

@@ -113,7 +113,7 @@ class VectorMapCalibrator(Calibrator):
         return softmax(self._map_inputs(logits) * self.scale_ + self.shift_)
 
     def _to_module(self, dtype: Any) -> Any:
-        from .modules import AffineSoftmax
+        from .export.affine import AffineSoftmax
 
         return AffineSoftmax(self.scale_, self.shift_, dtype)
 

@@ -194,10 +194,12 @@ class DirichletCalibration(LinearMapCalibrator):
         return double if self.on == "logits" else log_softmax(double, axis=1)
 
     def _to_module(self, dtype: Any) -> Any:
-        from torch import nn
-
         linear = super()._to_module(dtype)
-        return linear if self.on == "logits" else nn.Sequential(nn.LogSoftmax(dim=1), linear)
+        if self.on == "logits":
+            return linear
+        from ..export.affine import after_log_softmax
+
+        return after_log_softmax(linear)
 
 
 class TuningFits:

@@ -200,7 +200,7 @@ class LinearMapCalibrator(Calibrator):
         self.intercept_: NDArray[np.float64] = point[:, -1].copy()
 
     def _to_module(self, dtype: Any) -> Any:
-        from ..modules import AffineSoftmax
+        from ..export.affine import AffineSoftmax
 
         return AffineSoftmax(self.matrix_, self.intercept_, dtype)
 

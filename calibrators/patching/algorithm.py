@@ -16,7 +16,7 @@ One loop serves all classes of utilities and all kinds of update. Read this file
 and is used by
 
     calibrator, logit_shift   the two estimators
-    base                      what the two estimators share, and their torch module for export
+    base                      what the two estimators share
     start                     the probabilities that are patched
     tuning                    how the estimators choose the number of patches and other settings
 """

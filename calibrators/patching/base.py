@@ -145,7 +145,7 @@ class Patching(Calibrator):
         return on_grid(moved, start) if isinstance(update, ProjectedDescent) else moved
 
     def _to_module(self, dtype: Any) -> Any:
-        from .module import PatchedModule
+        from ..export.patched import PatchedModule
 
         start = restored(vars(self))._to_module(dtype)
         projected = isinstance(self._update(), ProjectedDescent)

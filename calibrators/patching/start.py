@@ -11,12 +11,9 @@ from typing import Any, Literal
 from utility_calibration.metrics.arrays import Array
 
 from ..base import Calibrator
-from ..dirichlet.calibrator import DirichletCalibration
 from ..pooled.pool import PooledScaling
-from ..structured import StructuredMatrixScaling
 from ..temperature import TemperatureScaling
 from ..uncalibrated import Uncalibrated
-from ..vector import VectorScaling
 
 PaperStart = Literal["softmax", "temperature"]
 Start = Literal["pooled", "softmax", "temperature"]
@@ -25,12 +22,6 @@ STARTS: dict[str, type[Calibrator]] = {
     "softmax": Uncalibrated,
     "temperature": TemperatureScaling,
 }
-EARLIER: tuple[type[Calibrator], ...] = (
-    VectorScaling,
-    StructuredMatrixScaling,
-    DirichletCalibration,
-)
-"""Starts of 0.3.0, which its saved files hold."""
 PREFIX = "start_"
 KIND = "start_kind_"
 
@@ -57,7 +48,7 @@ def stored(start: Calibrator) -> dict[str, Any]:
 
 def restored(attributes: Mapping[str, Any]) -> Calibrator:
     """Return the start whose `stored` values are among `attributes`."""
-    by_name = {kind.__name__: kind for kind in (*STARTS.values(), *EARLIER)}
+    by_name = {kind.__name__: kind for kind in STARTS.values()}
     calibrator = by_name[str(attributes[KIND])]()
     for name, value in attributes.items():
         if name.startswith(PREFIX) and name != KIND:

@@ -81,7 +81,7 @@ class PooledScaling(Calibrator):
         return softmax(point.scores(inputs, maps.Features.of(inputs)))
 
     def _to_module(self, dtype: Any) -> Any:
-        from .module import PooledModule
+        from ..export.pooled import PooledModule
 
         return PooledModule(self, dtype)
 

@@ -1,4 +1,4 @@
-"""Full-batch L-BFGS with a preconditioner, for smooth convex objectives on any device.
+"""Full-batch L-BFGS with a preconditioner, for smooth convex objectives.
 
 The algorithms are 7.4 and 7.5 of Nocedal and Wright, Numerical Optimization. The caller supplies
 the initial inverse Hessian, which is rescaled by the last step's curvature. The line search finds a
@@ -13,7 +13,6 @@ from itertools import count
 from typing import Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.threads import one_thread
@@ -144,10 +143,10 @@ def minimize(
     give_up: Callable[[int, Array], bool] | None = None,
     pairs: Pairs | None = None,
 ) -> Minimum:
-    """Minimise `objective` (value, gradient) from `start`, a tensor of any shape.
+    """Minimise `objective` (value, gradient) from `start`, an array of any shape.
 
     `precondition` applies an approximate inverse Hessian (symmetric, positive definite) to each
-    tensor of a stack and must return a new stack. The iteration ends once the Newton decrement
+    array of a stack and must return a new stack. The iteration ends once the Newton decrement
     gᵀH⁻¹g is at most `tolerance`, or once rounding hides all progress. `noise` is the relative
     error of a value that is not computed in float64; the decrement then ends at that error. The
     result has converged if the last decrement is at most `ACCEPTED` or one of these bounds.
@@ -196,6 +195,8 @@ def minimize(
 def warn_unless_converged(fit: Minimum, name: str) -> None:
     """Warn the caller of `Calibrator.fit`, in one line, that `name` did not reach its optimum."""
     if not fit.converged:
+        from sklearn.exceptions import ConvergenceWarning  # it takes long to import
+
         warnings.warn(
             f"{name}: stopped after {fit.iterations} iterations, about {fit.decrement / 2:.1e} "
             "above the optimum; raise max_iterations",

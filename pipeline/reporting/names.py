@@ -19,9 +19,9 @@ TITLES: dict[str, str] = {key: shown["title"] for key, shown in SHOWN.items()}
 PEERS = [
     key
     for key in SHOWN
-    if "PeerCalibration" in (CONF / "calibrator" / f"{key}.yaml").read_text(encoding="utf-8")
+    if "calibrators.Wrapped" in (CONF / "calibrator" / f"{key}.yaml").read_text(encoding="utf-8")
 ]
-"""Calibrators of other packages (calibrators/peers.py): rows of the suite `extended` only."""
+"""Calibrators of other packages (calibrators/wrapped.py): rows of the suite `extended` only."""
 METHODS = {key: title for key, title in TITLES.items() if key not in PEERS}
 
 VARIANT_WORDS: dict[str, str] = {

@@ -2,18 +2,19 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from utility_calibration.metrics.validation import InputError
 
-from ..modules import order_of
-from .algorithm import Patch
-from .state import TIED_RANKS
+from ..patching.algorithm import Patch
+from ..patching.state import TIED_RANKS
+from .order import order_of
 
 
-def project_rows_torch(points: Tensor) -> Tensor:
-    """Return the nearest point of the simplex to each row of `points`: [k, C], on any device."""
+def projected_rows(points: Tensor) -> Tensor:
+    """Return the nearest point of the simplex to each row of `points`: [k, C]."""
     ordered = points.sort(dim=1, descending=True).values
     excess = ordered.cumsum(dim=1) - 1
     count = torch.arange(1, points.shape[1] + 1, device=points.device, dtype=points.dtype)
@@ -23,7 +24,7 @@ def project_rows_torch(points: Tensor) -> Tensor:
 
 
 class PatchedModule(nn.Module):
-    """`algorithm.Patch.apply` on the probabilities of `start`, in operations that exporters accept.
+    """Patches on the probabilities of `start`: `Patch.apply` of patching/algorithm.py.
 
     In float32 only those points move differently that are nearer to an interval's end than
     rounding. Rows move by Euclidean projection (`projected`) or by tilting. `InputError` if a patch
@@ -51,11 +52,11 @@ class PatchedModule(nn.Module):
             )
         self.start, self.projected = start, projected
         self.by_rank = [utility.by_rank for utility in utilities]
-        table = [torch.as_tensor(utility.payoff(classes)) for utility in utilities] or [
-            torch.empty(0)
-        ]
+        payoffs = np.zeros((len(utilities), classes))
+        for row, utility in zip(payoffs, utilities, strict=True):
+            row[:] = utility.payoff(classes)
         numbers = [(patch.low, patch.high, patch.shift) for patch in patches]
-        self.register_buffer("payoffs", torch.stack(table).to(dtype))
+        self.register_buffer("payoffs", torch.tensor(payoffs, dtype=dtype))
         self.register_buffer("numbers", torch.tensor(numbers, dtype=torch.float64).to(dtype))
 
     def forward(self, logits: Tensor) -> Tensor:
@@ -69,7 +70,7 @@ class PatchedModule(nn.Module):
             low, high, shift = self.numbers[number].unbind()
             push = shift * vectors
             if self.projected:
-                moved = project_rows_torch(p + push)
+                moved = projected_rows(p + push)
             else:
                 moved = p * torch.exp(push - push.amax(dim=1, keepdim=True))
                 moved = moved / moved.sum(dim=1, keepdim=True)

@@ -1,12 +1,13 @@
-"""A pool of maps as a torch module: `maps.Features` and `maps.MapPoint` in torch's operations."""
+"""A pool of maps as a torch module: `maps.Features` and `maps.MapPoint` in operations of torch."""
 
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..modules import log_mixture, order_of
-from . import maps
+from ..pooled import maps
+from .affine import log_mixture
+from .order import order_of
 
 
 class PooledModule(nn.Module):
