@@ -34,6 +34,15 @@ PART = 1 << 22
 """Number of probabilities in such a block: 32 MiB."""
 
 
+def row_bytes(matrix: Array) -> Array:
+    """Return the bytes of each row as one item: [n]. They sort faster than rows, column by column.
+
+    Of 1,500 rows of a thousand truth values `np.unique` took .001 in place of .18 seconds.
+    """
+    rows = np.ascontiguousarray(matrix)
+    return rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+
+
 def _first_alike(column: Array, rows_at: Callable[[Array], Array]) -> Array | None:
     """Return for each of n rows the number of the first row equal to it, [n]; None if all differ.
 
@@ -44,9 +53,8 @@ def _first_alike(column: Array, rows_at: Callable[[Array], Array]) -> Array | No
     doubtful = np.flatnonzero(sizes[group] > 1)
     if not len(doubtful):
         return None
-    rows = np.ascontiguousarray(rows_at(doubtful)) + 0.0  # -0.0 becomes 0.0, which is equal
-    whole = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
-    _, first, which = np.unique(whole, return_index=True, return_inverse=True)
+    rows = rows_at(doubtful) + 0.0  # -0.0 becomes 0.0, which is equal
+    _, first, which = np.unique(row_bytes(rows), return_index=True, return_inverse=True)
     if len(first) == len(doubtful):
         return None
     alike = np.arange(len(column))

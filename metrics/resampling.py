@@ -51,7 +51,7 @@ from .utilities.base import UtilityClass
 from .utilities.function import utility_of
 
 Floats = NDArray[np.float64]
-Draws = Iterator[tuple[Forecast, Outcomes]]
+DrawnOutcomes = Iterator[tuple[Forecast, Outcomes]]
 Measure = Callable[[Sample, Forecast, Outcomes], Mapping[str, Array]]
 """Returns what is measured under R outcomes by name: [R] or [R, M] each."""
 LARGEST = 50_000
@@ -142,7 +142,7 @@ def floor_draws(
 ) -> dict[str, Floats]:
     """Return what is measured under the draws of the noise floor, as a mean over the samples."""
 
-    def redrawn(s: Sample) -> Draws:
+    def redrawn(s: Sample) -> DrawnOutcomes:
         numbers = s.points if s.clusters is None or s.by_label is None else s.clusters
         return redrawn_outcomes(s.forecast, numbers, repetitions, seed, s.weights, s.by_label)
 
@@ -180,7 +180,7 @@ def bootstrap_draws(
     # Nobody asks for the users' curves.
     samples = [replace(s, metrics=m, families=()) for s, m in zip(samples, few, strict=True)]
 
-    def resampled(sample: Sample) -> Draws:
+    def resampled(sample: Sample) -> DrawnOutcomes:
         numbers = sample.points if sample.clusters is None else sample.clusters
         for counts in resampled_weights(numbers, population, repetitions, seed):
             weights = counts if sample.weights is None else counts * sample.weights
@@ -192,7 +192,7 @@ def bootstrap_draws(
 
 
 def _under(
-    outcomes_of: Callable[[Sample], Draws], samples: Sequence[Sample], measure: Measure
+    outcomes_of: Callable[[Sample], DrawnOutcomes], samples: Sequence[Sample], measure: Measure
 ) -> dict[str, Floats]:
     """Return what is measured under all outcomes of each sample, as a mean over the samples."""
     results = []
@@ -219,7 +219,7 @@ def redrawn_outcomes(
     seed: int,
     weights: Array | None = None,
     by_label: Array | None = None,
-) -> Draws:
+) -> DrawnOutcomes:
     """Yield `repetitions` draws of all labels from the forecast, as many at a time as fit.
 
     For a large forecast they come all at once, because one sort of its predictions serves them all.
@@ -250,7 +250,7 @@ def redrawn_outcomes(
         yield pairs, pairs.outcomes(labels, of_pairs)
 
 
-def multiplied_outcomes(sample: Sample, repetitions: int, seed: int) -> Draws:
+def multiplied_outcomes(sample: Sample, repetitions: int, seed: int) -> DrawnOutcomes:
     """Yield the observed outcomes with `repetitions` sets of a normal number per unit."""
     numbers = sample.points if sample.clusters is None else sample.clusters
     together = max(1, DRAWN_TOGETHER // sample.forecast.n)
@@ -276,10 +276,9 @@ def resampled_weights(
     These are numbers of points, or of their clusters; all below `population` are resampled.
     """
     together = max(1, DRAWN_TOGETHER // population)
-    chosen = points
     for start in range(0, repetitions, together):
         rows = range(start, min(repetitions, start + together))
-        counts = np.take(resampled_counts(population, rows, seed), chosen, axis=1)
+        counts = np.take(resampled_counts(population, rows, seed), points, axis=1)
         yield counts.astype(np.float64)
 
 

@@ -91,7 +91,8 @@ def _extremes(matrix: Array) -> tuple[float, float, Array]:
 
     def of(start: int, stop: int) -> tuple[Any, Any, Array]:
         rows = matrix[start:stop]
-        return rows.min(), rows.max(), rows.sum(axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite ones are refused later
+            return rows.min(), rows.max(), rows.sum(axis=1)
 
     # Block by block, because a core's own cache holds one.
     blocks = row_blocks(len(matrix), matrix.shape[1], 1 << 16)
@@ -99,11 +100,17 @@ def _extremes(matrix: Array) -> tuple[float, float, Array]:
     return float(min(lows)), float(max(highs)), np.concatenate(sums)
 
 
+def _has_finite_sum(matrix: Array) -> bool:
+    """Whether the sum is finite: then all terms are, which no mask is needed to see."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(matrix.sum()))
+
+
 def check_finite(matrix: Array, name: str) -> None:
     """Raise `InputError` naming the first row of `matrix` [n, C] with a NaN or an infinity."""
-    # A finite sum has finite terms and needs no mask. An infinite sum may just have overflowed.
-    if bool(np.isfinite(matrix.sum())):
+    if _has_finite_sum(matrix):
         return
+    # The sum may just have overflowed.
     bad = ~np.isfinite(matrix).all(axis=1)
     if bool(bad.any()):
         told = f"NaN or infinite values in {int(bad.sum())} rows, first"
@@ -119,7 +126,7 @@ def check_logits(logits: Any, name: str = "logits") -> Array:
     matrix = _matrix(logits, name)
     if matrix.dtype.kind != "f":
         matrix = matrix.astype(np.float64)
-    if not bool(np.isfinite(matrix.sum())):
+    if not _has_finite_sum(matrix):
         check_finite(np.where(np.isneginf(matrix), 0.0, matrix), name)
     least, largest = float(matrix.min()), float(matrix.max())
     if largest > LARGEST_LOGIT:

@@ -90,28 +90,16 @@ class Buckets(NamedTuple):
         ranges: Array, borders: Borders,
     ) -> None:  # fmt: skip
         """Add n points: v [m, n], u = payoffs [m, L] at codes [n], weights [n], ranges [m, 2]."""
-        _add(self, predicted, payoffs, codes, weights, ranges, borders)
+        table, outcomes = np.ascontiguousarray(payoffs, np.float64), np.ascontiguousarray(codes)
+        per_side = borders.per_side
 
+        def work(start: int, stop: int) -> None:
+            part = slice(start, stop)
+            points = by_row(predicted[part]), table[part], outcomes, weights, ranges[part]
+            _add_rows(*points, borders.bits, per_side, borders.bins, *self.at(part))
 
-def _add(
-    buckets: Buckets, predicted: Array, payoffs: Array, codes: Array, weights: Array,
-    ranges: Array, borders: Borders,
-) -> None:  # fmt: skip
-    arrays = list(buckets)
-    table, outcome, w = (
-        np.ascontiguousarray(payoffs, np.float64),
-        np.ascontiguousarray(codes),
-        weights,
-    )
-    limits, per_side = ranges, borders.per_side
-
-    def work(start: int, stop: int) -> None:
-        part = slice(start, stop)
-        given = (by_row(predicted[part]), table[part], outcome, w, limits[part])
-        _add_rows(*given, borders.bits, per_side, borders.bins, *(a[part] for a in arrays))
-
-    n = predicted.shape[1]
-    over_blocks(work, row_blocks(len(predicted), n, max(1 << 18, 64 * n)))
+        n = predicted.shape[1]
+        over_blocks(work, row_blocks(len(predicted), n, max(1 << 18, 64 * n)))
 
 
 @compiled

@@ -72,7 +72,7 @@ def prefix_range(
             this need not be exact: the result may be bounds instead, whose range is also smaller by
             more than this. That saves time in a search for the largest.
         known: a range of utilities outside this call, with which `margin` compares, too.
-        orders: what calls with the same predictions share: their order on the CPU.
+        orders: what calls with the same predictions share: their order.
     """
     if edges is None:
         edges = np.zeros((1 if weights is None else len(weights), 0))
@@ -120,9 +120,9 @@ def _several(
         by_point, is_signed = np.ascontiguousarray(read.T), bool(weights.min() < 0)
         given: tuple[Any, ...] = outcomes[0], by_point, is_signed
     else:
-        of_points = (
-            np.ones(v.shape[1]) if weights is None else weights[0].astype(np.float64, copy=False)
-        )
+        of_points = np.ones(v.shape[1])
+        if weights is not None:
+            of_points = weights[0].astype(np.float64, copy=False)
         given = (*draws_of(np.ascontiguousarray(outcomes.T)), of_points)
     positions = np.ascontiguousarray(edges, np.float64)
     if not orders:
@@ -138,9 +138,7 @@ def _several(
         kernel(v[block], orders[0][block], table[block], given, positions, sums)
 
     over_blocks(work, row_blocks(len(v), v.shape[1] * draws, SUMMED_AT_ONCE))
-    by_draw = (np.ascontiguousarray(array.swapaxes(0, 1)) for array in (high - low, at_edges))
-    ranges, sums_at_edges = by_draw
-    return ranges, sums_at_edges
+    return np.ascontiguousarray((high - low).T), np.ascontiguousarray(at_edges.swapaxes(0, 1))
 
 
 def _short_codes(codes: Array, outcomes: int) -> NDArray[Any]:

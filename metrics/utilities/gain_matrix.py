@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Array
-from ..forecast import Forecast, Outcomes
+from ..forecast import Forecast, Outcomes, row_bytes
 from ..kernels.draws import Draws
 from ..kernels.threads import product
 from ..kernels.uniforms import hashed_uniforms, stream_keys
@@ -111,7 +111,7 @@ class GainMatrix(UtilityClass):
     @property
     def different(self) -> int:
         """The number of users who differ: specialists of one shared part are the same user."""
-        return len(np.unique(self._users, axis=0))
+        return len(np.unique(row_bytes(self._users.reshape(self.utilities, -1) + 0)))
 
     def count(self, classes: int) -> int:
         check_classes("gains", self._classes, classes)
@@ -240,9 +240,11 @@ class _Specialists(GainMatrix):
     def _choose(self, p: Array) -> tuple[Array, Array]:
         """Choose the class of largest p_j + high (Σp - p_j) in the subset, or of largest p_j."""
         total, highest, top = p.sum(axis=1), p.max(axis=1), p.argmax(axis=1)
-        subsets, of_user = np.unique(self._users, axis=0, return_inverse=True)
+        _, first, of_user = np.unique(
+            row_bytes(self._users), return_index=True, return_inverse=True
+        )
         best, chosen = [], []
-        for subset in subsets:
+        for subset in self._users[first]:
             members = np.flatnonzero(subset)
             largest, place = p[:, members].max(axis=1), p[:, members].argmax(axis=1)
             gain, j = largest + self._high * (total - largest), members[place]

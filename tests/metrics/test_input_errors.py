@@ -202,6 +202,17 @@ def test_rows_may_miss_one_by_their_numbers_rounding(dtype):
     assert check_probabilities(p).dtype == np.float64
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("values", [[INF, -INF], [INF, INF], [NAN, INF], [3e38, INF]])
+def test_infinite_numbers_are_refused_without_a_warning(values):
+    matrix = np.array([[0.5, 0.5], values], np.float32)
+    with refuses("logits", 1):
+        check_logits(matrix)
+    with refuses("probabilities", 1):
+        check_probabilities(matrix)
+
+
+@pytest.mark.filterwarnings("error")
 def test_good_input_passes_unchanged_in_value():
     for same in (P, P.astype(object), P.astype(">f8"), np.asfortranarray(P)):
         assert np.array_equal(check_probabilities(same), P)
