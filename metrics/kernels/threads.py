@@ -64,8 +64,13 @@ def over_blocks(work: Callable[[int, int], Result], blocks: Blocks) -> list[Resu
     threads = min(get_threads(), len(blocks))
     if threads <= 1:
         return [work(start, stop) for start, stop in blocks]
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads, initializer=_stay_alone) as pool:
         return list(pool.map(lambda block: work(*block), blocks))
+
+
+def _stay_alone() -> None:
+    """Let a thread that works on a block do all of it: blocks inside are not shared out again."""
+    _here.is_alone = True
 
 
 def product(left: Array, right: Array) -> Array:

@@ -36,6 +36,11 @@ def test_blocks_of_one_shape_cover_all_rows_and_come_back_in_order(threads, monk
     assert over_blocks(lambda a, b: (a, b), row_blocks(10, 3, 9)) == row_blocks(10, 3, 9)
 
 
+def test_blocks_inside_a_block_stay_on_its_thread():
+    inside = over_blocks(lambda *_: module.get_threads(), [(0, 1), (1, 2)])
+    assert (inside, module.get_threads()) == ([1, 1], 2)
+
+
 def test_one_thread_lasts_as_long_as_its_block_and_binds_this_thread_alone():
     seen = []
     with pytest.raises(ValueError), one_thread():
