@@ -137,8 +137,8 @@ def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
     with workers() as ours:
         sizes = [task.size for task in tasks]
         jobs = job_count(settings.jobs, sizes, are_there=ours.pool is not None)
-        threads = max(1, core_count() // max(1, jobs))
-        outcomes = ours.results(title, calls, jobs, threads)
+        threads = core_count() // jobs if jobs > 1 else 1  # counting takes a moment
+        outcomes = ours.results(title, calls, jobs, max(1, threads))
         with Bar(title, len(tasks)) as bar:  # its thread would not survive a fork
             for outcome in outcomes:
                 if outcome.state == "busy":
