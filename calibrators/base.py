@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.class_order import classes_of, codes_of
 from utility_calibration.metrics.errors import reason_of
-from utility_calibration.metrics.kernels.threads import LITTLE, one_thread
+from utility_calibration.metrics.kernels.threads import LITTLE, blas_on_one_thread, one_thread
 from utility_calibration.metrics.layout import check_same_order, points_of
 from utility_calibration.metrics.validation import InputError, check_weights, like
 
@@ -119,7 +119,7 @@ class Calibrator(Estimator, ABC):
                 )
             data.append(check_weights(sample_weight, z.shape[0]))
             data = [part[data[2] > 0] for part in data]
-        with one_thread(z.size <= LITTLE):
+        with blas_on_one_thread(), one_thread(z.size <= LITTLE):
             self._learn(*data)
         warn_of_absent(data[1], known, self.is_learned)
         self.classes_ = known
@@ -232,7 +232,8 @@ class Calibrator(Estimator, ABC):
         check_columns(X, z.shape[1], self)
         if self.inputs == "logits" and len(z) >= ENOUGH_ROWS:
             warn_of_lookalike(z, stacklevel=4)
-        return self._predicted(z)
+        with blas_on_one_thread():
+            return self._predicted(z)
 
     def _learn(self, z: Array, labels: Array, *weights: Array) -> None:
         """Fit to checked logits [n, C], which may be -inf; `_fit` gets what can be fitted."""

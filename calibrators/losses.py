@@ -91,6 +91,11 @@ def residuals(
     return math.fsum(over_blocks(lambda i, k: kernel(*(a[i:k] for a in arrays)), blocks))
 
 
+def block_residuals(logits: Array, labels: Array, shares: Array, loss: Loss = "nll") -> float:
+    """Do as `residuals`, but on the thread that calls, for a block of rows with weights [n]."""
+    return float(KERNELS[loss](logits, labels, shares))
+
+
 def logit_curvature(probabilities: Array, loss: Loss) -> Array:
     """Return the diagonal of each row's Hessian by the logits at `probabilities` [n, C]: [n, C].
 

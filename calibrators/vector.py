@@ -15,18 +15,18 @@ from scipy.linalg import cho_factor, cho_solve
 
 from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.softmax import softmax
-from utility_calibration.metrics.kernels.threads import row_blocks
+from utility_calibration.metrics.kernels.threads import PRODUCT_ELEMENTS, row_blocks
 from utility_calibration.metrics.option_checks import check_whole
 from utility_calibration.metrics.validation import InputError
 
 from .base import Calibrator
-from .losses import Loss, logit_hessian, mean_logit, residuals, row_weights
+from .losses import Loss, block_residuals, logit_hessian, mean_logit, row_weights
 from .solvers.lbfgs import Minimum, minimize, warn_unless_converged
+from .solvers.sums import summed
 from .solvers.temperature import fit_temperature
 from .stored import Learned, Stored
 
 BLOCK = 1 << 18  # logits per block, few enough that their copies in float64 fit into the cache
-HESSIAN_BLOCK = 1 << 22  # logits; in products of fewer rows, threads would wait for each other
 FLOOR = 1e-12  # of the Hessian's largest diagonal entry, added so that it can be inverted
 
 
@@ -45,16 +45,18 @@ class VectorMapProblem:
     def loss_and_gradient(self, point: Array, loss: Loss | None = None) -> tuple[float, Array]:
         """Return the mean loss and its gradient [2, C] at `point`."""
         x, shares = self.inputs, row_weights(self.weights, self.inputs)
-        total, gradient = 0.0, np.zeros_like(point)
-        for start, stop in row_blocks(len(x), x.shape[1], BLOCK):
+
+        def of_rows(start: int, stop: int) -> tuple[float, Array]:
             block = x[start:stop].astype(np.float64, copy=False)
             mapped = block * point[0]
             mapped += point[1]
             rows = self.labels[start:stop], shares[start:stop]
-            total += residuals(mapped, *rows, loss or self.loss)
-            gradient[1] += mapped.sum(axis=0)  # `mapped` now holds the gradient by the logits
+            value = block_residuals(mapped, *rows, loss or self.loss)
+            shifts = mapped.sum(axis=0)  # `mapped` now holds the gradient by the logits
             mapped *= block
-            gradient[0] += mapped.sum(axis=0)
+            return value, np.stack([mapped.sum(axis=0), shifts])
+
+        total, gradient = summed(of_rows, row_blocks(len(x), x.shape[1], BLOCK))
         size = float(shares.sum())
         return total / size, gradient / size
 
@@ -62,15 +64,19 @@ class VectorMapProblem:
         """Return the Hessian of the mean loss at w = β, b = 0: float64 [2C, 2C]."""
         x, shares = self.inputs, row_weights(self.weights, self.inputs)
         classes = x.shape[1]
-        hessian = np.zeros((2 * classes, 2 * classes))
-        diagonals = np.einsum("ikjk->ijk", hessian.reshape(2, classes, 2, classes))  # [2, 2, C]
-        for start, stop in row_blocks(len(x), classes, HESSIAN_BLOCK):
+
+        def of_rows(start: int, stop: int) -> tuple[Array, Array]:
             z, share = x[start:stop].astype(np.float64, copy=False), shares[start:stop, None]
             p = softmax(z, beta)
             d, r = (part * share for part in logit_hessian(p, self.loss))
             ww, wb, bb = (d * z * z).sum(axis=0), (d * z).sum(axis=0), d.sum(axis=0)
-            diagonals += np.stack([ww, wb, wb, bb]).reshape(diagonals.shape) / 2
-            hessian -= np.concatenate([r * z, r], axis=1).T @ np.concatenate([p * z, p], axis=1)
+            beside = np.concatenate([r * z, r], axis=1).T @ np.concatenate([p * z, p], axis=1)
+            return np.stack([ww, wb, wb, bb]), beside
+
+        parts, beside = summed(of_rows, row_blocks(len(x), classes, PRODUCT_ELEMENTS))
+        hessian = -beside
+        diagonals = np.einsum("ikjk->ijk", hessian.reshape(2, classes, 2, classes))  # [2, 2, C]
+        diagonals += parts.reshape(diagonals.shape) / 2
         return (hessian + hessian.T) / shares.sum()
 
     def solve(self, beta: float, ridges: tuple[float, float], max_iterations: int) -> Minimum:

@@ -22,9 +22,10 @@ import numpy as np
 
 from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.softmax import softmax
-from utility_calibration.metrics.kernels.threads import one_thread, row_blocks
+from utility_calibration.metrics.kernels.threads import PRODUCT_ELEMENTS, row_blocks
 
 from ..losses import Loss, logit_curvature, row_weights
+from ..solvers.sums import summed
 
 TOP_ROWS = 64
 FLOOR = 1e-6  # smallest diagonal entry, relative to the largest
@@ -61,12 +62,10 @@ class ClassCurvature:
         shares = row_weights(counts, inputs)
         shares = shares / shares.sum()
         weights = np.empty_like(inputs)
-        first_moments = np.zeros((classes, classes))
-        second_moments = np.zeros_like(first_moments)
         means = inputs.mean(axis=1, dtype=np.float64)
         powers = np.stack([np.ones_like(means), means, means**2])
-        sums = np.zeros((3, classes))
-        for first, last in row_blocks(n, classes, BLOCK):
+
+        def of_rows(first: int, last: int) -> list[Array]:
             block, beta = inputs[first:last], 1.0
             if isinstance(point, np.ndarray):
                 block = block.astype(np.float64, copy=False) @ point[:, :-1].T + point[:, -1]
@@ -74,11 +73,14 @@ class ClassCurvature:
                 beta = point
             variance = logit_curvature(softmax(block, beta), loss)
             variance *= shares[first:last, None]
-            sums += powers[:, first:last] @ variance
             weights[first:last] = variance
             centred = inputs[first:last] - means[first:last, None].astype(inputs.dtype)
-            first_moments += weights[first:last].T @ centred
-            second_moments += weights[first:last].T @ centred**2
+            turned = weights[first:last].T
+            moments = [turned @ centred, turned @ centred**2]
+            return [powers[:, first:last] @ variance, *(m.astype(np.float64) for m in moments)]
+
+        blocks = row_blocks(n, classes, PRODUCT_ELEMENTS)
+        sums, first_moments, second_moments = summed(of_rows, blocks)
         largest, most = float(second_moments.max()), float(sums[0].max())
         diagonal = np.empty((classes, classes + 1))
         diagonal[:, classes] = INTERCEPT * sums[0]
@@ -121,8 +123,7 @@ class ClassCurvature:
             scaled = rows / diagonal[first:last, None]
             small[first:last] = scaled.astype(rows.dtype) @ rows.mT
         small[:, np.arange(count), np.arange(count)] += 1.0
-        with one_thread():  # the last bit would depend on the number of threads
-            kernel = np.linalg.inv(small).astype(self.rows.dtype)
+        kernel = np.linalg.inv(small).astype(self.rows.dtype)
         turned = self.rows.mT
 
         def solve(gradients: Array) -> Array:

@@ -15,11 +15,17 @@ from numpy.typing import NDArray
 
 from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.softmax import softmax
-from utility_calibration.metrics.kernels.threads import one_thread, row_blocks
+from utility_calibration.metrics.kernels.threads import (
+    PRODUCT_ELEMENTS,
+    one_thread,
+    over_blocks,
+    row_blocks,
+)
 
 from ..base import Calibrator
-from ..losses import Loss, residuals, row_weights
+from ..losses import Loss, block_residuals, row_weights
 from ..solvers.lbfgs import PRINTED_DIGITS, Minimum, Pairs, dot, minimize
+from ..solvers.sums import summed
 from ..stored import Learned, Stored
 from .curvature import ClassCurvature
 
@@ -27,8 +33,6 @@ DOUBLE_WORK = 2_000_000_000  # n C² up to which products run in float64; larger
 DOUBLE_TO_TUNE = 10_000_000
 """The same for tuning. In 16 fits, of 3 to 100 classes, it chose the same λ and μ."""
 ONE_THREAD_WORK = 100_000_000  # n C² up to which a fit works on one thread
-BLOCK = 1 << 23  # Elements per block. In products of fewer rows, threads would wait for each other.
-PREDICTED_BLOCK = 1 << 24  # number of probabilities that are predicted at a time
 RIDGE = 1e-8  # weight of the pull towards the start that makes the optimum unique
 RENEWED = 100
 """Iterations after which a slow fit computes the curvature anew. A map that nearly interpolates
@@ -168,20 +172,24 @@ def map_loss(
     size = float(shares.sum())
     working = point.astype(inputs.dtype)
     matrix, shift = working[:, :classes], working[:, classes]
-    if gradient is not None:
-        gradient[:] = 0
-    total = 0.0
-    for first, last in row_blocks(n, classes, BLOCK):
-        block = inputs[first:last]
+
+    def of_rows(start: int, stop: int) -> list[Any]:
+        block = inputs[start:stop]
         mapped = block @ matrix.T
         mapped += shift
-        total += residuals(mapped, labels[first:last], shares[first:last], loss)
-        if gradient is not None:  # `mapped` now holds the gradient by the logits
-            gradient[:, :classes] += mapped.T @ block
-            gradient[:, classes] += mapped.sum(axis=0)
+        value = block_residuals(mapped, labels[start:stop], shares[start:stop], loss)
+        if gradient is None:
+            return [value]
+        # `mapped` now holds the gradient by the logits.
+        slopes = np.empty_like(gradient)
+        slopes[:, :classes] = mapped.T @ block
+        slopes[:, classes] = mapped.sum(axis=0)
+        return [value, slopes]
+
+    total, *slopes = summed(of_rows, row_blocks(n, classes, PRODUCT_ELEMENTS))
     if gradient is not None:
-        gradient /= size
-    return total / size
+        gradient[:] = slopes[0] / size
+    return float(total) / size
 
 
 class LinearMapCalibrator(Calibrator):
@@ -206,7 +214,10 @@ class LinearMapCalibrator(Calibrator):
 
     def _predict_proba(self, logits: Array) -> Array:
         out = np.empty(logits.shape)
-        for start, stop in row_blocks(len(logits), logits.shape[1], PREDICTED_BLOCK):
+
+        def of_rows(start: int, stop: int) -> None:
             inputs = self._map_inputs(logits[start:stop])
             out[start:stop] = softmax(inputs @ self.matrix_.T + self.intercept_)
+
+        over_blocks(of_rows, row_blocks(len(logits), logits.shape[1], PRODUCT_ELEMENTS))
         return out

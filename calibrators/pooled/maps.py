@@ -26,8 +26,9 @@ from utility_calibration.metrics.kernels.threads import row_blocks
 
 from ..dirichlet.curvature import ClassCurvature
 from ..dirichlet.linear_map import penalty_weights
-from ..losses import residuals
+from ..losses import block_residuals
 from ..solvers.lbfgs import Minimum, Pairs, dot, minimize
+from ..solvers.sums import summed
 
 PLACES = 12  # number of most probable classes of a row that have features
 KNOTS = (-0.05, -0.2, -0.5, -1.0, -2.0, -3.5, -5.0, -7.0)
@@ -149,19 +150,27 @@ def solve(
     with_matrix = len(begin) > COUNT + 2 * classes
     start = identity(classes, with_matrix)
     weights, blocks = penalties(n, classes, with_matrix), data.blocks()
+    numbered = [(number, number + 1) for number in range(len(blocks))]
 
     def objective(point: Array) -> tuple[float, Array]:
         away = point - start
         pull = weights * away
         loss, gradient = n * dot(pull, away), (2.0 * n) * pull
         here, sums = MapPoint.of(point, classes), MapPoint.of(gradient, classes)
-        for x, features, y in blocks:
+
+        def of_block(number: int, _: int) -> list[Any]:
+            x, features, y = blocks[number]
             scores = here.scores(x, features)
-            loss += residuals(scores, y)  # now `scores` holds the gradient by the scores
-            sums.theta[:] += features.gradient(scores)
-            sums.shift[:] += scores.sum(axis=0)
-            sums.slopes[:] += scores.T @ x if with_matrix else (scores * x).sum(axis=0)
-        return loss / n, gradient / n
+            value = block_residuals(scores, y, np.ones(len(y)))
+            # Now `scores` holds the gradient by the scores.
+            slopes = scores.T @ x if with_matrix else (scores * x).sum(axis=0)
+            return [value, features.gradient(scores), scores.sum(axis=0), slopes]
+
+        value, theta, shift, slopes = summed(of_block, numbered)
+        sums.theta[:] += theta
+        sums.shift[:] += shift
+        sums.slopes[:] += slopes
+        return (loss + value) / n, gradient / n
 
     limits: dict[str, Any] = {"tolerance": TOLERANCE, "max_iterations": MAX_ITERATIONS}
     return minimize(objective, begin, precondition, pairs=pairs, **limits)
@@ -170,26 +179,27 @@ def solve(
 def preconditioner_n(data: Data) -> Precondition:
     """Return the inverse of N's Hessian at the identity."""
     n, classes = data.inputs.shape
-    hessian = np.zeros((COUNT + 2 * classes, COUNT + 2 * classes))
-    own, a, s = (
-        np.einsum("ii->i", hessian),
-        slice(COUNT, COUNT + classes),
-        slice(COUNT + classes, None),
-    )
-    for x, features, _ in data.blocks():
+    blocks = data.blocks()
+    a, s = slice(COUNT, COUNT + classes), slice(COUNT + classes, None)
+
+    def of_block(number: int, _: int) -> list[Array]:
+        x, features, _labels = blocks[number]
         p, places = softmax(x), features.places
         weighted = features.values * np.take_along_axis(p, places, axis=1)[:, :, None]
         means = np.concatenate([weighted.sum(axis=1), p, p * x], axis=1)
-        hessian -= means.T @ means
+        hessian = -(means.T @ means)
         flat = weighted.reshape(places.size, -1)
         of_top = np.take_along_axis(x, places, axis=1).reshape(-1, 1)
         hessian[:COUNT, :COUNT] += flat.T @ features.values.reshape(places.size, -1)
         hessian[a, :COUNT] += _added(places, flat, classes)
         hessian[s, :COUNT] += _added(places, flat * of_top, classes)
         np.einsum("ii->i", hessian[s, a])[:] += (p * x).sum(axis=0)
-        own[COUNT:] += np.concatenate([p, p * x * x], axis=1).sum(axis=0)
+        np.einsum("ii->i", hessian)[COUNT:] += np.concatenate([p, p * x * x], axis=1).sum(axis=0)
+        return [hessian]
+
+    (hessian,) = summed(of_block, [(number, number + 1) for number in range(len(blocks))])
     hessian /= n
-    own += 2.0 * penalties(n, classes, False)
+    np.einsum("ii->i", hessian)[:] += 2.0 * penalties(n, classes, False)
     root = cho_factor(hessian, lower=True, check_finite=False)  # it reads the lower half alone
     return lambda gradients: cho_solve(root, gradients.T, check_finite=False).T
 

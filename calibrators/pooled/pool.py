@@ -15,7 +15,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.softmax import softmax
-from utility_calibration.metrics.kernels.threads import one_thread, over_blocks, row_blocks
+from utility_calibration.metrics.kernels.threads import over_blocks, row_blocks
 
 from ..base import Calibrator
 from ..losses import residuals
@@ -135,5 +135,4 @@ def pool_weights(scores: Array, labels: Array) -> Array:
     def newton(gradients: Array) -> Array:
         return cho_solve(root, gradients.T).T
 
-    with one_thread():  # the last bit would depend on the number of threads
-        return minimize(objective, alone, newton, max_iterations=100).point
+    return minimize(objective, alone, newton, max_iterations=100).point

@@ -15,7 +15,6 @@ from typing import Self
 import numpy as np
 
 from utility_calibration.metrics.arrays import Array
-from utility_calibration.metrics.kernels.threads import one_thread
 
 Objective = Callable[[Array], tuple[float, Array]]
 ARMIJO, CURVATURE = 1e-4, 0.9
@@ -71,8 +70,7 @@ class Pairs:
         at = self.added % len(self.steps)
         self.steps[at], self.changes[at], self.inverse[at] = step.ravel(), change.ravel(), 0
         self.added += 1
-        with one_thread():  # the last bit would depend on the number of threads
-            along = self.steps[self.known] @ self.changes[at]
+        along = self.steps[self.known] @ self.changes[at]
         known, curvature = self.known, float(along[at])
         self.inverse[known, at] = self.inverse[known, known] @ (along / -curvature)
         self.inverse[at, at], self.curvatures[at] = 1 / curvature, curvature
@@ -85,14 +83,12 @@ class Pairs:
         steps, changes, inverse = self.steps[known], self.changes[known], self.inverse[known, known]
         last = (self.added - 1) % len(self.steps)
         change, curvatures = changes[last].reshape(gradient.shape), self.curvatures[known]
-        with one_thread():
-            weights = inverse @ (steps @ direction.ravel())
-            direction = direction - (weights @ changes).reshape(gradient.shape)
+        weights = inverse @ (steps @ direction.ravel())
+        direction = direction - (weights @ changes).reshape(gradient.shape)
         solved, solved_change = precondition(np.stack([direction, change]))
         direction = solved * (curvatures[last] / dot(change, solved_change))
-        with one_thread():
-            weights = (curvatures * weights - changes @ direction.ravel()) @ inverse
-            return direction + (weights @ steps).reshape(gradient.shape)
+        weights = (curvatures * weights - changes @ direction.ravel()) @ inverse
+        return direction + (weights @ steps).reshape(gradient.shape)
 
 
 @dataclass(frozen=True)
