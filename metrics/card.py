@@ -227,14 +227,14 @@ def _card(
         utilities = metric.utilities(observed[0].options)
         if utilities is not None:  # in the batch of the largest error
             of_batches = [m for s, m in zip(samples, observed, strict=True) if metric in s.metrics]
-            batch = max(of_batches, key=lambda m: float(m.errors(metric.key, utilities).max()))
-            errors = batch.errors(metric.key, utilities)[0]
+            batch = max(of_batches, key=lambda m: float(m.errors(utilities).max()))
+            errors = batch.errors(utilities)[0]
             index, interval = utilities.worst_of(batch.forecast, batch.outcomes, errors)
             gain = _gain(utilities, batch, index)
             worst[metric.key] = {"utility": index, **interval._asdict(), **gain}
     for family in whole.families:
         batches = [m for s, m in zip(samples, observed, strict=True) if s.families]
-        of_users = [m.errors(family, m.users[family])[0] for m in batches]
+        of_users = [m.errors(m.users[family])[0] for m in batches]
         ecdf[family] = np.stack(of_users).mean(axis=0)
         by_chance = drawn.get(f"{family} curve")
         if by_chance is not None:

@@ -102,18 +102,18 @@ class Measurement:
     def with_bins(self, utilities: ClassWise | TopClass) -> tuple[Array, Array]:
         """Return UC and binned error of each class, or of the most probable one: [R, m] each."""
         given = utilities, self.forecast, self.outcomes, self.options.bins
-        return self._once(type(utilities), lambda: interval_and_binned_errors(*given))
+        return self._once(utilities, lambda: interval_and_binned_errors(*given))
 
-    def errors(self, key: str, utilities: UtilityClass) -> Array:
-        """Return UC of each utility of the class of `key`, a metric or family of users: [R, m]."""
+    def errors(self, utilities: UtilityClass) -> Array:
+        """Return UC of each utility of a class, of which equal ones share the values: [R, m]."""
         if isinstance(utilities, ClassWise | TopClass):
             return self.with_bins(utilities)[0]
-        return self._once(key, lambda: utilities.errors(self.forecast, self.outcomes))
+        return self._once(utilities, lambda: utilities.errors(self.forecast, self.outcomes))
 
     def sorted_errors(self, family: str) -> Array:
         """Return UC of the users of "linear" or "rank" in ascending order: [R, M]."""
         users = self.users[family]
-        return self._once(("sorted", family), lambda: np.sort(self.errors(family, users), axis=1))
+        return self._once(("sorted", family), lambda: np.sort(self.errors(users), axis=1))
 
     def quantile(self, family: str, level: float) -> Array:
         """Return the quantile over users of "linear" or "rank", as `np.quantile` does: [R]."""

@@ -79,7 +79,7 @@ class Metric:
         utilities = self.utilities(measurement.options)
         if utilities is None:
             raise InputError("the options lack what this metric needs", field=self.key)
-        return measurement.errors(self.key, utilities).max(axis=1)
+        return measurement.errors(utilities).max(axis=1)
 
 
 def _late() -> Any:

@@ -204,7 +204,7 @@ class StreamingCalibration:
         """Return what two of these must share, besides equal utilities."""
         return {
             "classes": np.array([self.classes, *self.borders, int(self.logits)]),
-            "names": np.array([type(utility).__name__ for utility in self.utilities]),
+            "names": np.array([utility.digest() for utility in self.utilities]),
             "ranges": self._ranges,
         }
 

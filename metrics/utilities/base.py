@@ -8,6 +8,7 @@ the realized utility u⃗(p)[y]. To add a utility class of your own, define its 
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from inspect import signature
@@ -56,6 +57,11 @@ class UtilityClass(ABC):
 
     def __hash__(self) -> int:
         return hash((type(self), *vars(self)))  # not the values, which may be large
+
+    def digest(self) -> str:
+        """Return a text that equal utilities share in all programs; functions count by name."""
+        content = f"{type(self).__qualname__} {_content(vars(self))}"
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def __repr__(self) -> str:
         held, shown = vars(self), []
@@ -190,7 +196,23 @@ class UtilityClass(ABC):
 def _same(one: Any, other: Any) -> bool:
     if hasattr(one, "shape") or hasattr(other, "shape"):  # arrays of a user's own class
         return type(one) is type(other) and np.array_equal(one, other)
+    if type(one) is type(other) and isinstance(one, list | tuple):  # `==` fails for lists of arrays
+        return len(one) == len(other) and all(map(_same, one, other))
+    if type(one) is type(other) and isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
     return bool(one == other)
+
+
+def _content(value: Any) -> str:
+    """Return a text that is equal for equal values, and for no others that a class may hold."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return f"{value.dtype} {value.shape} {digest}"
+    if isinstance(value, dict):
+        return repr([(key, _content(entry)) for key, entry in value.items()])
+    if isinstance(value, list | tuple):
+        return repr([_content(entry) for entry in value])
+    return getattr(value, "__qualname__", None) or repr(value)
 
 
 def _text(value: Any) -> str:

@@ -149,6 +149,39 @@ def test_options_reach_the_metrics_they_are_for():
     assert [card[key] for key in untouched] == [plain[key] for key in untouched]
 
 
+class Tables(m.UtilityClass):
+    """Utilities of one's own, held in a list, of which Python cannot say whether two are equal."""
+
+    def __init__(self, tables):
+        self.tables = tables
+
+    def count(self, classes):
+        return len(self.tables)
+
+    def outcome_utilities(self, forecast, index):
+        return np.broadcast_to(self.tables[index], forecast.probabilities.shape)
+
+
+OWN = {
+    "some classes": {"one": m.ClassWise((3,)), "two": m.ClassWise((2, 4))},
+    "the name of a family of users": {"linear": m.Linear([[1, 0, 0, -1, 0]]), "rank": m.TopK((3,))},
+    "lists of arrays": {"one": Tables([np.eye(5)[0]]), "two": Tables([np.eye(5)[1]])},
+}
+
+
+@pytest.mark.parametrize("own", OWN.values(), ids=OWN)
+def test_own_utilities_have_their_own_error_and_floor(own):
+    """Those of another object were reported: of all classes, or of the sampled users."""
+    p, y = forecast_of("smooth", 80, 5, 0)
+    card = m.scorecard(p, y, own=own, **SMALL)
+    for key, utilities in own.items():
+        errors, floor = utilities.calibration_errors(p, y), card.noise_floor[key]
+        assert card.metrics[key] == pytest.approx(errors.max(), abs=1e-12)
+        assert card.worst[key]["utility"] == errors.argmax()
+        alone = m.noise_floor(utilities, p, y, SMALL["floor_repetitions"])._asdict()
+        assert floor == pytest.approx(alone, abs=1e-12)
+
+
 def test_batches_average_the_utility_metrics_over_all_points_and_leave_the_others():
     p, y = forecast_of("smooth", 320, 4, 9)
     full = m.scorecard(p, y, similarity=similarity_of(4), **SMALL)
