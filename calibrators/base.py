@@ -7,6 +7,7 @@ per class, and whose labels are the class numbers 0 … C-1, or names (`metrics/
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, ClassVar, Self
 
@@ -23,6 +24,7 @@ from utility_calibration.metrics.validation import InputError, check_weights, li
 from .conditioning import Conditioning, condition
 from .estimator import Estimator, check_is_fitted
 from .files import read_archive, write_archive
+from .grouped import names_to_fit, names_to_predict
 from .inputs import (
     ENOUGH_ROWS,
     Inputs,
@@ -68,8 +70,11 @@ class Calibrator(Estimator, ABC):
     """Whether it calibrates to `utilities`, a person's own utility classes."""
     needs_little_memory: ClassVar[bool] = False
     """Whether a fit holds hardly more than the logits of its points."""
+    takes_groups: ClassVar[bool] = False
+    """Whether groups of points may get maps of their own (`grouped.py`). `_fit` and
+    `_predict_proba` then have the keyword argument `names` [n], the points' groups."""
     needs_groups = False
-    """Whether `fit` needs the points' groups; `predict_proba` then takes them, too."""
+    """Whether `fit` refuses to go without groups."""
     is_learned: ClassVar[bool] = True
     """Whether `fit` learns something; then `calibrators/conditioning.py` prepares the logits."""
     takes_zeros: ClassVar[bool] = False
@@ -84,6 +89,7 @@ class Calibrator(Estimator, ABC):
         X: ArrayLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         *,
         classes: ArrayLike | None = None,
         ignore_index: int | str | None = None,
@@ -95,16 +101,19 @@ class Calibrator(Estimator, ABC):
         names in their order, or the columns of a data frame bear them. `fit` warns about classes
         without a point, and if the values look like probabilities, percentages or votes. A point of
         `sample_weight` [n] 2 counts like two points, one of weight 0 is left out. Methods with
-        `takes_weights` accept them. Points of the label `ignore_index` are left out. Labels [B, …]
-        go with logits [B, …, C] or [B, C, …] (metrics/layout.py).
+        `takes_weights` accept them. `groups` [n] are names of groups that get maps of their own,
+        where a method has `takes_groups`. Points of the label `ignore_index` are left out. Labels
+        [B, …] go with logits [B, …, C] or [B, C, …] (metrics/layout.py).
 
         Raises:
-            InputError: NaN or +inf among the logits, labels out of range, lengths that differ, or
-                weights that the method does not take.
+            InputError: NaN or +inf among the logits, labels out of range, lengths that differ, a
+                point without a group's name, or weights or groups that the method does not take.
         """
         check_choices(self)
-        X, y, sample_weight = points_of(X, y, ignore_index, "X", sample_weight=sample_weight)
+        given = {"sample_weight": sample_weight, "groups": groups}
+        X, y, sample_weight, groups = points_of(X, y, ignore_index, "X", **given)
         z = logits_of(X, self.inputs)
+        named = names_to_fit(self, groups, z.shape[0])
         if self.inputs == "logits":
             warn_of_lookalike(z)
         known = classes_of(y, X, z.shape[1], classes)
@@ -118,42 +127,58 @@ class Calibrator(Estimator, ABC):
                     fixes="draw points in proportion to their weights instead",
                 )
             data.append(check_weights(sample_weight, z.shape[0]))
-            data = [part[data[2] > 0] for part in data]
+            counted = data[2] > 0
+            data = [part[counted] for part in data]
+            named = {key: names[counted] for key, names in named.items()}
         with blas_on_one_thread(), one_thread(z.size <= LITTLE):
-            self._learn(*data)
+            self._learn(*data, **named)
         warn_of_absent(data[1], known, self.is_learned)
         self.classes_ = known
         self.shares_ = shares_of(data[1], len(known), *data[2:])
+        if self.takes_groups:
+            self.groups_ = np.unique(named.get("names", np.empty(0, np.str_)))
         self.n_features_in_ = int(z.shape[1])
         self.__dict__.pop("feature_names_in_", None)
         if (names := column_names(X)) is not None:
             self.feature_names_in_: NDArray[np.str_] = np.array(names)
         return self
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any, groups: ArrayLike | None = None) -> Any:
         """Return probabilities float64 [n, C] of the kind of X [n, C], on its device.
 
-        `InputError` if the number of classes or the columns of a data frame are not the fit's.
+        `groups` [n] names each point's group, if the fit had groups. A group that it had no point
+        of gets the map without groups, and a warning names it.
+
+        Raises:
+            InputError: the number of classes or the columns of a data frame are not the fit's, or
+                groups are given to a calibrator without groups, or are missing.
         """
-        return like(self._probabilities(X), X)
+        return like(self._probabilities(X, groups), X)
 
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithm of `predict_proba(X)`, float64 [n, C]; -inf for zero."""
-        return like(_log(self._probabilities(X)), X)
+    def predict_log_proba(self, X: Any, groups: ArrayLike | None = None) -> Any:
+        """Return the logarithm of `predict_proba(X, groups)`, float64 [n, C]; -inf for zero."""
+        return like(_log(self._probabilities(X, groups)), X)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, groups: ArrayLike | None = None) -> Any:
         """Return the most probable class of each row, [n]; the first of equal ones.
 
         The classes are of the kind of X, or a NumPy array of names if `fit` was given names.
+        `groups` are as in `predict_proba`.
         """
-        best = self._probabilities(X).argmax(axis=1)
+        best = self._probabilities(X, groups).argmax(axis=1)
         chosen = self.classes_[best]
         return chosen if chosen.dtype.kind == "U" else like(chosen, X)
 
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the accuracy of `predict(X)`, weighted by `sample_weight` [n] if given."""
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> float:
+        """Return the accuracy of `predict(X, groups)`, weighted by `sample_weight` [n] if given."""
         check_same_order({"X": X, "y": y, "sample_weight": sample_weight})
-        best = self._probabilities(X).argmax(axis=1)
+        best = self._probabilities(X, groups).argmax(axis=1)
         truth = codes_of(y, len(best), self.classes_)
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, len(best))
@@ -224,7 +249,7 @@ class Calibrator(Estimator, ABC):
         """The probabilities at logits [3, C], to see whether values from a file can be used."""
         return self._predicted(z)
 
-    def _probabilities(self, X: ArrayLike) -> Array:
+    def _probabilities(self, X: ArrayLike, groups: ArrayLike | None = None) -> Array:
         """Return probabilities float64 [n, C] of checked points."""
         check_is_fitted(self)
         check_choices(self)
@@ -232,10 +257,11 @@ class Calibrator(Estimator, ABC):
         check_columns(X, z.shape[1], self)
         if self.inputs == "logits" and len(z) >= ENOUGH_ROWS:
             warn_of_lookalike(z, stacklevel=4)
+        named = names_to_predict(self, X, groups, z.shape[0])
         with blas_on_one_thread():
-            return self._predicted(z)
+            return self._predicted(z, **named)
 
-    def _learn(self, z: Array, labels: Array, *weights: Array) -> None:
+    def _learn(self, z: Array, labels: Array, *weights: Array, **named: Array) -> None:
         """Fit to checked logits [n, C], which may be -inf; `_fit` gets what can be fitted."""
         fit: Callable[..., None] = self._fit
         if not self.is_learned:
@@ -247,12 +273,13 @@ class Calibrator(Estimator, ABC):
         if not known.whole:
             labels = np.searchsorted(known.present, labels)
         if len(known.present) > 1:
-            fit(known.seen(z), labels, *weights)
+            fit(known.seen(z), labels, *weights, **named)
 
-    def _predicted(self, z: Array) -> Array:
+    def _predicted(self, z: Array, **named: Array) -> Array:
         """Return float64 [n, C] for checked logits [n, C], which may be -inf."""
-        known = self._known()
-        return self._predict_proba(z) if known is None else known.predicted(z, self._predict_proba)
+        method: Callable[..., Array] = self._predict_proba
+        known, predict = self._known(), partial(method, **named)
+        return predict(z) if known is None else known.predicted(z, predict)
 
     def _known(self) -> Conditioning | None:
         if not self.is_learned:

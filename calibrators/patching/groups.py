@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.arrays import Array, plain
-from utility_calibration.metrics.validation import InputError
+from utility_calibration.metrics.arrays import Array
 
 from .algorithm import Algorithm1, Patch
 from .audit import find_worst
@@ -26,22 +25,6 @@ from .utilities import KINDS, Utility
 
 SMALLEST = 50  # points that a group needs; with fewer, errors below .1 cannot be told from chance
 Begin = Callable[[PatchedForecast], Algorithm1]
-
-
-def checked_groups(groups: Any, n: int) -> NDArray[np.str_]:
-    """Return the groups' names [n] as text; `InputError` if there are not as many as rows."""
-    names = np.asarray(plain(groups))
-    if names.ndim != 1 or len(names) != n:
-        raise InputError(
-            f"shape {list(names.shape)} for {n} rows", field="groups", fixes="give one name per row"
-        )
-    missing = names != names if names.dtype.kind in "fO" else np.zeros(n, bool)
-    if missing.any():
-        row = int(missing.argmax())
-        raise InputError(
-            "no name", field="groups", row=row, fixes=["fill it", "give it a name such as none"]
-        )
-    return names.astype(np.str_)
 
 
 class GroupRun:

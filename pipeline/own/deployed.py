@@ -50,7 +50,8 @@ def read_points(
     with the calibrator's classes by name. For two classes one column is enough.
     """
     takes = str(getattr(calibrator, "takes_", calibrator.inputs))
-    named = str(getattr(calibrator, "groups_from_", ""))
+    has_groups = len(getattr(calibrator, "groups_", ())) > 0
+    named = str(getattr(calibrator, "groups_from_", "groups" if has_groups else ""))
     held = read(path, choices, lambda name: name in ("class_names", named))
     with naming(path):
         (held,) = without_ignored([held], choices.ignore)
