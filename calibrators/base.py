@@ -20,6 +20,7 @@ from utility_calibration.metrics.errors import reason_of
 from utility_calibration.metrics.kernels.threads import LITTLE, blas_on_one_thread, one_thread
 from utility_calibration.metrics.layout import check_same_order, points_of
 from utility_calibration.metrics.validation import InputError, check_weights, like
+from utility_calibration.metrics.weights import as_counts
 
 from .conditioning import Conditioning, condition
 from .estimator import Estimator, check_is_fitted
@@ -65,7 +66,8 @@ class Calibrator(Estimator, ABC):
     """
 
     takes_weights: ClassVar[bool] = False
-    """Whether `fit` has a weighted form; `_fit` then takes the weights [n] as third argument."""
+    """Whether `fit` has a weighted form; `_fit` then takes the weights [n] as third argument. Their
+    sum is a number of points."""
     takes_utilities: ClassVar[bool] = False
     """Whether it calibrates to `utilities`, a person's own utility classes."""
     needs_little_memory: ClassVar[bool] = False
@@ -100,7 +102,8 @@ class Calibrator(Estimator, ABC):
         tensors and data frames are accepted. Labels may be names if `classes` [C] has the columns'
         names in their order, or the columns of a data frame bear them. `fit` warns about classes
         without a point, and if the values look like probabilities, percentages or votes. A point of
-        `sample_weight` [n] 2 counts like two points, one of weight 0 is left out. Methods with
+        `sample_weight` [n] 2 counts like two points, one of weight 0 is left out. Of weights that
+        are not all whole only the proportions count (metrics/weights.py). Methods with
         `takes_weights` accept them. `groups` [n] are names of groups that get maps of their own,
         where a method has `takes_groups`. Points of the label `ignore_index` are left out. Labels
         [B, …] go with logits [B, …, C] or [B, C, …] (metrics/layout.py).
@@ -129,6 +132,7 @@ class Calibrator(Estimator, ABC):
             data.append(check_weights(sample_weight, z.shape[0]))
             counted = data[2] > 0
             data = [part[counted] for part in data]
+            data[2] = as_counts(data[2])
             named = {key: names[counted] for key, names in named.items()}
         with blas_on_one_thread(), one_thread(z.size <= LITTLE):
             self._learn(*data, **named)

@@ -38,7 +38,10 @@ FAR = 30.0  # a padding lies this many median gaps of the two largest logits bel
 OCTAVE, HOLE = 4, 3
 """Distances to the largest logit are counted in quarters of octaves. Between paddings and other
 logits at least three octaves, a factor of eight, are empty."""
-BEYOND = 50.0  # times further below than any before: there a logit of a new point is a padding
+BEYOND = 50.0
+"""Where no calibration point has a padding, a logit so many times further below than any before
+looks like one. It is filled like one, so that no map is asked about it, but nothing shows that its
+class is impossible, so its probability does not become 0."""
 SAMPLED_ROWS = 2000  # number of rows that the median gap is computed from
 LOG_SUM = 1e-4  # log-probabilities sum to one within this share, in float32 as well
 ZERO = math.log(LIKELIHOOD_FLOOR) + LOG_SUM
@@ -58,9 +61,10 @@ class Conditioning:
 
     Logits of at most `zero` are zeros (-inf if only -inf is one), and logits `gap` below the
     largest of their row are paddings. `beta` is the inverse temperature of the possible classes,
-    and `log_weight` is ln w, -inf if no calibration point has a class that is marked. `present`,
-    int64 [P], are the classes that have calibration points; with `whole` the calibrator gets the
-    others, too. `kept`, float64 [C], multiplies their probabilities.
+    and `log_weight` is ln w. It is -inf if calibration points have paddings, but none of them is
+    of such a class; a padding then has the probability 0. `present`, int64 [P], are the classes
+    that have calibration points; with `whole` the calibrator gets the others, too. `kept`, float64
+    [C], multiplies their probabilities.
     """
 
     zero: float
@@ -156,8 +160,8 @@ def _median_gap(logits: Array) -> float:
     return gap if math.isfinite(gap) else 0.0
 
 
-def _padding_gap(logits: Array, scale: float) -> float:
-    """Return the distance below a row's largest logit from which on a logit is a padding.
+def _padding_gap(logits: Array, scale: float) -> tuple[float, bool]:
+    """Return how far below a row's largest logit a padding begins, and whether there are any.
 
     It is the middle of the first hole of three octaves among the distances, if that begins above
     `scale` and ends above `FAR` times it. If there is none, it is beyond all distances seen.
@@ -172,7 +176,7 @@ def _padding_gap(logits: Array, scale: float) -> float:
     if bool(np.isneginf(low).any()):
         low = np.where(np.isneginf(logits), np.inf, logits).min(axis=1).astype(np.float64)
     if not (widest := float((top - low).max())):
-        return math.inf
+        return math.inf, False
     if widest > FAR * scale:
         blocks = [logits[start:stop] for start, stop in row_blocks(*logits.shape)]
         scale = scale or min(float(d.min()) for d in map(distances, blocks) if len(d))
@@ -183,8 +187,8 @@ def _padding_gap(logits: Array, scale: float) -> float:
         filled = np.union1d([0], counts.nonzero()[0])
         for below, above in pairwise(filled):
             if above - below > OCTAVE * HOLE and above >= OCTAVE * math.log2(FAR):
-                return float(scale * 2 ** ((below + 1 + above) / 2 / OCTAVE))
-    return BEYOND * widest
+                return float(scale * 2 ** ((below + 1 + above) / 2 / OCTAVE)), True
+    return BEYOND * widest, False
 
 
 def condition(
@@ -208,12 +212,14 @@ def condition(
     present = np.bincount(labels, minlength=logits.shape[1]).nonzero()[0]
     scale = _median_gap(logits)
     zero = _largest_zero(logits) if zeros else -math.inf
-    gap, beta = _padding_gap(logits, scale), 1 / (scale or 1.0)
+    (gap, has_paddings), beta = _padding_gap(logits, scale), 1 / (scale or 1.0)
     kept = np.ones(logits.shape[1])
     marks = Conditioning(zero, gap, beta, -math.inf, present, kept, whole)
     unmarked = replace(marks, zero=-math.inf, gap=math.inf)
     data = logits, labels, weights
     known = _learned(marks, *data) or _learned(unmarked, *data) or unmarked
+    if not has_paddings and known.log_weight == -math.inf:
+        known = replace(known, log_weight=known.log_share)
     if len(present) < len(kept):
         shares = row_weights(weights, logits)
         for start, stop in row_blocks(*logits.shape):  # the expected counts, then the factors

@@ -24,6 +24,7 @@ from .scores import checked
 from .utilities.base import UtilityClass
 from .utilities.payoffs import ClassWise, TopClass
 from .validation import InputError
+from .weights import are_counts
 
 Scheme = Literal["equal_weight", "equal_width"]
 Weights = Literal["uniform", "prior"]
@@ -40,8 +41,7 @@ def interval_and_binned_errors(
     ends = outcomes.size * np.arange(bins + 1) / bins
     edges = np.floor(ends + 1e-9)
     if outcomes.weights is not None:  # whole weights count points as repeated rows do
-        are_whole = (outcomes.weights == outcomes.weights.round()).all(axis=1, keepdims=True)
-        edges = np.where(are_whole, edges, ends)
+        edges = np.where(are_counts(outcomes.weights)[:, None], edges, ends)
     worst, binned = [], []
     for block in utilities.tied_blocks(forecast, outcomes):
         weights = outcomes.weights

@@ -271,7 +271,7 @@ def _certificates(
         return {}
     evidence: dict[str, Evidence] = {}
     options = observed.options
-    multipliers = sample.multipliers(options.noise_seed)
+    multipliers = sample.multipliers(options.noise_seed, options.confidence)
     for metric in sample.metrics:
         utilities = metric.utilities(options)
         if utilities is not None:

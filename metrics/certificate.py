@@ -29,7 +29,8 @@ M = E (u* - v*)², which V = E_n (u - v)² estimates.
   UC <= max_u [ Û_u + (√(V_u + ρ_u² L₂/2n) + ρ_u √(L₂/2n)) √(2 L₁/n) + ρ_u L₁/3n ].
 
 *Lower bound.* For every utility Û_u - UC_u <= sup_I |(E_n - E) g|. So UC >= Û - q, where q is the
-1-α quantile of the maximum of this supremum over u. The larger of two estimates of q is taken:
+1-α quantile of the maximum of this supremum over u. The larger of two estimates of q is taken, each
+from so many draws that 20 are beyond the quantile, 20/α:
 
 * the residuals, each times an independent standard normal number (Gaussian multipliers: van der
   Vaart & Wellner 1996, ch. 2.9; Chernozhukov, Chetverikov & Kato 2013). The residuals are not
@@ -46,7 +47,8 @@ errors, because it is never negative. If it is outside the bounds, the nearer bo
 *Weights.* Weights w_i are scaled to a mean of one. The asymptotic bounds then hold for w g instead
 of g, with the range ρ max w. So a weight of 3 moves the error like three points, and narrows the
 bounds like one point. The finite-sample bound needs the mean and the largest weight of the
-population, because a rare large weight may not have occurred; without them it is ρ.
+population, because a rare large weight may not have occurred; without them it is ρ. Equal weights
+are none.
 
 *Clusters.* The rows of one patient, say, are one observation. With G clusters of n points in all,
 everything above holds for the G sums of g over a cluster, times G/n. Such a sum is at most that of
@@ -80,7 +82,6 @@ from .samples import Sample, sample_of
 from .utilities.base import UtilityClass
 from .utilities.function import utility_of
 
-REDRAWS = 200
 SHARE = 0.8
 """Share of the error probability α that the finite-sample bound uses for the mean, not for V."""
 
@@ -90,8 +91,8 @@ class CalibrationInterval(NamedTuple):
 
     Each bound holds with the stated confidence by itself; both together hold with less. `lower` and
     `upper` are approximate: at 95 % they held in at least 93 % of the samples in all cells of
-    `tests/metrics/test_coverage.py`. `upper_finite` holds for any number of points. With weights it
-    is the utility's range, unless the population's weights are known.
+    `tests/metrics/test_coverage.py`. `upper_finite` holds for any number of points. With weights
+    that differ it is the utility's range, unless the population's weights are known.
     """
 
     estimate: float
@@ -124,7 +125,8 @@ def calibration_interval(
         utilities: any `UtilityClass`, of any range.
         probabilities, labels: [n, C] and [n], points that were not used for fitting. Rows that do
             not sum to one are refused, because they have no certificate.
-        confidence: 1 - α of each bound.
+        confidence: 1 - α of each bound. `InputError` if it is so high for so many points that
+            the draws that it needs do not fit into 2 GiB.
         seed: seed of the multipliers and of the drawn labels.
         sample_weight: [n], >= 0, weights of the points; the module explains their effect.
         clusters, classes, ignore_index: as in `scorecard`.
@@ -140,8 +142,9 @@ def calibration_interval(
         clusters=clusters,
         ignore_index=ignore_index,
     )
-    floor = largest_by_chance(utilities, sample, REDRAWS, seed)
-    given = floor, confidence, sample.multipliers(seed), population_weights
+    multipliers = sample.multipliers(seed, confidence)
+    floor = largest_by_chance(utilities, sample, len(multipliers), seed)
+    given = floor, confidence, multipliers, population_weights
     return evidence_of(utilities, sample, *given).interval(confidence)
 
 

@@ -20,7 +20,7 @@ from .arrays import Array
 from .binned import Weights, interval_and_binned_errors
 from .errors import InputError
 from .forecast import Forecast, Outcomes
-from .option_checks import check_confidence, check_whole
+from .option_checks import USUAL_CONFIDENCE, check_confidence, check_whole, draws_for
 from .utilities.base import UtilityClass
 from .utilities.function import utility_of
 from .utilities.payoffs import ClassWise, Linear, Rank, TopClass
@@ -46,7 +46,8 @@ class Options:
         bootstrap_repetitions: number B of resamplings of the points; beyond 50,000 points not for
             the quantiles over sampled users.
         noise_seed: seed of the draws, the same for every method (paired), and of the batches.
-        confidence: confidence of the certificates.
+        confidence: confidence of the certificates; above .95 they need at least
+            20 / (1 - confidence) repetitions.
     """
 
     utilities: int = 1500
@@ -70,6 +71,11 @@ class Options:
         for name, low in least.items():
             check_whole(getattr(self, name), name, low, numbers * (name == "utilities"))
         check_confidence(self.confidence)
+        needed = draws_for(self.confidence)
+        if self.confidence > USUAL_CONFIDENCE and 0 < self.floor_repetitions < needed:
+            told = f"{self.floor_repetitions} are too few for certificates at {self.confidence:g}"
+            fixes = [f"give floor_repetitions={needed}", "give a smaller confidence"]
+            raise InputError(told, field="floor_repetitions", fixes=fixes)
         if not isinstance(self.own, Mapping):
             told = f"{type(self.own).__name__}, expected a dictionary"
             raise InputError(told, field="own", fixes="name each utility: own={'mine': TopK()}")

@@ -16,16 +16,18 @@ from .arrays import Array, plain
 from .forecast import Forecast, Outcomes
 from .kernels.draws import Draws
 from .layout import points_of
+from .option_checks import USUAL_CONFIDENCE, draws_for
 from .registry import Metric
 from .scores import checked
 from .validation import InputError, check_labels, check_nothing_is_masked
+from .weights import are_equal
 
 LARGEST_POINT = 1 << 62
 ABSENT = ("", "nan", "None", "<NA>", "NaT")
 """How the missing name of a cluster reads."""
 DRAWN_TOGETHER = 1 << 23
 """Number of labels drawn at a time: 64 MB for each of labels, ranks and uniforms."""
-MULTIPLIERS = 200
+MOST_MULTIPLIERS = 1 << 29  # numbers of 4 bytes that a higher confidence may take
 MOST_STEPS = 10  # towards the weights of classes without a point
 DEPENDENT = 1e-3
 """The p-value from which on weights are taken to depend on the label."""
@@ -106,7 +108,8 @@ class Sample:
         if self.weights is None:
             return self.largest, 1.0
         if population_weights is None:
-            return None
+            largest, total = float(self.weights.max()), float(self.weights.sum())
+            return (self.largest, 1.0) if are_equal(largest, total, self.forecast.n) else None
         seen, given = float(self.weights.max()), np.shape(population_weights) == (2,)
         mean, most = population_weights if given else (0.0, 0.0)
         if not 0 < mean <= most or most < seen:
@@ -127,14 +130,20 @@ class Sample:
         sums = [np.bincount(self.of_units, row, self.count) for row in np.abs(residuals)]
         return np.square(np.stack(sums)).mean(axis=1) * (self.count / residuals.shape[1]) ** 2
 
-    def multipliers(self, seed: int) -> Array:
-        """Return `MULTIPLIERS` sets of a normal number per unit, float32 [`MULTIPLIERS`, n].
+    def multipliers(self, seed: int, confidence: float) -> Array:
+        """Return sets of a normal number per unit for a quantile at `confidence`, float32 [R, n].
 
         The seven digits of float32 are enough, and reading the numbers takes most of the time.
+        `InputError` if a high confidence needs more sets than fit into `MOST_MULTIPLIERS`.
         """
-        draws, sets = Draws(seed), np.empty((MULTIPLIERS, self.count), np.float32)
+        count = draws_for(confidence)
+        if confidence > USUAL_CONFIDENCE and count * self.forecast.n > MOST_MULTIPLIERS:
+            told = f"{confidence:g} needs {count:,} draws of {self.forecast.n:,} numbers"
+            fixes = ["give a smaller one", "give fewer points"]
+            raise InputError(told, field="confidence", fixes=fixes)
+        draws, sets = Draws(seed), np.empty((count, self.count), np.float32)
         step = max(1, DRAWN_TOGETHER // self.count)
-        for start in range(0, MULTIPLIERS, step):
+        for start in range(0, count, step):
             block = sets[start : start + step]
             block[:] = draws.normals(block.size).reshape(block.shape)
         return sets if self.of_units is None else sets[:, self.of_units]

@@ -25,6 +25,7 @@ from .arrays import Array
 from .certificate import CalibrationInterval, asymptotic_deviation, finite_deviation
 from .option_checks import check_confidence
 from .resampling import NoiseFloor
+from .weights import are_equal
 
 TERMS = 12
 """Terms of the series."""
@@ -86,7 +87,7 @@ class Walks(NamedTuple):
         """Return the certificate for errors between `lower` and `upper` [m] on these points.
 
         The module `certificate` explains it; here the laws are those of walks in place of drawn
-        labels and multipliers. With weights there is no finite-sample bound below ρ.
+        labels and multipliers. With weights that differ there is no finite-sample bound below ρ.
         """
         check_confidence(confidence)
         second = self.moments[:, 1] * (self.n / self.weight**2)
@@ -96,7 +97,7 @@ class Walks(NamedTuple):
         deviation = asymptotic_deviation(second, spread, count, confidence)
         top = float(np.minimum(most + deviation, self.spread).max())
         finite = float(self.spread.max())
-        if math.isclose(self.largest * self.n, self.weight):
+        if are_equal(self.largest, self.weight, self.n):
             deviation = finite_deviation(second, spread, count, confidence)
             finite = float(np.minimum(most + deviation, self.spread).max())
         noise = max(self.quantile(confidence, column) for column in (0, 1))

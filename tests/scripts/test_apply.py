@@ -151,7 +151,8 @@ def test_groups_are_scored_saved_and_applied_by_the_name_of_their_column(tmp_pat
     shifted = reweight(expected, prior, kept.shares_)
     np.testing.assert_allclose(pd.read_csv(tmp_path / "by.csv"), shifted, atol=1e-6)
     by_hand = LogitShiftPatching(steps=1).fit(logits, labels, groups=ward)
-    new.rename(columns={"ward": "groups"}).to_csv(tmp_path / "hand.csv", index=False)
+    names = {"ward": "groups", "a": "0", "b": "1", "c": "2"}
+    new.rename(columns=names).to_csv(tmp_path / "hand.csv", index=False)
     run(by_hand.save(tmp_path / "hand.npz"), tmp_path / "hand.csv", tmp_path / "c.csv")
     new.drop(columns="ward").to_csv(tmp_path / "new.csv", index=False)
     with refuses("ward", fix="add"):
