@@ -36,6 +36,7 @@ from .utilities.base import Block
 from .utilities.function import Utility, utilities_of
 from .utilities.payoffs import ClassWise, TopK
 from .validation import both_classes, check_logits, check_probabilities, check_weights
+from .weights import are_counts
 
 BUCKETS = 1000
 """Buckets of a utility at most: 39 KB."""
@@ -126,7 +127,7 @@ class StreamingCalibration:
     def nothing(self) -> Seen:
         """Return what is kept before the first point."""
         buckets = Buckets.empty(sum(self._counts), self.borders)
-        return Seen(*buckets, np.zeros(5), np.zeros(1))
+        return Seen(*buckets, np.zeros(6), np.zeros(1))
 
     def updated(self, seen: Seen | None, matrix: Array, y: Array, weights: Array) -> Seen:
         """Add checked points to `seen`, in place; if this fails, they are taken away again."""
@@ -161,7 +162,8 @@ class StreamingCalibration:
         if float(size) > 0:
             sums = [f(forecast, outcomes)[0] * size for f in (brier_scores, log_losses)]
             hits = accuracies(outcomes)[0] * size
-            seen.totals[:] += [len(y), size, hits, *sums]
+            importances = 0 if are_counts(weights) else len(y)
+            seen.totals[:] += [len(y), size, hits, *sums, importances]
         else:
             seen.totals[0] += len(y)
         np.maximum(seen.largest, weights.max(), out=seen.largest)

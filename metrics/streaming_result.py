@@ -20,9 +20,9 @@ from .uc import first_largest
 class Seen(NamedTuple):
     """What is kept of all points; `COMBINED` says how two of these become one.
 
-    sums, ends and moments: those of `Buckets`, [m, …]. totals: [5], the number of points, their
-    weight, and the weighted sums of hits, of squared errors and of log losses. largest: [1], the
-    largest weight.
+    sums, ends and moments: those of `Buckets`, [m, …]. totals: [6], the number of points, their
+    weight, the weighted sums of hits, of squared errors and of log losses, and the number of points
+    in blocks whose weights are not all counts. largest: [1], the largest weight.
     """
 
     sums: Array
@@ -89,14 +89,14 @@ class StreamingResult:
 
 def result_of(seen: Seen, ranges: Array, bins: int) -> StreamingResult:
     """Return what was found for utilities with these ranges of predictions [m, 2]."""
-    n, weight, hits, squares, losses = seen.totals.tolist()
+    n, weight, hits, squares, losses, importances = seen.totals.tolist()
     bounds = bounds_of(seen.buckets)
     lower, upper = bounds.lower / weight, bounds.upper / weight
     return StreamingResult(
         lower,
         upper,
         _equal_width(seen.buckets, ranges, bins) / weight,
-        _equal_mass(seen.buckets, bounds, bins) / weight,
+        _equal_mass(seen.buckets, bounds, bins, importances == 0) / weight,
         int(n),
         hits / weight,
         squares / weight,
@@ -116,12 +116,12 @@ def _equal_width(buckets: Buckets, ranges: Array, bins: int) -> Array:
     return np.abs(np.stack([np.bincount(b, r, bins) for b, r in zip(bin_of, net)])).sum(axis=1)
 
 
-def _equal_mass(buckets: Buckets, bounds: Bounds, bins: int) -> Array:
+def _equal_mass(buckets: Buckets, bounds: Bounds, bins: int, are_counts: bool) -> Array:
     """Return lower and upper bounds on Σ_bins |Σ (u - v) 1_bin| by rank: [2, m].
 
     An edge inside a bucket leaves the running sum there open between the bucket's bounds, also
-    in a group of ties, whose points come in an order that is not known. With whole weights the
-    edges are whole numbers, so both are allowed.
+    in a group of ties, whose points come in an order that is not known. The edges of weights that
+    are counts are whole numbers.
     """
     mass = buckets.sums[..., MASS].cumsum(axis=1)
     ends = mass[:, -1:] * np.arange(1.0, bins) / bins
@@ -129,9 +129,9 @@ def _equal_mass(buckets: Buckets, bounds: Bounds, bins: int) -> Array:
     least = before - buckets.sums[..., 1]
     most = before + buckets.sums[..., 0]
     lows, highs = [np.zeros_like(net[:, :1])], [np.zeros_like(net[:, :1])]
-    places = [_places(mass, e) for e in (np.floor(ends + 1e-9), ends)]
-    lows.append(np.minimum(*(np.take_along_axis(least, place, axis=1) for place in places)))
-    highs.append(np.maximum(*(np.take_along_axis(most, place, axis=1) for place in places)))
+    place = _places(mass, np.floor(ends + 1e-9) if are_counts else ends * (1 - 1e-12))
+    lows.append(np.take_along_axis(least, place, axis=1))
+    highs.append(np.take_along_axis(most, place, axis=1))
     low = np.concatenate([*lows, net[:, -1:]], axis=1)
     high = np.concatenate([*highs, net[:, -1:]], axis=1)
     gap = np.maximum(low[:, 1:] - high[:, :-1], low[:, :-1] - high[:, 1:]).clip(min=0)
