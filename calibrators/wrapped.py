@@ -85,7 +85,7 @@ class Wrapped(Calibrator):
         written.estimator = None
         return Calibrator.save(written, path)
 
-    def _predicted(self, z: Array) -> Array:
+    def _predicted(self, z: Array, **named: Array) -> Array:
         if self._model is None and digest(z) == getattr(self, "cached_for_", ""):
             return np.asarray(self.cached_)
         return super()._predicted(z)

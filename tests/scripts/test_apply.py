@@ -14,6 +14,7 @@ from utility_calibration.calibrators import (
     from_probabilities,
 )
 from utility_calibration.calibrators.base import Calibrator
+from utility_calibration.calibrators.prior import estimate_prior, reweight
 from utility_calibration.metrics.validation import InputError
 from utility_calibration.pipeline.apply import apply
 from utility_calibration.pipeline.harness.artifacts import read_json
