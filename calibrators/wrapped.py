@@ -87,7 +87,7 @@ class Wrapped(Calibrator):
 
     def _predicted(self, z: Array, **named: Array) -> Array:
         if self._model is None and digest(z) == getattr(self, "cached_for_", ""):
-            return np.asarray(self.cached_)
+            return np.array(self.cached_)  # a copy, which its owner may change
         return super()._predicted(z)
 
     def _predict_proba(self, logits: Array) -> Array:
