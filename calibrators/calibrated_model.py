@@ -96,7 +96,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     field="sample_weight",
                     fixes=["take a classifier that does", "draw points in proportion to weights"],
                 )
-            weights = check_weights(sample_weight, len(codes)).cpu().numpy()
+            weights = check_weights(sample_weight, len(codes))
         (X,) = indexable(X)
         folds = list(check_cv(self.cv, codes, classifier=True).split(X, codes))
         if self.ensemble:

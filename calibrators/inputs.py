@@ -2,14 +2,13 @@
 
 import warnings
 from functools import cache
-from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints, overload
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
 from utility_calibration.metrics import validation
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.kernels.threads import row_blocks
 from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
@@ -23,11 +22,7 @@ largest entry hardly exceeds half of it."""
 ENOUGH_ROWS = 10  # fewer rows may have the same sum by chance
 
 
-@overload
-def from_probabilities(probabilities: Tensor) -> Tensor: ...
-@overload
-def from_probabilities(probabilities: ArrayLike) -> NDArray[np.float64]: ...
-def from_probabilities(probabilities: ArrayLike) -> Tensor | NDArray[np.float64]:
+def from_probabilities(probabilities: Any) -> Any:
     """Return log max(p, 1e-12) of `probabilities` [n, C]: logits whose softmax they are.
 
     >>> from_probabilities([[0.75, 0.25]]).round(3)
@@ -41,10 +36,10 @@ def from_probabilities(probabilities: ArrayLike) -> Tensor | NDArray[np.float64]
     [0, 1], or a row does not sum to one.
     """
     matrix = validation.check_probabilities(probabilities)
-    return validation.like(matrix.clamp(min=LIKELIHOOD_FLOOR).log(), probabilities)
+    return validation.like(np.log(np.maximum(matrix, LIKELIHOOD_FLOOR)), probabilities)
 
 
-def logits_of(X: Any, inputs: Inputs) -> Tensor:
+def logits_of(X: Any, inputs: Inputs) -> Array:
     """Return what a calibrator was given as checked logits, float32 or float64 [n, C]."""
     numbers = validation.check_numbers(X, inputs)
     if inputs == "probabilities":
@@ -53,7 +48,7 @@ def logits_of(X: Any, inputs: Inputs) -> Tensor:
         numbers = validation.both_classes(numbers, inputs, log_odds=True)
     logits = validation.check_logits(numbers)
     # Half precision is computed in float32; float32 and float64 are not copied.
-    return logits if logits.dtype in (torch.float32, torch.float64) else logits.float()
+    return logits if logits.dtype in (np.float32, np.float64) else logits.astype(np.float32)
 
 
 def column_names(X: ArrayLike) -> list[str] | None:
@@ -90,7 +85,7 @@ def check_choices(calibrator: Any) -> None:
             raise InputError(f"{value!r}", field=name, fixes=f"choose {' or '.join(choices)}")
 
 
-def warn_of_lookalike(logits: Tensor, stacklevel: int = 3) -> None:
+def warn_of_lookalike(logits: Array, stacklevel: int = 3) -> None:
     """Warn a caller, that of `fit` by default, if `logits` [n, C] look like something else."""
     is_single = logits.shape[1] == 2 and not bool(logits[:, 0].any())
     scores = validation.both_classes(logits[:, 1:], "logits") if is_single else logits
@@ -102,9 +97,9 @@ def warn_of_lookalike(logits: Tensor, stacklevel: int = 3) -> None:
         )
 
 
-def warn_of_absent(labels: Tensor, classes: NDArray[Any], is_learned: bool) -> None:
+def warn_of_absent(labels: Array, classes: NDArray[Any], is_learned: bool) -> None:
     """Warn the caller of `fit` about classes without a point among `labels` [n]."""
-    present = np.unique(labels.cpu().numpy())
+    present = np.unique(labels)
     absent = np.delete(classes, present)
     if len(present) == 1 < len(labels):
         warnings.warn(
@@ -127,7 +122,7 @@ class Lookalike(NamedTuple):
     step: str  # what turns them into probabilities
 
 
-def lookalike(matrix: Tensor) -> Lookalike | None:
+def lookalike(matrix: Array) -> Lookalike | None:
     """Return what `matrix` [n, C] looks like; None if it looks like logits.
 
     `matrix` may be a memory-mapped file, so it is read in blocks of rows. Logits have negative
@@ -135,16 +130,16 @@ def lookalike(matrix: Tensor) -> Lookalike | None:
     """
     sums, largest = [], 0.0
     for start, stop in row_blocks(*matrix.shape):
-        rows = matrix[start:stop].to(torch.float64)
+        rows = matrix[start:stop].astype(np.float64, copy=False)
         if not bool((rows >= -validation.COARSE_ROUNDING).all()):
             return None
-        sums.append(rows.sum(dim=1))
+        sums.append(rows.sum(axis=1))
         largest = max(largest, float(rows.max()))
-    total = torch.cat(sums) if sums else torch.zeros(1)
-    common = float(total.median())
-    if not bool(((total - common).abs() <= SAME_SUMS * common).all()):  # true for NaN, too
+    total = np.concatenate(sums) if sums else np.zeros(1)
+    common = float(np.quantile(total, 0.5, method="lower"))
+    if not bool((np.abs(total - common) <= SAME_SUMS * common).all()):  # true for NaN, too
         return None
-    off = float((total - 1).abs().max())
+    off = float(np.abs(total - 1).max())
     if largest <= 1 + validation.COARSE_ROUNDING and off <= SAME_SUMS:
         what = f"these look like probabilities (in [0, 1], rows sum to one within {off:.1g})"
         return Lookalike(what, "")

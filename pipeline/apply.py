@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 
 from utility_calibration.calibrators.base import Calibrator
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.calibrators.prior import estimate_prior, reweight
 from utility_calibration.metrics.atomic import atomic_path
 from utility_calibration.metrics.validation import InputError
 
@@ -26,11 +28,14 @@ def apply(options: argparse.Namespace) -> None:
 
     Raises:
         InputError: a file that is missing, damaged or does not fit the calibrator; one line.
+        MissingResource: pyarrow, which writes parquet, is not installed.
     """
     ending = options.output.suffix.lower()
     if ending not in (".npz", ".csv", ".parquet"):
         fix = "end its name with .npz, .csv or .parquet"
         raise InputError(options.output, field="--output", fixes=fix)
+    if ending == ".parquet":
+        require("pyarrow")
     check_is_file(options.calibrator, "a saved calibrator")
     for path in (options.calibrator, options.file):
         if options.output.exists() and path.exists() and options.output.samefile(path):
@@ -42,14 +47,16 @@ def apply(options: argparse.Namespace) -> None:
     check_replaceable(options.output, "--output", columns)
     choices = Choices.of(options)
     points, groups = read_points(options.file, calibrator, choices)
-    if options.prior is not None:
-        calibrator = calibrator.with_prior(prior_of(options.prior, calibrator, points, columns))
     parts = []
     for start in range(0, len(points), ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)
         named = {} if groups is None else {"groups": groups[rows]}
         parts.append(calibrator.predict_proba(points[rows], **named))
     probabilities = np.concatenate(parts)
+    if options.prior is not None:
+        before = calibrator.shares_  # the classes' shares among the calibration points
+        prior = prior_of(options.prior, probabilities, before, columns)
+        probabilities = reweight(probabilities, prior, before)
     if ending == ".npz":
         known: dict[str, Any] = {"class_names": np.array(names)} if names else {}
         write_npz(options.output, probabilities=probabilities, **known)
@@ -64,14 +71,14 @@ def apply(options: argparse.Namespace) -> None:
     say(f"wrote {options.output}: {n} points, {classes} classes, {type(calibrator).__name__}")
 
 
-def prior_of(text: str, calibrator: Calibrator, points: Any, names: Sequence[str]) -> list[float]:
+def prior_of(text: str, probabilities: Any, before: Any, names: Sequence[str]) -> list[float]:
     """The shares of the classes that --prior names, or their estimate, which is printed.
 
     Raises:
         InputError: a part of the text is no share, or names no class.
     """
     if text == "estimate":
-        found = calibrator.estimate_prior(points)
+        found = estimate_prior(probabilities, before)
         for name, share, low, high in zip(names, found.shares, found.lower, found.upper):
             say(f"share of {name}: {share:.4f}, from {low:.4f} to {high:.4f} with 95 % confidence")
         return found.shares.tolist()

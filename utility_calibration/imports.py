@@ -19,7 +19,7 @@ def no_collection() -> Iterator[None]:
     """Within the block Python does not look for cycles among objects.
 
     Imports make many objects and hardly any garbage. Looking through them again and again takes a
-    fifth of the time of importing torch and numba.
+    fifth of the time of importing numba and pandas.
     """
     is_on = gc.isenabled()
     gc.disable()

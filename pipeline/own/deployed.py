@@ -30,7 +30,7 @@ from .told import naming
 
 def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calibrator:
     """Fit a calibrator `on_all` points, else on the calibration points of the first split."""
-    fitted: Calibrator = fitted_on(settings, cached, None if on_all else 0, "cpu")
+    fitted: Calibrator = fitted_on(settings, cached, None if on_all else 0)
     kept: dict[str, Any] = {"takes_": cached.details.get("origin", {}).get("values", "logits")}
     if fitted.needs_groups and "groups" in cached.details:
         kept["groups_from_"] = settings.benchmark.source.get("groups") or "groups"
@@ -53,7 +53,8 @@ def read_points(
     with the calibrator's classes by name. For two classes one column is enough.
     """
     takes = str(getattr(calibrator, "takes_", calibrator.inputs))
-    named = str(getattr(calibrator, "groups_from_", ""))
+    has_groups = len(getattr(calibrator, "groups_", ())) > 0
+    named = str(getattr(calibrator, "groups_from_", "groups" if has_groups else ""))
     predicted = str(getattr(calibrator, "predictions_from_", "")) or None
     choices = replace(choices, predictions=choices.predictions or predicted)
     held = read(path, choices, lambda name: name in ("class_names", named, choices.predictions))

@@ -13,7 +13,6 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-import torch
 from hydra.utils import instantiate
 from numpy.typing import NDArray
 
@@ -73,7 +72,7 @@ def forecasters_of(
     The present forecast, the saved calibrator, and the `methods` that the person names. `folder`
     has what an interrupted run has fitted.
     """
-    found: dict[str, Forecaster] = {PRESENT: lambda z: softmax(torch.from_numpy(z))}
+    found: dict[str, Forecaster] = {PRESENT: lambda z: softmax(z)}
     if (saved := options.calibrator) is not None:
         is_taken = saved.stem in (PRESENT, *methods)
         found[saved.name if is_taken else saved.stem] = _loaded(saved, stream.known.classes.texts)

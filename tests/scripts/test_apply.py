@@ -7,8 +7,14 @@ from scipy.special import softmax
 
 from tests.refusals import refuses
 from tests.scripts.conftest import quick
-from utility_calibration.calibrators import TemperatureScaling, VectorScaling, from_probabilities
+from utility_calibration.calibrators import (
+    LogitShiftPatching,
+    TemperatureScaling,
+    VectorScaling,
+    from_probabilities,
+)
 from utility_calibration.calibrators.base import Calibrator
+from utility_calibration.calibrators.prior import estimate_prior, reweight
 from utility_calibration.metrics.validation import InputError
 from utility_calibration.pipeline.apply import apply
 from utility_calibration.pipeline.harness.artifacts import read_json
@@ -138,7 +144,17 @@ def test_groups_are_scored_saved_and_applied_by_the_name_of_their_column(tmp_pat
     run(target, tmp_path / "new.csv", tmp_path / "by.csv")
     expected = kept.predict_proba(logits[:60], groups=ward[:60])
     np.testing.assert_allclose(pd.read_csv(tmp_path / "by.csv"), expected, atol=1e-6)
-    assert np.abs(expected - kept.predict_proba(logits[:60])).max() > 0.01
+    with pytest.warns(UserWarning, match="east"):
+        plain = kept.predict_proba(logits[:60], groups=np.full(60, "east"))
+    assert np.abs(expected - plain).max() > 0.01
+    run(target, tmp_path / "new.csv", tmp_path / "by.csv", "--prior", "estimate")
+    prior = estimate_prior(expected, kept.shares_).shares
+    shifted = reweight(expected, prior, kept.shares_)
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "by.csv"), shifted, atol=1e-6)
+    by_hand = LogitShiftPatching(steps=1).fit(logits, labels, groups=ward)
+    names = {"ward": "groups", "a": "0", "b": "1", "c": "2"}
+    new.rename(columns=names).to_csv(tmp_path / "hand.csv", index=False)
+    run(by_hand.save(tmp_path / "hand.npz"), tmp_path / "hand.csv", tmp_path / "c.csv")
     new.drop(columns="ward").to_csv(tmp_path / "new.csv", index=False)
     with refuses("ward", fix="add"):
         run(target, tmp_path / "new.csv", tmp_path / "by.csv")
