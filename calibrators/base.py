@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, ClassVar, Self
+from typing import IO, Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.arrays import Array, OtherArray
 from utility_calibration.metrics.class_order import classes_of, codes_of
 from utility_calibration.metrics.errors import reason_of
 from utility_calibration.metrics.kernels.threads import LITTLE, blas_on_one_thread, one_thread
@@ -147,6 +147,12 @@ class Calibrator(Estimator, ABC):
             self.feature_names_in_: NDArray[np.str_] = np.array(names)
         return self
 
+    @overload
+    def predict_proba(self, X: OtherArray, groups: ArrayLike | None = None) -> OtherArray: ...
+    @overload
+    def predict_proba(
+        self, X: ArrayLike, groups: ArrayLike | None = None
+    ) -> NDArray[np.float64]: ...
     def predict_proba(self, X: Any, groups: ArrayLike | None = None) -> Any:
         """Return probabilities float64 [n, C] of the kind of X [n, C], on its device.
 
@@ -159,6 +165,12 @@ class Calibrator(Estimator, ABC):
         """
         return like(self._probabilities(X, groups), X)
 
+    @overload
+    def predict_log_proba(self, X: OtherArray, groups: ArrayLike | None = None) -> OtherArray: ...
+    @overload
+    def predict_log_proba(
+        self, X: ArrayLike, groups: ArrayLike | None = None
+    ) -> NDArray[np.float64]: ...
     def predict_log_proba(self, X: Any, groups: ArrayLike | None = None) -> Any:
         """Return the logarithm of `predict_proba(X, groups)`, float64 [n, C]; -inf for zero."""
         return like(_log(self._probabilities(X, groups)), X)

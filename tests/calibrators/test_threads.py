@@ -28,11 +28,10 @@ def test_every_method_fits_and_predicts_the_same_bits_on_one_thread_and_on_three
 ):
     monkeypatch.setattr("utility_calibration.calibrators.base.LITTLE", 0)
     monkeypatch.setattr("utility_calibration.calibrators.dirichlet.linear_map.ONE_THREAD_WORK", 0)
-    n = 6000 if isinstance(method, PooledScaling) else 20_000  # two blocks of rows or more
+    n = 4500 if isinstance(method, PooledScaling) else 20_000  # two blocks of rows or more
     logits, labels = made_up(n=n, classes=60)
     answers = []
-    for count in (1, 3, 2):
+    for count in (1, 3):
         monkeypatch.setattr(threads, "THREADS", [count])
         answers.append(method.fit(logits, labels).predict_proba(logits[:8000]))
-    for other in answers[1:]:
-        np.testing.assert_array_equal(other, answers[0])
+    np.testing.assert_array_equal(*answers)

@@ -18,7 +18,7 @@ NEEDS = {"beta": "betacal", "venn_abers": "venn_abers", "centred_isotonic": "cir
 
 @pytest.fixture(scope="module")
 def inputs() -> Data:
-    return data(Size(POINTS + NEW, 5), "cpu")
+    return data(Size(POINTS + NEW, 5))
 
 
 def recipe_of(method: str) -> dict[str, object]:
