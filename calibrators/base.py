@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, ClassVar, Self, overload
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +38,9 @@ from .inputs import (
 )
 from .prior import shares_of
 from .stored import Learned, class_named, of_any_size, problem_of
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(eq=False, repr=False)
@@ -175,6 +178,12 @@ class Calibrator(Estimator, ABC):
         """Return the logarithm of `predict_proba(X, groups)`, float64 [n, C]; -inf for zero."""
         return like(_log(self._probabilities(X, groups)), X)
 
+    @overload
+    def predict(
+        self, X: OtherArray, groups: ArrayLike | None = None
+    ) -> OtherArray | NDArray[np.str_]: ...
+    @overload
+    def predict(self, X: ArrayLike, groups: ArrayLike | None = None) -> NDArray[Any]: ...
     def predict(self, X: Any, groups: ArrayLike | None = None) -> Any:
         """Return the most probable class of each row, [n]; the first of equal ones.
 
@@ -200,7 +209,7 @@ class Calibrator(Estimator, ABC):
             sample_weight = check_weights(sample_weight, len(best))
         return float(np.average(best == truth, weights=sample_weight))
 
-    def to_module(self, dtype: Any = None) -> Any:
+    def to_module(self, dtype: "torch.dtype | None" = None) -> "torch.nn.Module":
         """Return a torch module that computes `predict_proba` in `dtype`: [n, C] -> [n, C].
 
         It is for deployment by `torch.export` or ONNX; an exported file does not need this package.

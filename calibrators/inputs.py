@@ -2,13 +2,13 @@
 
 import warnings
 from functools import cache
-from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utility_calibration.metrics import validation
-from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.arrays import Array, OtherArray
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.kernels.threads import row_blocks
 from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
@@ -22,6 +22,10 @@ largest entry hardly exceeds half of it."""
 ENOUGH_ROWS = 10  # fewer rows may have the same sum by chance
 
 
+@overload
+def from_probabilities(probabilities: OtherArray) -> OtherArray: ...
+@overload
+def from_probabilities(probabilities: ArrayLike) -> NDArray[np.float64]: ...
 def from_probabilities(probabilities: Any) -> Any:
     """Return log max(p, 1e-12) of `probabilities` [n, C]: logits whose softmax they are.
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utility_calibration.metrics.arrays import Array, as_array, like
+from utility_calibration.metrics.arrays import Array, OtherArray, as_array, like
 from utility_calibration.metrics.errors import InputError
 
 TOLERANCE = 1e-3  # of the sum of stated shares
@@ -37,6 +37,10 @@ class PriorEstimate:
     upper: NDArray[np.float64]
 
 
+@overload
+def reweight(p: OtherArray, prior: ArrayLike, shares: ArrayLike) -> OtherArray: ...
+@overload
+def reweight(p: ArrayLike, prior: ArrayLike, shares: ArrayLike) -> NDArray[np.float64]: ...
 def reweight(p: Any, prior: ArrayLike, shares: ArrayLike) -> Any:
     """Return calibrated probabilities for points among which the classes have other shares.
 
@@ -70,7 +74,9 @@ def reweight(p: Any, prior: ArrayLike, shares: ArrayLike) -> Any:
     return like(np.where(total > 0, scaled, values), p)
 
 
-def estimate_prior(p: Any, shares: ArrayLike, confidence: float = 0.95) -> PriorEstimate:
+def estimate_prior(
+    p: ArrayLike | OtherArray, shares: ArrayLike, confidence: float = 0.95
+) -> PriorEstimate:
     """Estimate the shares of the classes among points without labels, with intervals.
 
     Args:
@@ -110,7 +116,7 @@ def shares_of(labels: Array, classes: int, weights: Array | None = None) -> NDAr
     return shares
 
 
-def _checked(p: Any, shares: ArrayLike) -> tuple[Array, Array]:
+def _checked(p: ArrayLike | OtherArray, shares: ArrayLike) -> tuple[Array, Array]:
     """Return probabilities [n, C] and the shares [C] at the calibration as float64."""
     values = as_array(p).astype(np.float64, copy=False)
     before = np.asarray(shares, dtype=np.float64)
