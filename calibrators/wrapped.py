@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from utility_calibration.metrics.arrays import Array, as_array
 from utility_calibration.metrics.errors import InputError, reason_of
@@ -48,12 +49,15 @@ class Wrapped(Calibrator):
         InputError: the object cannot be made, or does not fit these points.
     """
 
-    estimator: Any
-    _model = None  # the fitted object; None after `load`
+    estimator: object
+    _model: Any = None  # the fitted object; None after `load`
 
     def _fit(self, logits: Array, labels: Array) -> None:
-        is_recipe = isinstance(self.estimator, Mapping)
-        model = made(self.estimator) if is_recipe else copy.deepcopy(self.estimator)
+        model: Any = (
+            made(self.estimator)
+            if isinstance(self.estimator, Mapping)
+            else copy.deepcopy(self.estimator)
+        )
         if not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
             raise InputError(
                 f"a {type(model).__name__} has no fit or no predict_proba",
@@ -74,7 +78,7 @@ class Wrapped(Calibrator):
         self._model = model
         self.cached_, self.cached_for_ = np.empty((0, logits.shape[1])), ""
 
-    def cache_predictions(self, X: Any) -> None:
+    def cache_predictions(self, X: ArrayLike) -> None:
         """Store the predictions for X [m, C], which `save` then writes."""
         self.cached_ = as_array(self.predict_proba(X))
         self.cached_for_ = digest(logits_of(X, self.inputs))
