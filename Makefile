@@ -155,7 +155,7 @@ test-lowest test-newest:
 	$(PYTHON) -m venv --clear .venv-$@
 	.venv-$@/bin/python -m pip install --quiet --disable-pip-version-check uv
 	.venv-$@/bin/uv pip install --quiet --python .venv-$@ --resolution $(RESOLUTION) \
-	  --editable . 'pytest>=9' 'hypothesis>=6.100'
+	  --editable '.[torch,parquet]' 'pytest>=9' 'hypothesis>=6.100'
 	.venv-$@/bin/python -m pytest -m "not slow" tests/metrics tests/calibrators tests/scripts/test_score.py
 
 # Every run has another seed. A finding is kept in tests/fuzz/corpus, and `make test` tries it from then on.

@@ -6,12 +6,13 @@
 * isotonic regression: `IsotonicCalibration`
 * patching (Algorithm 1 of the paper), and ours by shifts of logits: `UtilityPatching`,
   `LogitShiftPatching`
-* methods of other packages: `PeerCalibration`; none: `Uncalibrated`
+* a calibrator of another package: `Wrapped`; none: `Uncalibrated`
 * a classifier with its calibrator, for scikit-learn: `CalibratedModel`
 * probabilities as inputs: `from_probabilities`; what remains to be gained: `recalibration_gain`
+* other shares of the classes: `reweight`, `estimate_prior`
 
-A calibrator is imported when it is first used, because all of them need scikit-learn, which takes
-longer to import than torch.
+A calibrator is imported when it is first used: some need compiled loops or scikit-learn, which take
+long to import.
 """
 
 from utility_calibration.imports import on_first_use

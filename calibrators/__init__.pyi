@@ -5,7 +5,9 @@ from .inputs import from_probabilities as from_probabilities
 from .isotonic import IsotonicCalibration as IsotonicCalibration
 from .patching.calibrator import UtilityPatching as UtilityPatching
 from .patching.logit_shift import LogitShiftPatching as LogitShiftPatching
-from .peers import PeerCalibration as PeerCalibration
+from .prior import PriorEstimate as PriorEstimate
+from .prior import estimate_prior as estimate_prior
+from .prior import reweight as reweight
 from .recalibration import RecalibrationGain as RecalibrationGain
 from .recalibration import recalibration_gain as recalibration_gain
 from .structured import StructuredMatrixScaling as StructuredMatrixScaling
@@ -13,3 +15,4 @@ from .structured import StructuredVectorScaling as StructuredVectorScaling
 from .temperature import TemperatureScaling as TemperatureScaling
 from .uncalibrated import Uncalibrated as Uncalibrated
 from .vector import VectorScaling as VectorScaling
+from .wrapped import Wrapped as Wrapped

@@ -7,42 +7,44 @@ per class, and whose labels are the class numbers 0 … C-1, or names (`metrics/
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, ClassVar, Self, overload
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
-from torch import Tensor, nn
 
+from utility_calibration.metrics.arrays import Array, OtherArray
 from utility_calibration.metrics.class_order import classes_of, codes_of
 from utility_calibration.metrics.errors import reason_of
-from utility_calibration.metrics.kernels.threads import LITTLE, one_thread
+from utility_calibration.metrics.kernels.threads import LITTLE, blas_on_one_thread, one_thread
 from utility_calibration.metrics.layout import check_same_order, points_of
 from utility_calibration.metrics.validation import InputError, check_weights, like
+from utility_calibration.metrics.weights import as_counts
 
-from .conditioning import ConditionedModule, Conditioning, condition
+from .conditioning import Conditioning, condition
+from .estimator import Estimator, check_is_fitted
 from .files import read_archive, write_archive
+from .grouped import names_to_fit, names_to_predict
 from .inputs import (
     ENOUGH_ROWS,
     Inputs,
     check_choices,
     check_columns,
     column_names,
-    floored,
     logits_of,
     warn_of_absent,
     warn_of_lookalike,
 )
-from .modules import Applied, plain_log
-from .prior import PriorShift, shares_of
+from .prior import shares_of
 from .stored import Learned, class_named, of_any_size, problem_of
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(eq=False, repr=False)
-class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
+class Calibrator(Estimator, ABC):
     """Base of all calibrators: `fit(X, y)`, then `predict_proba(X)`, X logits and y labels.
 
     With `inputs="probabilities"` X holds probabilities, and `from_probabilities` takes their
@@ -60,8 +62,7 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         classes_: [C], the class numbers 0 … C-1, or the classes' names, in the columns' order.
         n_features_in_: C.
         feature_names_in_: [C], the columns' names, if `fit` was given a data frame.
-        shares_: float64 [C], the shares of the classes among the calibration points.
-        prior_: float64 [C], the shares that `with_prior` was given, if it was.
+        shares_: float64 [C], the shares of the classes among the calibration points (`reweight`).
         present_: int64 [P], the columns of the classes that have calibration points.
         conditioning_: float64 [4], the numbers of `Conditioning`.
         kept_: float64 [C], what it multiplies the probabilities of other classes by.
@@ -70,13 +71,17 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
     """
 
     takes_weights: ClassVar[bool] = False
-    """Whether `fit` has a weighted form; `_fit` then takes the weights [n] as third argument."""
+    """Whether `fit` has a weighted form; `_fit` then takes the weights [n] as third argument. Their
+    sum is a number of points."""
     takes_utilities: ClassVar[bool] = False
     """Whether it calibrates to `utilities`, a person's own utility classes."""
     needs_little_memory: ClassVar[bool] = False
     """Whether a fit holds hardly more than the logits of its points."""
+    takes_groups: ClassVar[bool] = False
+    """Whether groups of points may get maps of their own (`grouped.py`). `_fit` and
+    `_predict_proba` then have the keyword argument `names` [n], the points' groups."""
     needs_groups = False
-    """Whether `fit` needs the points' groups; `predict_proba` then takes them, too."""
+    """Whether `fit` refuses to go without groups."""
     is_learned: ClassVar[bool] = True
     """Whether `fit` learns something; then `calibrators/conditioning.py` prepares the logits."""
     takes_zeros: ClassVar[bool] = False
@@ -91,31 +96,36 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         X: ArrayLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         *,
         classes: ArrayLike | None = None,
         ignore_index: int | str | None = None,
     ) -> Self:
-        """Fit on the logits X [n, C], C >= 2, and the labels y [n] in 0 … C-1, on X's device.
+        """Fit on the logits X [n, C], C >= 2, and the labels y [n] in 0 … C-1.
 
         For two classes X may also be [n] or [n, 1], the log-odds of class 1. NumPy arrays, torch
         tensors and data frames are accepted. Labels may be names if `classes` [C] has the columns'
         names in their order, or the columns of a data frame bear them. `fit` warns about classes
         without a point, and if the values look like probabilities, percentages or votes. A point of
-        `sample_weight` [n] 2 counts like two points, one of weight 0 is left out. Methods with
-        `takes_weights` accept them. Points of the label `ignore_index` are left out. Labels [B, …]
-        go with logits [B, …, C] or [B, C, …] (metrics/layout.py).
+        `sample_weight` [n] 2 counts like two points, one of weight 0 is left out. Of weights that
+        are not all whole only the proportions count (metrics/weights.py). Methods with
+        `takes_weights` accept them. `groups` [n] are names of groups that get maps of their own,
+        where a method has `takes_groups`. Points of the label `ignore_index` are left out. Labels
+        [B, …] go with logits [B, …, C] or [B, C, …] (metrics/layout.py).
 
         Raises:
-            InputError: NaN or +inf among the logits, labels out of range, lengths that differ, or
-                weights that the method does not take.
+            InputError: NaN or +inf among the logits, labels out of range, lengths that differ, a
+                point without a group's name, or weights or groups that the method does not take.
         """
         check_choices(self)
-        X, y, sample_weight = points_of(X, y, ignore_index, "X", sample_weight=sample_weight)
+        given = {"sample_weight": sample_weight, "groups": groups}
+        X, y, sample_weight, groups = points_of(X, y, ignore_index, "X", **given)
         z = logits_of(X, self.inputs, keeps_zeros=not self.is_learned)
+        named = names_to_fit(self, groups, z.shape[0])
         if self.inputs == "logits":
             warn_of_lookalike(z)
         known = classes_of(y, X, z.shape[1], classes)
-        data = [z, codes_of(y, z.shape[0], known).to(z.device).contiguous()]
+        data = [z, codes_of(y, z.shape[0], known)]
         self.tuning_log_: list[dict[str, Any]] = []
         if sample_weight is not None:
             if not self.takes_weights:
@@ -124,14 +134,18 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
                     field="sample_weight",
                     fixes="draw points in proportion to their weights instead",
                 )
-            data.append(check_weights(sample_weight, z.shape[0]).to(z.device))
-            data = [part[data[2] > 0] for part in data]
-        with torch.no_grad(), one_thread(z.numel() <= LITTLE):
-            self._learn(*data)
+            data.append(check_weights(sample_weight, z.shape[0]))
+            counted = data[2] > 0
+            data = [part[counted] for part in data]
+            data[2] = as_counts(data[2])
+            named = {key: names[counted] for key, names in named.items()}
+        with blas_on_one_thread(), one_thread(z.size <= LITTLE):
+            self._learn(*data, **named)
         warn_of_absent(data[1], known, self.is_learned)
         self.classes_ = known
         self.shares_ = shares_of(data[1], len(known), *data[2:])
-        self.__dict__.pop("prior_", None)
+        if self.takes_groups:
+            self.groups_ = np.unique(named.get("names", np.empty(0, np.str_)))
         self.n_features_in_ = int(z.shape[1])
         self.__dict__.pop("feature_names_in_", None)
         if (names := column_names(X)) is not None:
@@ -139,63 +153,73 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         return self
 
     @overload
-    def predict_proba(self, X: Tensor) -> Tensor: ...
+    def predict_proba(self, X: OtherArray, groups: ArrayLike | None = None) -> OtherArray: ...
     @overload
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]: ...
-    def predict_proba(self, X: ArrayLike) -> Tensor | NDArray[np.float64]:
+    def predict_proba(
+        self, X: ArrayLike, groups: ArrayLike | None = None
+    ) -> NDArray[np.float64]: ...
+    def predict_proba(self, X: Any, groups: ArrayLike | None = None) -> Any:
         """Return probabilities float64 [n, C] of the kind of X [n, C], on its device.
 
-        `InputError` if the number of classes or the columns of a data frame are not the fit's.
+        `groups` [n] names each point's group, if the fit had groups. A group that it had no point
+        of gets the map without groups, and a warning names it.
+
+        Raises:
+            InputError: the number of classes or the columns of a data frame are not the fit's, or
+                groups are given to a calibrator without groups, or are missing.
         """
-        return like(self._probabilities(X), X)
+        return like(self._probabilities(X, groups), X)
 
     @overload
-    def predict_log_proba(self, X: Tensor) -> Tensor: ...
+    def predict_log_proba(self, X: OtherArray, groups: ArrayLike | None = None) -> OtherArray: ...
     @overload
-    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]: ...
-    def predict_log_proba(self, X: ArrayLike) -> Tensor | NDArray[np.float64]:
-        """Return the logarithm of `predict_proba(X)`, float64 [n, C]; -inf for zero."""
-        return like(self._probabilities(X).log(), X)
+    def predict_log_proba(
+        self, X: ArrayLike, groups: ArrayLike | None = None
+    ) -> NDArray[np.float64]: ...
+    def predict_log_proba(self, X: Any, groups: ArrayLike | None = None) -> Any:
+        """Return the logarithm of `predict_proba(X, groups)`, float64 [n, C]; -inf for zero."""
+        return like(_log(self._probabilities(X, groups)), X)
 
     @overload
-    def predict(self, X: Tensor) -> Tensor | NDArray[Any]: ...
+    def predict(
+        self, X: OtherArray, groups: ArrayLike | None = None
+    ) -> OtherArray | NDArray[np.str_]: ...
     @overload
-    def predict(self, X: ArrayLike) -> NDArray[Any]: ...
-    def predict(self, X: ArrayLike) -> Tensor | NDArray[Any]:
+    def predict(self, X: ArrayLike, groups: ArrayLike | None = None) -> NDArray[Any]: ...
+    def predict(self, X: Any, groups: ArrayLike | None = None) -> Any:
         """Return the most probable class of each row, [n]; the first of equal ones.
 
         The classes are of the kind of X, or a NumPy array of names if `fit` was given names.
+        `groups` are as in `predict_proba`.
         """
-        best = self._probabilities(X).argmax(dim=1)
-        chosen = self.classes_[best.cpu().numpy()]
-        return chosen if chosen.dtype.kind == "U" else like(torch.from_numpy(chosen), X)
+        best = self._probabilities(X, groups).argmax(axis=1)
+        chosen = self.classes_[best]
+        return chosen if chosen.dtype.kind == "U" else like(chosen, X)
 
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the accuracy of `predict(X)`, weighted by `sample_weight` [n] if given."""
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> float:
+        """Return the accuracy of `predict(X, groups)`, weighted by `sample_weight` [n] if given."""
         check_same_order({"X": X, "y": y, "sample_weight": sample_weight})
-        best = self._probabilities(X).argmax(dim=1).cpu().numpy()
-        truth = codes_of(y, len(best), self.classes_).cpu().numpy()
+        best = self._probabilities(X, groups).argmax(axis=1)
+        truth = codes_of(y, len(best), self.classes_)
         if sample_weight is not None:
-            sample_weight = check_weights(sample_weight, len(best)).cpu().numpy()
+            sample_weight = check_weights(sample_weight, len(best))
         return float(np.average(best == truth, weights=sample_weight))
 
-    def to_module(self, dtype: torch.dtype = torch.float32) -> nn.Module:
+    def to_module(self, dtype: "torch.dtype | None" = None) -> "torch.nn.Module":
         """Return a torch module that computes `predict_proba` in `dtype`: [n, C] -> [n, C].
 
         It is for deployment by `torch.export` or ONNX; an exported file does not need this package.
         """
         check_is_fitted(self)
-        known = self._known()
-        is_empty = known is not None and len(known.present) == 1  # then `_fit` learned nothing
-        module = nn.Identity() if is_empty else self._to_module(dtype)
-        if known is not None:
-            module = ConditionedModule(known, module, dtype)
-        module = self._shifted_module(module, dtype)
-        if self.inputs != "logits" and self.is_learned:
-            module = nn.Sequential(Applied(floored), module)
-        if self.inputs == "probabilities":
-            module = nn.Sequential(Applied(plain_log), module)
-        return module.eval()
+        from .export.whole import module_of
+
+        return module_of(self, dtype)
 
     def save(self, path: str | Path) -> Path:
         """Write the fitted calibrator to `path` (.npz, no pickle), atomically; return the path."""
@@ -213,7 +237,7 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
 
         `path` may also be the file, opened for reading bytes. `Calibrator.load` accepts every kind
         of calibrator, a subclass only its own. `InputError` if the file is missing, damaged, of
-        another kind or of a newer format.
+        another kind or of another format.
         """
         kind, parameters, fitted = read_archive(
             path, lambda name: of_any_size(class_named(name, cls, path))
@@ -235,73 +259,80 @@ class Calibrator(PriorShift, ClassifierMixin, BaseEstimator, ABC):
         problem = problem_of(type(self), fitted, self._is_whole())
         if problem or not self.is_learned:
             return problem
-        if ("present_" in fitted) != ("conditioning_" in fitted):
-            return "one of present_ and conditioning_ is missing"
+        if absent := {"present_", "conditioning_", "kept_"} - fitted.keys():
+            return f"{min(absent)} is missing"
         try:
-            if (known := self._known()) is not None:
+            known = self._known()
+            if known is not None:
                 if not (0 < known.beta < np.inf and known.gap > 0):
                     return "conditioning_ holds no inverse temperature"
                 if len(known.present) == 1 and not known.whole:
                     return None  # `_fit` learned nothing
-            ramp = torch.arange(self.n_features_in_, dtype=torch.float64)
-            p = self._trial(torch.stack([0 * ramp, ramp, -ramp]))
+            ramp = np.arange(float(self.n_features_in_))
+            p = self._trial(np.stack([0 * ramp, ramp, -ramp]))
         except Exception as error:
             return f"it predicts nothing ({reason_of(error)})"
         return None if bool(((p >= 0) & (p <= 2)).all()) else "it predicts no probabilities"
 
-    def _trial(self, z: Tensor) -> Tensor:
+    def _trial(self, z: Array) -> Array:
         """The probabilities at logits [3, C], to see whether values from a file can be used."""
         return self._predicted(z)
 
-    def _probabilities(self, X: ArrayLike) -> Tensor:
-        """Return checked probabilities float64 [n, C] on the device of X."""
+    def _probabilities(self, X: ArrayLike, groups: ArrayLike | None = None) -> Array:
+        """Return probabilities float64 [n, C] of checked points."""
         check_is_fitted(self)
         check_choices(self)
         z = logits_of(X, self.inputs, keeps_zeros=not self.is_learned)
         check_columns(X, z.shape[1], self)
         if self.inputs == "logits" and len(z) >= ENOUGH_ROWS:
             warn_of_lookalike(z, stacklevel=4)
-        with torch.no_grad():
-            return self._shifted(self._predicted(z))
+        named = names_to_predict(self, X, groups, z.shape[0])
+        with blas_on_one_thread():
+            return self._predicted(z, **named)
 
-    def _learn(self, z: Tensor, labels: Tensor, *weights: Tensor) -> None:
+    def _learn(self, z: Array, labels: Array, *weights: Array, **named: Array) -> None:
         """Fit to checked logits [n, C], which may be -inf; `_fit` gets what can be fitted."""
         fit: Callable[..., None] = self._fit
         if not self.is_learned:
             return
         known = condition(z, labels, *weights, whole=self._is_whole(), zeros=not self.takes_zeros)
-        self.present_ = known.present.cpu().numpy()
+        self.present_ = known.present
         self.conditioning_ = np.array([known.zero, known.gap, known.beta, known.log_weight])
-        self.kept_ = known.kept.cpu().numpy()
+        self.kept_ = known.kept
         if not known.whole:
-            labels = torch.searchsorted(known.present, labels)
+            labels = np.searchsorted(known.present, labels)
         if len(known.present) > 1:
-            fit(known.seen(z), labels, *weights)
+            fit(known.seen(z), labels, *weights, **named)
 
-    def _predicted(self, z: Tensor) -> Tensor:
+    def _predicted(self, z: Array, **named: Array) -> Array:
         """Return float64 [n, C] for checked logits [n, C], which may be -inf."""
-        known = self._known(z.device)
-        return self._predict_proba(z) if known is None else known.predicted(z, self._predict_proba)
+        method: Callable[..., Array] = self._predict_proba
+        known, predict = self._known(), partial(method, **named)
+        return predict(z) if known is None else known.predicted(z, predict)
 
-    def _known(self, device: torch.device | None = None) -> Conditioning | None:
-        if not hasattr(self, "conditioning_"):  # nothing is learned, or the file is an older one
+    def _known(self) -> Conditioning | None:
+        if not self.is_learned:
             return None
         zero, gap, beta, log_weight = self.conditioning_.tolist()
-        present = torch.as_tensor(self.present_, device=device)
-        kept = torch.as_tensor(getattr(self, "kept_", np.ones(self.n_features_in_)), device=device)
-        return Conditioning(zero, gap, beta, log_weight, present, kept, self._is_whole())
+        marks = zero, gap, beta, log_weight
+        return Conditioning(*marks, self.present_, self.kept_, self._is_whole())
 
     def _is_whole(self) -> bool:  # utilities are defined on all classes, also on absent ones
         return getattr(self, "utilities", None) is not None
 
     @abstractmethod
-    def _fit(self, logits: Tensor, labels: Tensor) -> None:
+    def _fit(self, logits: Array, labels: Array) -> None:
         """Learn from checked `logits` float32 or float64 [n, C] and `labels` int64 [n]."""
 
     @abstractmethod
-    def _predict_proba(self, logits: Tensor) -> Tensor:
+    def _predict_proba(self, logits: Array) -> Array:
         """Return float64 [n, C] for checked `logits` float32 or float64 [n, C]."""
 
-    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+    def _to_module(self, dtype: Any) -> Any:
         """Return a module of arrays of type `dtype` that computes `_predict_proba`."""
         raise TypeError(f"{type(self).__name__} must define _to_module")
+
+
+def _log(p: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.log(p)

@@ -96,7 +96,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     field="sample_weight",
                     fixes=["take a classifier that does", "draw points in proportion to weights"],
                 )
-            weights = check_weights(sample_weight, len(codes)).cpu().numpy()
+            weights = check_weights(sample_weight, len(codes))
         (X,) = indexable(X)
         folds = list(check_cv(self.cv, codes, classifier=True).split(X, codes))
         if self.ensemble:
@@ -197,7 +197,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     field="classifier",
                     fixes="give points of every class that it knows",
                 )
-            return log_of(values).numpy()
+            return log_of(values)
         if values.ndim == 1:  # for two classes scikit-learn gives only the second class's margin
             return np.stack([-values / 2, values / 2], axis=1)
         if values.shape[1] != len(self.classes_):

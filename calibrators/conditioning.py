@@ -23,9 +23,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.kernels.threads import row_blocks
 from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
@@ -39,7 +38,10 @@ FAR = 30.0  # a padding lies this many median gaps of the two largest logits bel
 OCTAVE, HOLE = 4, 3
 """Distances to the largest logit are counted in quarters of octaves. Between paddings and other
 logits at least three octaves, a factor of eight, are empty."""
-BEYOND = 50.0  # times further below than any before: there a logit of a new point is a padding
+BEYOND = 50.0
+"""Where no calibration point has a padding, a logit so many times further below than any before
+looks like one. It is filled like one, so that no map is asked about it, but nothing shows that its
+class is impossible, so its probability does not become 0."""
 SAMPLED_ROWS = 2000  # number of rows that the median gap is computed from
 LOG_SUM = 1e-4  # log-probabilities sum to one within this share, in float32 as well
 ZERO = math.log(LIKELIHOOD_FLOOR) + LOG_SUM
@@ -59,173 +61,165 @@ class Conditioning:
 
     Logits of at most `zero` are zeros (-inf if only -inf is one), and logits `gap` below the
     largest of their row are paddings. `beta` is the inverse temperature of the possible classes,
-    and `log_weight` is ln w, -inf if no calibration point has a class that is marked. `present`,
-    int64 [P], are the classes that have calibration points; with `whole` the calibrator gets the
-    others, too. `kept`, float64 [C], multiplies their probabilities.
+    and `log_weight` is ln w. It is -inf if calibration points have paddings, but none of them is
+    of such a class; a padding then has the probability 0. `present`, int64 [P], are the classes
+    that have calibration points; with `whole` the calibrator gets the others, too. `kept`, float64
+    [C], multiplies their probabilities.
     """
 
     zero: float
     gap: float
     beta: float
     log_weight: float
-    present: Tensor
-    kept: Tensor
+    present: Array
+    kept: Array
     whole: bool = False
 
-    def filled(self, logits: Tensor) -> tuple[Tensor, Tensor | None]:
+    @property
+    def log_share(self) -> float:
+        """ln w in the fit."""
+        is_never = self.log_weight == -math.inf
+        return RARE * min(max(self.beta, 1.0), STEEPEST) if is_never else self.log_weight
+
+    def filled(self, logits: Array) -> tuple[Array, Array | None]:
         """Return finite logits [n, C] and the marked entries, bool [n, C], or None without any."""
-        low, top = torch.aminmax(logits, dim=1)
+        low, top = logits.min(axis=1), logits.max(axis=1)
         if bool(((low <= self.zero) | (top - low >= self.gap)).any()):
-            return self._filled(logits.double())
+            return self._filled(logits.astype(np.float64, copy=False))
         return logits, None
 
-    def _filled(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        top = z.amax(dim=1, keepdim=True)
+    def _filled(self, z: Array) -> tuple[Array, Array]:
+        top = z.max(axis=1, keepdims=True)
         below = z - top
         marked = ((z <= self.zero) | (-below >= self.gap)) & (below < 0)
-        rest = torch.where(marked, -math.inf, self.beta * below).logsumexp(dim=1, keepdim=True)
-        is_never = self.log_weight == -math.inf
-        log_weight = RARE * min(max(self.beta, 1.0), STEEPEST) if is_never else self.log_weight
-        return torch.where(marked, top + (rest + log_weight) / self.beta, z), marked
+        from scipy.special import logsumexp  # it takes long to import
 
-    def seen(self, logits: Tensor) -> Tensor:
+        rest = logsumexp(np.where(marked, -math.inf, self.beta * below), axis=1, keepdims=True)
+        return np.where(marked, top + (rest + self.log_share) / self.beta, z), marked
+
+    def seen(self, logits: Array) -> Array:
         """Return the finite logits that the calibrator is fitted on, [n, P] or [n, C]."""
         finite = self.filled(logits)[0]
         is_all = self.whole or len(self.present) == logits.shape[1]
-        return finite if is_all else finite[:, self.present].contiguous()
+        return finite if is_all else np.ascontiguousarray(finite[:, self.present])
 
     def predicted(
         self,
-        logits: Tensor,
-        calibrator: Callable[[Tensor], Tensor],
-        buffers: tuple[Tensor, Tensor] | None = None,
-    ) -> Tensor:
+        logits: Array,
+        calibrator: Callable[[Array], Array],
+    ) -> Array:
         """Return the calibrator's probabilities of all classes [n, C].
 
         An absent class has `kept` times the probability of temperature scaling, and the others
-        share the rest as the calibrator says. If only one class is present, nothing was learned. A
-        module gives its own `present` and `kept`, and gets operations that exporters accept; else
-        the result is float64.
+        share the rest as the calibrator says. If only one class is present, nothing was learned.
         """
-        is_module = buffers is not None
-        z, marked = self._filled(logits) if is_module else self.filled(logits)
-        present, kept = buffers or (self.present, self.kept)
+        z, marked = self.filled(logits)
+        present = self.present
         if len(present) == z.shape[1]:
             p = calibrator(z)
         else:
-            p = torch.softmax(self.beta * z, dim=1) if is_module else softmax(z, self.beta)
+            p = softmax(z, self.beta)
             if len(present) > 1:
-                p = p * kept
-                p = p / p.sum(dim=1, keepdim=True)
+                p = p * self.kept
+                p = p / p.sum(axis=1, keepdims=True)
                 own = calibrator(z)[:, present] if self.whole else calibrator(z[:, present])
                 if self.whole:
-                    own = own / own.sum(dim=1, keepdim=True).clamp(min=LIKELIHOOD_FLOOR)
-                own = own * p[:, present].sum(dim=1, keepdim=True)
-                p = p.index_copy(1, present, own).clamp(max=1.0)  # rounding may exceed 1
+                    own = own / own.sum(axis=1, keepdims=True).clip(min=LIKELIHOOD_FLOOR)
+                p[:, present] = own * p[:, present].sum(axis=1, keepdims=True)
+                p = p.clip(max=1.0)  # rounding may exceed 1
         if marked is None:
             return p
-        never = marked if self.log_weight == -math.inf else torch.isneginf(logits)
-        rest = torch.where(never, 0.0, p)  # and a row's other classes share its sum
-        rest = torch.where(rest.sum(dim=1, keepdim=True) > 0, rest, (~never).to(p.dtype))
-        return (rest * (p.sum(dim=1, keepdim=True) / rest.sum(dim=1, keepdim=True))).clamp(max=1.0)
+        never = marked if self.log_weight == -math.inf else np.isneginf(logits)
+        rest = np.where(never, 0.0, p)  # and a row's other classes share its sum
+        rest = np.where(rest.sum(axis=1, keepdims=True) > 0, rest, (~never).astype(p.dtype))
+        return (rest * (p.sum(axis=1, keepdims=True) / rest.sum(axis=1, keepdims=True))).clip(
+            max=1.0
+        )
 
 
-class ConditionedModule(nn.Module):
-    """`Conditioning.predicted` for a calibrator's module."""
-
-    present: Tensor
-    kept: Tensor
-
-    def __init__(self, known: Conditioning, module: nn.Module, dtype: torch.dtype) -> None:
-        super().__init__()
-        self.known, self.module, self.dtype = known, module, dtype
-        self.register_buffer("present", known.present)
-        self.register_buffer("kept", known.kept.to(dtype))
-
-    def forward(self, logits: Tensor) -> Tensor:
-        """[n, C] -> [n, C]"""
-        buffers = self.present, self.kept
-        return self.known.predicted(logits.to(self.dtype), self.module, buffers)
-
-
-def _largest_zero(logits: Tensor) -> float:
+def _largest_zero(logits: Array) -> float:
     """Return the largest logit that was made from a probability of 0; -inf if none was.
 
     Only log-probabilities have such logits: `from_probabilities` raises their zeros to 1e-12.
     """
-    low, top = map(float, torch.aminmax(logits))
+    low, top = float(logits.min()), float(logits.max())
     if top > LOG_SUM or not ZERO - 1 < low <= ZERO:
         return -math.inf
-    sums = logits.double().logsumexp(dim=1)
-    return ZERO if bool((sums.abs() <= LOG_SUM).all()) else -math.inf
+    from scipy.special import logsumexp  # it takes long to import
+
+    sums = logsumexp(logits.astype(np.float64, copy=False), axis=1)
+    return ZERO if bool((np.abs(sums) <= LOG_SUM).all()) else -math.inf
 
 
-def _median_gap(logits: Tensor) -> float:
+def _median_gap(logits: Array) -> float:
     """Return the median gap of a row's two largest logits; 0 if it is infinite."""
     rows = logits[:: max(1, len(logits) // SAMPLED_ROWS)]
-    two = rows.topk(2, dim=1).values.double()
-    gap = float((two[:, 0] - two[:, 1]).median())
+    two = np.partition(rows, rows.shape[1] - 2, axis=1)[:, -2:].astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        gap = float(np.quantile(two[:, 1] - two[:, 0], 0.5, method="lower"))
     return gap if math.isfinite(gap) else 0.0
 
 
-def _padding_gap(logits: Tensor, scale: float) -> float:
-    """Return the distance below a row's largest logit from which on a logit is a padding.
+def _padding_gap(logits: Array, scale: float) -> tuple[float, bool]:
+    """Return how far below a row's largest logit a padding begins, and whether there are any.
 
     It is the middle of the first hole of three octaves among the distances, if that begins above
     `scale` and ends above `FAR` times it. If there is none, it is beyond all distances seen.
     """
 
-    def distances(rows: Tensor) -> Tensor:
-        away = rows.double()
-        away = away.amax(dim=1, keepdim=True) - away
-        return away[(away > 0) & torch.isfinite(away)]
+    def distances(rows: Array) -> Array:
+        away = rows.astype(np.float64, copy=False)
+        away = away.max(axis=1, keepdims=True) - away
+        return away[(away > 0) & np.isfinite(away)]
 
-    low, top = (ends.double() for ends in torch.aminmax(logits, dim=1))
-    if bool(torch.isneginf(low).any()):
-        low = torch.where(torch.isneginf(logits), torch.inf, logits).amin(dim=1).double()
+    low, top = (ends.astype(np.float64) for ends in (logits.min(axis=1), logits.max(axis=1)))
+    if bool(np.isneginf(low).any()):
+        low = np.where(np.isneginf(logits), np.inf, logits).min(axis=1).astype(np.float64)
     if not (widest := float((top - low).max())):
-        return math.inf
+        return math.inf, False
     if widest > FAR * scale:
         blocks = [logits[start:stop] for start, stop in row_blocks(*logits.shape)]
-        scale = scale or min(float(d.amin()) for d in map(distances, blocks) if len(d))
-        counts = torch.zeros(int(OCTAVE * math.log2(widest / scale)) + 2, dtype=torch.int64)
+        scale = scale or min(float(d.min()) for d in map(distances, blocks) if len(d))
+        counts = np.zeros(int(OCTAVE * math.log2(widest / scale)) + 2, np.int64)
         for block in blocks:
-            bins = ((distances(block) / scale).log2() * OCTAVE).clamp(min=0)
-            counts += torch.bincount(bins.long().cpu(), minlength=len(counts))
-        filled = np.union1d([0], counts.nonzero()[:, 0].numpy())
+            bins = (np.log2(distances(block) / scale) * OCTAVE).clip(min=0)
+            counts += np.bincount(bins.astype(np.int64), minlength=len(counts))
+        filled = np.union1d([0], counts.nonzero()[0])
         for below, above in pairwise(filled):
             if above - below > OCTAVE * HOLE and above >= OCTAVE * math.log2(FAR):
-                return float(scale * 2 ** ((below + 1 + above) / 2 / OCTAVE))
-    return BEYOND * widest
+                return float(scale * 2 ** ((below + 1 + above) / 2 / OCTAVE)), True
+    return BEYOND * widest, False
 
 
 def condition(
-    logits: Tensor, labels: Tensor, weights: Tensor | None = None, *, whole: bool, zeros: bool
+    logits: Array, labels: Array, weights: Array | None = None, *, whole: bool, zeros: bool
 ) -> Conditioning:
     """Learn from logits [n, C] (finite or -inf), labels and weights [n] of calibration points.
 
     With `zeros=False` zeros of probabilities stay as they are.
     """
-    never = torch.isneginf(logits.gather(1, labels[:, None])[:, 0])
+    never = np.isneginf(logits[np.arange(len(logits)), labels])
     if bool(never.any()):
         raise InputError(
             f"{int(never.sum())} points have a class whose logit is -inf, the first",
             field="labels",
-            row=int(never.nonzero()[0]),
+            row=int(never.argmax()),
             fixes=[
                 "correct the label or the logit",
                 'give the probabilities of these logarithms (inputs="probabilities")',
             ],
         )
-    present = torch.bincount(labels, minlength=logits.shape[1]).nonzero()[:, 0]
+    present = np.bincount(labels, minlength=logits.shape[1]).nonzero()[0]
     scale = _median_gap(logits)
     zero = _largest_zero(logits) if zeros else -math.inf
-    gap, beta = _padding_gap(logits, scale), 1 / (scale or 1.0)
-    kept = torch.ones(logits.shape[1], dtype=torch.float64, device=logits.device)
+    (gap, has_paddings), beta = _padding_gap(logits, scale), 1 / (scale or 1.0)
+    kept = np.ones(logits.shape[1])
     marks = Conditioning(zero, gap, beta, -math.inf, present, kept, whole)
     unmarked = replace(marks, zero=-math.inf, gap=math.inf)
     data = logits, labels, weights
     known = _learned(marks, *data) or _learned(unmarked, *data) or unmarked
+    if not has_paddings and known.log_weight == -math.inf:
+        known = replace(known, log_weight=known.log_share)
     if len(present) < len(kept):
         shares = row_weights(weights, logits)
         for start, stop in row_blocks(*logits.shape):  # the expected counts, then the factors
@@ -237,7 +231,7 @@ def condition(
 
 
 def _learned(
-    marks: Conditioning, logits: Tensor, labels: Tensor, weights: Tensor | None
+    marks: Conditioning, logits: Array, labels: Array, weights: Array | None
 ) -> Conditioning | None:
     """Return `marks` with β and w; None if plain temperature scaling has a better likelihood."""
     marked, present = marks.filled(logits)[1], marks.present
@@ -245,40 +239,42 @@ def _learned(
         return replace(marks, beta=1.0)
     if marked is None and len(present) == logits.shape[1]:
         return marks
-    codes = torch.searchsorted(present, labels)
+    codes = np.searchsorted(present, labels)
     columns, shares = logits[:, present], row_weights(weights, logits)
     if marked is None:
         return replace(marks, beta=fit_temperature(columns, codes, weights=weights).beta)
-    hit = marked.gather(1, labels[:, None])[:, 0]
-    masked, rows = columns.double().masked_fill(marked[:, present], -math.inf), ~hit
+    hit = marked[np.arange(len(labels)), labels]
+    masked, rows = np.where(marked[:, present], -math.inf, columns.astype(np.float64)), ~hit
     if not bool(rows.any()):
         return None
     fit = fit_temperature(masked[rows], codes[rows], weights=shares[rows])
-    hits, counts = float(shares[hit].sum()), marked[:, present].sum(dim=1).double()
+    hits, counts = float(shares[hit].sum()), marked[:, present].sum(axis=1).astype(np.float64)
     log_weight = _log_weight(counts, shares, hits, HALF if marks.zero > -math.inf else 0.0)
     if hits:
         total = fit.nll * float(shares[rows].sum()) - hits * log_weight
-        total += float((shares * torch.log1p(counts * math.exp(log_weight))).sum())
+        total += float((shares * np.log1p(counts * math.exp(log_weight))).sum())
         if fit_temperature(columns, codes, weights=weights).nll * float(shares.sum()) < total:
             return None
     beta = min(max(fit.beta, marks.beta / SLOPES), marks.beta * SLOPES)
     return replace(marks, beta=beta, log_weight=log_weight)
 
 
-def _log_weight(counts: Tensor, shares: Tensor, hits: float, half: float) -> float:
+def _log_weight(counts: Array, shares: Array, hits: float, half: float) -> float:
     """Return ln w, where Σ shares m w / (1 + m w) = hits; `counts` m [n] are of marked classes.
 
     `half` points with a marked class and as many without are added.
     """
+    from scipy.special import expit  # it takes long to import
+
     hits, shares = hits + half, shares * (counts > 0)
     if not hits:
         return -math.inf
     added = counts[counts > 0].mean().reshape(1)
-    logs = torch.cat([counts, added]).clamp(min=1).log()
-    shares = torch.cat([shares, torch.full_like(added, 2 * half)])
+    logs = np.log(np.concatenate([counts, added]).clip(min=1))
+    shares = np.concatenate([shares, np.full_like(added, 2 * half)])
 
     def excess(x: float) -> tuple[float, float, bool]:
-        share = torch.sigmoid(logs + x)
+        share = expit(logs + x)
         value = float((shares * share).sum()) - hits
         return value, float((shares * share * (1 - share)).sum()), abs(value) <= 1e-9 * hits
 

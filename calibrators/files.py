@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 
 KIND, PARAMETERS, FORMAT = "calibrator", "params", "format"
 REQUIRED = {KIND, PARAMETERS, FORMAT, "classes_", "n_features_in_"}
-LATEST = 2  # format of the files written here; 0.3.0 wrote 1
+LATEST = 3  # format of the files written and read here; earlier releases wrote 1 and 2
 LARGEST_VALUE = 64 << 20
 """Bytes of a value that declares no free size, unless a map of all classes takes more."""
-RENAMED = {"steps_": "shifts_", "kept_": "cached_", "kept_for_": "cached_for_"}
-"""Arrays of format 1 that have another name since."""
 
 
 def write_archive(
@@ -75,7 +73,7 @@ def read_archive(
 
     Zero-dimensional arrays come back as plain numbers, strings or booleans. `of_any_size` gives the
     names of the values that may be large, by the name of the class. `InputError` reports a file
-    that is missing, damaged, not a calibrator, or of a newer format. An array that no calibrator
+    that is missing, damaged, not a calibrator, or of another format. An array that no calibrator
     has is refused before it is unpacked.
     """
     from utility_calibration.metrics.archive import read_arrays
@@ -92,11 +90,13 @@ def read_archive(
     version = content.pop(FORMAT)
     if version.shape or version.dtype.kind not in "iu":
         raise InputError("damaged format number", file=path, fixes=fix)
-    if version > LATEST:
+    if version != LATEST:
+        is_newer = version > LATEST
+        release = "a newer release" if is_newer else "an earlier release"
         raise InputError(
-            f"format {version} of a newer release, this one reads up to {LATEST}",
+            f"format {version} of {release}, this one reads {LATEST}",
             file=path,
-            fixes="update utility-calibration",
+            fixes="update utility-calibration" if is_newer else fix,
         )
     kind, text = str(content.pop(KIND)), str(content.pop(PARAMETERS))
     try:
@@ -105,16 +105,7 @@ def read_archive(
         raise InputError(f"damaged parameters ({error})", file=path, fixes=fix) from error
     fitted = {}
     for name, array in content.items():
-        name = RENAMED.get(name, name) if version == 1 else name
         fitted[name] = array if array.ndim else array.item()
-    if version == 1 and parameters.get("loss") == "likelihood":
-        parameters["loss"] = "nll"
-    if version == 1 and fitted.get("step_size_") != fitted.get("step_size_"):
-        fitted["step_size_"] = 1.0  # that of "theory", which has none
-    if "armijo" in parameters:  # the line search's only option in 0.3.0 and the first of format 2
-        options = {"armijo": parameters.pop("armijo")}
-        is_searched = parameters.get("line_search") == "armijo"
-        parameters["line_search"] = options if is_searched else parameters["line_search"]
     count = content["n_features_in_"]
     if count.dtype.kind not in "iu" or count.tolist() != content["classes_"].size:
         raise InputError("classes_ and n_features_in_ differ", file=path, fixes=fix)

@@ -10,15 +10,14 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-
-import torch
+from typing import Any
 
 from utility_calibration.metrics.errors import MissingResource
 
 NEEDS_TORCHVISION = ("torchvision", "timm", "transformers", "probmetrics")
 MISSING_OPERATOR = "operator torchvision::nms does not exist"
 
-_defined: list[torch.library.Library] = []  # a schema lives as long as its object
+_defined: list[Any] = []  # a schema lives as long as its object
 
 
 def require(name: str, install: str = "") -> ModuleType:
@@ -51,6 +50,8 @@ def _import_torchvision() -> None:
             raise
         for module in [module for module in sys.modules if module.startswith("torchvision")]:
             del sys.modules[module]  # it is half imported
+        import torch
+
         library = torch.library.Library("torchvision", "DEF")
         for name in ("nms", "qnms"):
             library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")

@@ -6,11 +6,10 @@ from functools import cache
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
 from utility_calibration.metrics import validation
+from utility_calibration.metrics.arrays import Array, OtherArray
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.kernels.threads import row_blocks
 from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
@@ -30,10 +29,10 @@ ENOUGH_ROWS = 10  # fewer rows may have the same sum by chance
 
 
 @overload
-def from_probabilities(probabilities: Tensor) -> Tensor: ...
+def from_probabilities(probabilities: OtherArray) -> OtherArray: ...
 @overload
 def from_probabilities(probabilities: ArrayLike) -> NDArray[np.float64]: ...
-def from_probabilities(probabilities: ArrayLike) -> Tensor | NDArray[np.float64]:
+def from_probabilities(probabilities: Any) -> Any:
     """Return the logarithms of `probabilities` [n, C]: logits whose softmax they are.
 
     >>> from_probabilities([[0.75, 0.25]]).round(3)
@@ -51,23 +50,26 @@ def from_probabilities(probabilities: ArrayLike) -> Tensor | NDArray[np.float64]
     return validation.like(floored(log_of(probabilities)), probabilities)
 
 
-def log_of(probabilities: ArrayLike) -> Tensor:
+def log_of(probabilities: ArrayLike) -> NDArray[np.float64]:
     """Return log p of checked `probabilities`, float64 [n, C]; -inf for 0."""
-    return validation.check_probabilities(probabilities).clamp(min=0).log()
+    matrix = validation.check_probabilities(probabilities)
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(matrix, 0), dtype=np.float64)
 
 
-def floored(log_probabilities: Tensor) -> Tensor:
+def floored(log_probabilities: Array) -> Array:
     """Return logarithms [n, C] that a fit can use: those of 0 as log 1e-12, all others above it.
 
     What this returned before comes back unchanged, also in float32.
     """
     floor = math.log(LIKELIHOOD_FLOOR)
-    is_raised = (log_probabilities - floor).abs() <= FLOAT32_STEPS
-    above = log_probabilities.clamp(min=math.log(SMALLEST_POSITIVE))
-    return above.masked_fill(is_raised | torch.isneginf(log_probabilities), floor)
+    is_raised = np.abs(log_probabilities - floor) <= FLOAT32_STEPS
+    logits = np.maximum(log_probabilities, math.log(SMALLEST_POSITIVE))
+    logits[is_raised | np.isneginf(log_probabilities)] = floor
+    return logits
 
 
-def logits_of(X: Any, inputs: Inputs, keeps_zeros: bool = False) -> Tensor:
+def logits_of(X: Any, inputs: Inputs, keeps_zeros: bool = False) -> Array:
     """Return what a calibrator was given as checked logits, float32 or float64 [n, C].
 
     A calibrator that learns nothing keeps the zeros of probabilities: their logits are -inf.
@@ -81,7 +83,7 @@ def logits_of(X: Any, inputs: Inputs, keeps_zeros: bool = False) -> Tensor:
     if inputs != "logits" and not keeps_zeros:
         logits = floored(logits)
     # Half precision is computed in float32; float32 and float64 are not copied.
-    return logits if logits.dtype in (torch.float32, torch.float64) else logits.float()
+    return logits if logits.dtype in (np.float32, np.float64) else logits.astype(np.float32)
 
 
 def column_names(X: ArrayLike) -> list[str] | None:
@@ -118,7 +120,7 @@ def check_choices(calibrator: Any) -> None:
             raise InputError(f"{value!r}", field=name, fixes=f"choose {' or '.join(choices)}")
 
 
-def warn_of_lookalike(logits: Tensor, stacklevel: int = 3) -> None:
+def warn_of_lookalike(logits: Array, stacklevel: int = 3) -> None:
     """Warn a caller, that of `fit` by default, if `logits` [n, C] look like something else."""
     is_single = logits.shape[1] == 2 and not bool(logits[:, 0].any())
     scores = validation.both_classes(logits[:, 1:], "logits") if is_single else logits
@@ -130,9 +132,9 @@ def warn_of_lookalike(logits: Tensor, stacklevel: int = 3) -> None:
         )
 
 
-def warn_of_absent(labels: Tensor, classes: NDArray[Any], is_learned: bool) -> None:
+def warn_of_absent(labels: Array, classes: NDArray[Any], is_learned: bool) -> None:
     """Warn the caller of `fit` about classes without a point among `labels` [n]."""
-    present = np.unique(labels.cpu().numpy())
+    present = np.unique(labels)
     absent = np.delete(classes, present)
     if len(present) == 1 < len(labels):
         warnings.warn(
@@ -155,7 +157,7 @@ class Lookalike(NamedTuple):
     step: str  # what turns them into probabilities
 
 
-def lookalike(matrix: Tensor) -> Lookalike | None:
+def lookalike(matrix: Array) -> Lookalike | None:
     """Return what `matrix` [n, C] looks like; None if it looks like logits.
 
     `matrix` may be a memory-mapped file, so it is read in blocks of rows. Logits have negative
@@ -163,16 +165,16 @@ def lookalike(matrix: Tensor) -> Lookalike | None:
     """
     sums, largest = [], 0.0
     for start, stop in row_blocks(*matrix.shape):
-        rows = matrix[start:stop].to(torch.float64)
+        rows = matrix[start:stop].astype(np.float64, copy=False)
         if not bool((rows >= -validation.COARSE_ROUNDING).all()):
             return None
-        sums.append(rows.sum(dim=1))
+        sums.append(rows.sum(axis=1))
         largest = max(largest, float(rows.max()))
-    total = torch.cat(sums) if sums else torch.zeros(1)
-    common = float(total.median())
-    if not bool(((total - common).abs() <= SAME_SUMS * common).all()):  # true for NaN, too
+    total = np.concatenate(sums) if sums else np.zeros(1)
+    common = float(np.quantile(total, 0.5, method="lower"))
+    if not bool((np.abs(total - common) <= SAME_SUMS * common).all()):  # true for NaN, too
         return None
-    off = float((total - 1).abs().max())
+    off = float(np.abs(total - 1).max())
     if largest <= 1 + validation.COARSE_ROUNDING and off <= SAME_SUMS:
         what = f"these look like probabilities (in [0, 1], rows sum to one within {off:.1g})"
         return Lookalike(what, "")

@@ -8,14 +8,11 @@ They are linear between the ends of their constant pieces and constant beyond th
 import math
 from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-import torch
-from sklearn import config_context
-from sklearn.isotonic import IsotonicRegression
-from torch import Tensor, nn
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.validation import InputError
 
@@ -26,8 +23,6 @@ from .stored import Learned, Stored
 @dataclass(eq=False, repr=False)
 class IsotonicCalibration(Calibrator):
     """Isotonic regression of the softmax probabilities (Zadrozny and Elkan 2002).
-
-    It runs on the CPU even if the logits are on another device.
 
     Args:
         mode: "one_vs_all", a map per class, or "global", one map for all.
@@ -56,12 +51,15 @@ class IsotonicCalibration(Calibrator):
     normalize: bool = True
     tie_break: float = 0.0
 
-    def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
+    def _fit(self, logits: Array, labels: Array, weights: Array | None = None) -> None:
+        from sklearn import config_context  # it takes long to import
+        from sklearn.isotonic import IsotonicRegression
+
         self._check_options()
-        scores = softmax(logits).cpu().numpy()
+        scores = softmax(logits)
         classes = scores.shape[1]
-        hits = (labels.cpu().numpy()[:, None] == np.arange(classes)).astype(np.float64)
-        rows = None if weights is None else weights.cpu().numpy()
+        hits = (labels[:, None] == np.arange(classes)).astype(np.float64)
+        rows = weights
         data = [(scores[:, c], hits[:, c], rows) for c in range(classes)]
         if self.mode == "global":
             each = None if rows is None else rows.repeat(classes)
@@ -82,9 +80,9 @@ class IsotonicCalibration(Calibrator):
         if not isinstance(self.normalize, (bool, np.bool_)):
             raise InputError(f"{self.normalize!r}", field="normalize", fixes="give true or false")
 
-    def _predict_proba(self, logits: Tensor) -> Tensor:
+    def _predict_proba(self, logits: Array) -> Array:
         self._check_options()
-        scores = softmax(logits).cpu().numpy()
+        scores = softmax(logits)
         mapped = np.empty_like(scores)
         maps = list(map(slice, self.offsets_[:-1], self.offsets_[1:]))
         for c, points in zip(range(scores.shape[1]), maps * (scores.shape[1] // len(maps))):
@@ -94,9 +92,9 @@ class IsotonicCalibration(Calibrator):
             total = mapped.sum(axis=1, keepdims=True)
             evenly = np.full_like(mapped, 1 / mapped.shape[1])
             mapped = np.divide(mapped, total, out=evenly, where=total > 0)
-        return torch.from_numpy(mapped).to(logits.device)
+        return mapped
 
-    def _trial(self, z: Tensor) -> Tensor:
+    def _trial(self, z: Array) -> Array:
         maps = list(map(slice, self.offsets_[:-1], self.offsets_[1:]))
         if self.offsets_[0] != 0 or self.offsets_[-1] != len(self.values_):
             raise InputError("offsets_ do not divide the maps")
@@ -109,45 +107,7 @@ class IsotonicCalibration(Calibrator):
                 raise InputError("a map does not rise")
         return super()._trial(z)
 
-    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+    def _to_module(self, dtype: Any) -> Any:
+        from .export.isotonic import IsotonicModule
+
         return IsotonicModule(self, dtype)
-
-
-class IsotonicModule(nn.Module):
-    """The maps as tables [maps, K], whose unused thresholds are infinite.
-
-    A row takes C · K comparisons, because ONNX has no binary search.
-    """
-
-    thresholds: Tensor
-    values: Tensor
-
-    def __init__(self, fitted: IsotonicCalibration, dtype: torch.dtype) -> None:
-        super().__init__()
-        sizes = np.diff(fitted.offsets_).tolist()
-        x = torch.full((len(sizes), max(sizes) + 1), torch.inf, dtype=dtype)
-        level = torch.zeros_like(x)
-        for c, (start, size) in enumerate(zip(fitted.offsets_.tolist(), sizes, strict=False)):
-            points = slice(start, start + size)
-            x[c, :size] = torch.tensor(fitted.thresholds_[points], dtype=dtype)
-            level[c, :size] = torch.tensor(fitted.values_[points], dtype=dtype)
-            level[c, size:] = level[c, size - 1]
-        self.register_buffer("thresholds", x)
-        self.register_buffer("values", level)
-        self.normalize, self.tie_break = bool(fitted.normalize), float(fitted.tie_break)
-
-    def forward(self, logits: Tensor) -> Tensor:
-        """[n, C] -> [n, C]"""
-        x, level = self.thresholds, self.values
-        p = torch.softmax(logits.to(x.dtype), dim=1)
-        passed = (p[:, :, None] >= x[None]).sum(dim=2)
-        left = (passed - 1).clamp(min=0) + torch.arange(x.shape[0], device=x.device) * x.shape[1]
-        x, level = x.flatten(), level.flatten()
-        start, stop = x[left], x[left + 1]
-        share = ((p - start) / (stop - start)).clamp(0, 1)
-        mapped = level[left] + share * (level[left + 1] - level[left]) + self.tie_break * p
-        if not self.normalize:
-            return mapped
-        total = mapped.sum(dim=1, keepdim=True)
-        evenly = torch.full_like(mapped, 1 / mapped.shape[1])
-        return torch.where(total > 0, mapped / torch.where(total > 0, total, 1), evenly)

@@ -8,11 +8,10 @@ import math
 from typing import Any, Literal
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.compiled import compiled_sums
-from utility_calibration.metrics.kernels.softmax import exponential, has_kernels
+from utility_calibration.metrics.kernels.softmax import exponential
 from utility_calibration.metrics.kernels.threads import over_blocks, row_blocks
 
 Loss = Literal["nll", "brier"]  # the name of a loss, in every calibrator and in the configuration
@@ -72,15 +71,15 @@ def _kernel(is_brier: bool) -> Any:
 KERNELS: dict[Loss, Any] = {"nll": _kernel(False), "brier": _kernel(True)}
 
 
-def row_weights(weights: Tensor | None, logits: Tensor) -> Tensor:
+def row_weights(weights: Array | None, logits: Array) -> Array:
     """`weights` as float64 [n] beside `logits` [n, C]; ones without."""
     if weights is None:
-        return torch.ones(len(logits), dtype=torch.float64, device=logits.device)
-    return weights.to(logits.device, torch.float64)
+        return np.ones(len(logits))
+    return weights.astype(np.float64, copy=False)
 
 
 def residuals(
-    logits: Tensor, labels: Tensor, weights: Tensor | None = None, loss: Loss = "nll"
+    logits: Array, labels: Array, weights: Array | None = None, loss: Loss = "nll"
 ) -> float:
     """Overwrite `logits` [n, C] with the gradient of the summed loss, and return that sum.
 
@@ -88,29 +87,16 @@ def residuals(
     """
     n, classes = logits.shape
     shares, kernel = row_weights(weights, logits), KERNELS[loss]
-    if has_kernels(logits) and logits.is_contiguous():
-        arrays = logits.numpy(), labels.numpy(), shares.numpy()
-        blocks = row_blocks(n, classes)
-        return math.fsum(over_blocks(lambda i, k: kernel(*(a[i:k] for a in arrays)), blocks))
-    total = torch.zeros((), dtype=torch.float64, device=logits.device)
-    for start, stop in row_blocks(n, classes, 1 << 24):
-        rows, share = slice(start, stop), shares[start:stop]
-        z, at = logits[rows].double(), labels[rows, None]
-        hits = torch.zeros_like(z).scatter_(1, at, 1.0)
-        if loss == "brier":
-            p = torch.softmax(z, dim=1)
-            away = p - hits
-            losses = away.square().sum(dim=1)
-            slopes = 2 * p * (away - (p * away).sum(dim=1, keepdim=True))
-        else:
-            log_p = torch.log_softmax(z, dim=1)
-            losses, slopes = -log_p.gather(1, at)[:, 0], log_p.exp_().sub_(hits)
-        total += losses @ share
-        logits[rows] = slopes * share[:, None]
-    return float(total)
+    arrays, blocks = (logits, labels, shares), row_blocks(n, classes)
+    return math.fsum(over_blocks(lambda i, k: kernel(*(a[i:k] for a in arrays)), blocks))
 
 
-def logit_curvature(probabilities: Tensor, loss: Loss) -> Tensor:
+def block_residuals(logits: Array, labels: Array, shares: Array, loss: Loss = "nll") -> float:
+    """Do as `residuals`, but on the thread that calls, for a block of rows with weights [n]."""
+    return float(KERNELS[loss](logits, labels, shares))
+
+
+def logit_curvature(probabilities: Array, loss: Loss) -> Array:
     """Return the diagonal of each row's Hessian by the logits at `probabilities` [n, C]: [n, C].
 
     For the NLL it is p (1 - p). For the Brier score it is the Gauss-Newton part, which is
@@ -120,24 +106,23 @@ def logit_curvature(probabilities: Tensor, loss: Loss) -> Tensor:
     if loss == "nll":
         return p * (1 - p)
     squares = p * p
-    return 2 * squares * ((1 - p) ** 2 + squares.sum(dim=1, keepdim=True) - squares)
+    return 2 * squares * ((1 - p) ** 2 + squares.sum(axis=1, keepdims=True) - squares)
 
 
-def logit_hessian(probabilities: Tensor, loss: Loss) -> tuple[Tensor, Tensor]:
+def logit_hessian(probabilities: Array, loss: Loss) -> tuple[Array, Array]:
     """Return d and r [n, C]: a row's Hessian, as in `logit_curvature`, is diag(d) - r pᵀ - p rᵀ."""
     p = probabilities
     if loss == "nll":
         return p, p / 2
     squares = p * p
-    return 2 * squares, 2 * squares - squares.sum(dim=1, keepdim=True) * p
+    return 2 * squares, 2 * squares - squares.sum(axis=1, keepdims=True) * p
 
 
-def mean_logit(logits: Tensor, weights: Tensor | None) -> float:
+def mean_logit(logits: Array, weights: Array | None) -> float:
     """Return the mean of all logits [n, C], their rows weighted by `weights` [n] if given.
 
     A fit subtracts it first, because it would make slopes and intercepts nearly collinear.
     """
     shares = row_weights(weights, logits)
-    # NumPy's sum, because the last bit of torch's depends on the number of threads.
-    total = (logits.mean(dim=1, dtype=shares.dtype) * shares).cpu().numpy().sum()
+    total = (logits.mean(axis=1, dtype=shares.dtype) * shares).sum()
     return float(total) / float(shares.sum())

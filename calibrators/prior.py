@@ -2,29 +2,24 @@
 
 If only the shares of the classes change, and not what points of a class look like (label shift), a
 probability p_c that was calibrated under the shares π becomes p_c π'_c / π_c, normalised, under the
-shares π' (Elkan 2001). If π' is not known, `estimated_prior` finds the shares under which the
-answers to new points without labels are most likely (expectation maximisation, Saerens et al.
-2002). Its standard errors come from the observed information. They cover the noise of the new
+shares π' (Elkan 2001): `reweight`. If π' is not known, `estimate_prior` finds the shares under
+which the answers to new points without labels are most likely (expectation maximisation, Saerens et
+al. 2002). Its standard errors come from the observed information. They cover the noise of the new
 points, but not errors of the calibrator: too few calibration points, or points that also look
 different.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping
-from copy import copy
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, Self
+from typing import Any, overload
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
-from torch import Tensor, nn
 
-from utility_calibration.metrics.validation import InputError, as_tensor
+from utility_calibration.metrics.arrays import Array, OtherArray, as_array, like
+from utility_calibration.metrics.errors import InputError
 
 TOLERANCE = 1e-3  # of the sum of stated shares
 ITERATIONS, CONVERGED = 10_000, 1e-9  # of expectation maximisation; largest change of a share
@@ -42,140 +37,68 @@ class PriorEstimate:
     upper: NDArray[np.float64]
 
 
-class PriorShift:
-    """What every calibrator inherits for points whose classes have other shares.
+@overload
+def reweight(p: OtherArray, prior: ArrayLike, shares: ArrayLike) -> OtherArray: ...
+@overload
+def reweight(p: ArrayLike, prior: ArrayLike, shares: ArrayLike) -> NDArray[np.float64]: ...
+def reweight(p: Any, prior: ArrayLike, shares: ArrayLike) -> Any:
+    """Return calibrated probabilities for points among which the classes have other shares.
 
-    A fitted calibrator has `classes_` and `shares_`, the classes' shares among its points [C], and
-    a copy made by `with_prior` has `prior_` [C].
+    A row keeps its sum. A row that would be zero, because only impossible classes had a
+    probability, stays as it is.
+
+    >>> import numpy as np
+    >>> reweight(np.array([[0.5, 0.5], [0.9, 0.1]]), prior=[0.2, 0.8], shares=[0.5, 0.5]).round(3)
+    array([[0.2  , 0.8  ],
+           [0.692, 0.308]])
+
+    Args:
+        p: [n, C], what a fitted calibrator predicts for the points.
+        prior: [C], the shares of the classes among these points, in the order of the columns.
+        shares: [C], their shares among the calibration points: `calibrator.shares_`.
+
+    Returns:
+        float64 [n, C] of the kind of `p`.
+
+    Raises:
+        InputError: shares that are negative, do not sum to one or are not one per class, or a class
+            that gets a share although it had no calibration point.
     """
-
-    classes_: NDArray[Any]
-    shares_: NDArray[np.float64]
-    prior_: NDArray[np.float64]
-
-    def with_prior(self, prior: ArrayLike | Mapping[Any, float] | None) -> Self:
-        """Return a copy for points among which the classes have the shares `prior`.
-
-        `prior` [C] is in the order of `classes_`, or a dict by class; None is as at the fit. The
-        copy predicts, is saved and is exported with these shares. `InputError` if they cannot be
-        used, or the calibrator is of a release that did not store `shares_`.
-        """
-        shifted = copy(self)
-        shifted.__dict__.pop("prior_", None)
-        if prior is not None:
-            shifted.prior_ = checked_prior(prior, self.classes_, self._known_shares())
-        return shifted
-
-    def estimate_prior(self, X: ArrayLike, confidence: float = 0.95) -> PriorEstimate:
-        """Estimate the classes' shares among points X [n, C] without labels, with intervals."""
-        p = np.asarray(as_tensor(self.with_prior(None).predict_proba(X)).cpu())
-        return estimated_prior(p, self._known_shares(), confidence)
-
-    @abstractmethod
-    def predict_proba(self, X: ArrayLike) -> Tensor | NDArray[np.float64]:
-        """Return probabilities [n, C]."""
-
-    def _shifted(self, p: Tensor) -> Tensor:
-        if not hasattr(self, "prior_"):
-            return p
-        return reweighted(p, torch.from_numpy(ratios(self.prior_, self.shares_)).to(p.device))
-
-    def _shifted_module(self, module: nn.Module, dtype: torch.dtype) -> nn.Module:
-        if not hasattr(self, "prior_"):
-            return module
-        return Reweighted(module, ratios(self.prior_, self.shares_), dtype)
-
-    def _known_shares(self) -> NDArray[np.float64]:
-        check_is_fitted(self, "classes_")
-        if not hasattr(self, "shares_"):
-            wrong = "this calibrator was saved without the shares of its classes"
-            raise InputError(wrong, field="prior", fixes="fit it again")
-        return self.shares_
+    values, before = _checked(p, shares)
+    after = _checked_prior(prior, before)
+    factors = np.divide(after, before, out=np.zeros_like(after), where=before > 0)
+    moved = values * factors
+    total = moved.sum(axis=1, keepdims=True)
+    tiny = np.finfo(np.float64).tiny
+    scaled = moved * (values.sum(axis=1, keepdims=True) / total.clip(min=tiny))
+    return like(np.where(total > 0, scaled, values), p)
 
 
-def shares_of(labels: Tensor, classes: int, weights: Tensor | None = None) -> NDArray[np.float64]:
-    """Return the share of each class among `labels` [n], weighted if asked: [C]."""
-    counts = torch.bincount(labels, weights, minlength=classes).to(torch.float64).cpu().numpy()
-    shares: NDArray[np.float64] = counts / counts.sum()
-    return shares
-
-
-def checked_prior(
-    prior: ArrayLike | Mapping[Any, float], classes: NDArray[Any], shares: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return stated shares [C] in the order of `classes`; `InputError` if they are not usable.
-
-    `prior` holds them in that order, or by class. `shares` are those at the calibration.
-    """
-    if isinstance(prior, Mapping):
-        named = {str(name): share for name, share in prior.items()}
-        known = [str(name) for name in classes.tolist()]
-        if named.keys() != set(known):
-            wrong = f"the classes named are {', '.join(named)}"
-            raise InputError(wrong, field="prior", fixes=f"name each once: {', '.join(known)}")
-        prior = [named[name] for name in known]
-    given = np.asarray(prior, dtype=np.float64)
-    wrong, fix = "", "give each class's share in the order of classes_, or a dict by class"
-    if given.shape != classes.shape:
-        wrong = f"shape {list(given.shape)} for {len(classes)} classes"
-    elif not (np.isfinite(given).all() and given.min() >= 0):
-        wrong = "shares are numbers from 0 to 1"
-    elif abs(given.sum() - 1) > TOLERANCE:
-        wrong, fix = f"the shares sum to {given.sum():.6g}, not 1", "divide them by their sum"
-    elif (odd := np.flatnonzero((shares == 0) & (given > 0))).size:
-        wrong = f"class {classes[odd[0]]} has no calibration point, so its probability is a guess"
-        fix = "fit with points of it"
-    if wrong:
-        raise InputError(wrong, field="prior", fixes=fix)
-    return given / given.sum()
-
-
-def ratios(prior: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return π'_c / π_c [C]; 0 for a class without calibration points."""
-    return np.divide(prior, shares, out=np.zeros_like(prior), where=shares > 0)
-
-
-def reweighted(p: Tensor, factors: Tensor) -> Tensor:
-    """Return p ⊙ `factors` [C], each row scaled to its former sum: [n, C].
-
-    A row that would be zero, because only impossible classes had a probability, stays as it is.
-    """
-    moved = p * factors
-    total = moved.sum(dim=1, keepdim=True)
-    scaled = moved * (p.sum(dim=1, keepdim=True) / total.clamp(min=torch.finfo(p.dtype).tiny))
-    return torch.where(total > 0, scaled, p)
-
-
-class Reweighted(nn.Module):
-    """`reweighted` after a calibrator's module."""
-
-    factors: Tensor
-
-    def __init__(self, module: nn.Module, factors: ArrayLike, dtype: torch.dtype) -> None:
-        super().__init__()
-        self.module = module
-        self.register_buffer("factors", torch.tensor(factors, dtype=dtype))
-
-    def forward(self, logits: Tensor) -> Tensor:
-        """[n, C] -> [n, C]"""
-        return reweighted(self.module(logits), self.factors)
-
-
-def estimated_prior(
-    p: NDArray[np.float64], shares: NDArray[np.float64], confidence: float
+def estimate_prior(
+    p: ArrayLike | OtherArray, shares: ArrayLike, confidence: float = 0.95
 ) -> PriorEstimate:
-    """Estimate the shares of points with calibrated probabilities `p` [n, C].
+    """Estimate the shares of the classes among points without labels, with intervals.
 
-    `shares` [C] are those at the calibration. Classes of which it had no point keep the share 0.
+    Args:
+        p: [n, C], what a fitted calibrator predicts for the points.
+        shares: [C], the shares among the calibration points: `calibrator.shares_`. Classes of which
+            there was no point keep the share 0.
+        confidence: of each class's interval, between 0 and 1.
+
+    Raises:
+        InputError: a confidence outside (0, 1), or not one share per class.
     """
     if not 0 < confidence < 1:
         raise InputError(confidence, field="confidence", fixes="give a number between 0 and 1")
-    likelihoods = p * ratios(np.ones_like(shares), shares)  # up to a factor per point
-    prior = shares
+    values, before = _checked(p, shares)
+    # Up to a factor per point.
+    likelihoods = values * np.divide(1.0, before, out=np.zeros_like(before), where=before > 0)
+    prior = before
     for _ in range(ITERATIONS):
         joint = likelihoods * prior
         update = (joint / joint.sum(axis=1, keepdims=True)).mean(axis=0)
-        change, prior = np.abs(update - prior).max(), update
+        change = np.abs(update - prior).max()
+        prior = update
         if change < CONVERGED:
             break
     scores = likelihoods / (likelihoods @ prior)[:, None]
@@ -184,3 +107,44 @@ def estimated_prior(
     variances = np.diag(np.linalg.pinv(information, hermitian=True)).clip(min=0)
     half = NormalDist().inv_cdf((1 + confidence) / 2) * np.sqrt(variances)
     return PriorEstimate(prior, (prior - half).clip(min=0), (prior + half).clip(max=1))
+
+
+def shares_of(labels: Array, classes: int, weights: Array | None = None) -> NDArray[np.float64]:
+    """Return the share of each class among `labels` [n], weighted if asked: [C]."""
+    counts = np.bincount(labels, weights, minlength=classes).astype(np.float64)
+    shares: NDArray[np.float64] = counts / counts.sum()
+    return shares
+
+
+def _checked(p: ArrayLike | OtherArray, shares: ArrayLike) -> tuple[Array, Array]:
+    """Return probabilities [n, C] and the shares [C] at the calibration as float64."""
+    values = as_array(p).astype(np.float64, copy=False)
+    before = np.asarray(shares, dtype=np.float64)
+    if values.ndim != 2 or before.shape != values.shape[1:]:
+        raise InputError(
+            f"{before.size} shares for probabilities of shape {list(values.shape)}",
+            field="shares",
+            fixes="give the fitted calibrator's shares_, and its predict_proba(X)",
+        )
+    return values, before
+
+
+def _checked_prior(prior: ArrayLike, shares: Array) -> Array:
+    """Return the stated shares as float64 [C] that sum to one exactly."""
+    after = np.asarray(prior, dtype=np.float64)
+    message = ""
+    fix = "give each class's share in the order of the columns"
+    if after.shape != shares.shape:
+        message = f"shape {list(after.shape)} for {len(shares)} classes"
+    elif not (np.isfinite(after).all() and after.min() >= 0):
+        message = "shares are numbers from 0 to 1"
+    elif abs(after.sum() - 1) > TOLERANCE:
+        message = f"the shares sum to {after.sum():.6g}, not 1"
+        fix = "divide them by their sum"
+    elif ((shares == 0) & (after > 0)).any():
+        column = int(((shares == 0) & (after > 0)).argmax())
+        message = f"class {column} has no calibration point, so its probability is a guess"
+        fix = "fit with points of it"
+    if message:
+        raise InputError(message, field="prior", fixes=fix)
+    return after / after.sum()

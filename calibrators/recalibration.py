@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import torch
+import numpy as np
 from numpy.typing import ArrayLike
 
 from utility_calibration.metrics.scores import checked
@@ -58,11 +58,11 @@ def recalibration_gain(
     p, y = forecast.probabilities, outcomes.labels[0]
     if len(y) < 2 * FOLDS:
         raise InputError(f"{len(y)} points, at least {2 * FOLDS} are needed", field="labels")
-    logits, recalibrated = from_probabilities(p), torch.empty_like(p)
+    logits, recalibrated = from_probabilities(p), np.empty_like(p)
     for kept, held in folds_of(y, seed):
         fitted = PooledScaling(seed=seed).fit(logits[kept], y[kept])
         recalibrated[held] = fitted.predict_proba(logits[held])
     before, after = (PatchedForecast(each, y).losses(loss) for each in (p, recalibrated))
     gains = before - after
-    error = float(gains.std()) / len(gains) ** 0.5
+    error = float(gains.std(ddof=1)) / len(gains) ** 0.5
     return RecalibrationGain(float(gains.mean()), NORMAL * error)

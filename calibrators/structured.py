@@ -6,21 +6,19 @@ are per parameter. For ten classes and a few thousand points this is among the b
 """
 
 from dataclasses import dataclass
-from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import torch
-from torch import Tensor, nn
+import numpy as np
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.kernels.threads import one_thread
 from utility_calibration.metrics.validation import InputError
 
 from .base import Calibrator
 from .dirichlet import linear_map
+from .dirichlet.curvature import ClassCurvature
 from .dirichlet.linear_map import LinearMapCalibrator, LinearMapProblem
-from .dirichlet.reduced import ReducedHessian
-from .modules import AffineSoftmax, Applied, log_mixture
 from .solvers.lbfgs import warn_unless_converged
 from .solvers.temperature import fit_temperature
 from .stored import POSITIVE, SHARE, Learned
@@ -35,7 +33,7 @@ class _OfMixture(Calibrator):
     inverse_temperature_: float
     uniform_share_: float
 
-    def _fit_mixture(self, logits: Tensor, labels: Tensor, weights: Tensor | None) -> float:
+    def _fit_mixture(self, logits: Array, labels: Array, weights: Array | None) -> float:
         """Check the strengths, learn T and ε, and return C / n, where n is a sum of weights."""
         for name in ("diagonal", "off_diagonal", "intercept"):
             if not getattr(self, name, 1.0) > 0:
@@ -45,13 +43,15 @@ class _OfMixture(Calibrator):
         self.inverse_temperature_, self.uniform_share_ = temperature.beta, 1 / (points + 1)
         return logits.shape[1] / points
 
-    def _map_inputs(self, logits: Tensor) -> Tensor:
-        return log_mixture(softmax(logits, self.inverse_temperature_), self.uniform_share_)
+    def _map_inputs(self, logits: Array) -> Array:
+        q, share = softmax(logits, self.inverse_temperature_), self.uniform_share_
+        return np.log(q * (1 - share) + share / q.shape[1])
 
-    def _to_module(self, dtype: torch.dtype) -> nn.Module:
-        q = AffineSoftmax(self.inverse_temperature_, 0.0, dtype)
-        mixture = Applied(partial(log_mixture, share=self.uniform_share_))
-        return nn.Sequential(q, mixture, super()._to_module(dtype))
+    def _to_module(self, dtype: Any) -> Any:
+        from .export.affine import after_mixture
+
+        linear = super()._to_module(dtype)
+        return after_mixture(self.inverse_temperature_, self.uniform_share_, linear, dtype)
 
 
 @dataclass(eq=False, repr=False)
@@ -81,20 +81,22 @@ class StructuredMatrixScaling(_OfMixture, LinearMapCalibrator):
     intercept: float = 1.0
     max_iterations: int = 500
 
-    def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
+    def _fit(self, logits: Array, labels: Array, weights: Array | None = None) -> None:
         n, classes = logits.shape
         share = self._fit_mixture(logits, labels, weights)
         x = self._map_inputs(logits)
-        spread = float((x - x.mean(dim=1, keepdim=True)).square().mean().sqrt())
+        spread = float(np.sqrt(np.square(x - x.mean(axis=1, keepdims=True)).mean()))
         off_diagonal = self.off_diagonal * share * (classes - 1)
         strengths = self.diagonal * share, off_diagonal, self.intercept * share
-        penalties = linear_map.penalty_weights(classes, *strengths, logits.device)
-        with one_thread(x.numel() * classes <= linear_map.ONE_THREAD_WORK):
-            curvature = ReducedHessian.at(x.float(), weights)
+        penalties = linear_map.penalty_weights(classes, *strengths)
+        with one_thread(x.size * classes <= linear_map.ONE_THREAD_WORK):
+            curvature = ClassCurvature.at(x.astype(np.float32), 1.0, counts=weights)
         begin, left, pairs = None, self.max_iterations, None
         # Products of float32 take half the time. Where they say no more, those of float64 go on.
-        for kind in dict.fromkeys((torch.float32, linear_map.products_type(n, classes))):
-            problem = LinearMapProblem(x.to(kind), labels, 1.0, spread, "nll", weights, curvature)
+        for kind in dict.fromkeys((np.float32, linear_map.products_type(n, classes))):
+            problem = LinearMapProblem(
+                x.astype(kind, copy=False), labels, 1.0, spread, "nll", weights, curvature
+            )
             best = problem.solve(penalties, begin, max_iterations=left, pairs=pairs)
             begin, left, pairs = best.point, max(1, left - best.iterations), best.pairs
         warn_unless_converged(best, "StructuredMatrixScaling")
@@ -120,11 +122,11 @@ class StructuredVectorScaling(_OfMixture, VectorMapCalibrator):
     intercept: float = 1.0
     max_iterations: int = 500
 
-    def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
+    def _fit(self, logits: Array, labels: Array, weights: Array | None = None) -> None:
         share = self._fit_mixture(logits, labels, weights)
         problem = VectorMapProblem(self._map_inputs(logits), labels, weights)
         ridges = self.diagonal * 2 * share, self.intercept * 2 * share
         best = problem.solve(1.0, ridges, self.max_iterations)
         warn_unless_converged(best, "StructuredVectorScaling")
         self.nll_ = problem.loss_and_gradient(best.point)[0]
-        self.scale_, self.shift_ = best.point.cpu().numpy()
+        self.scale_, self.shift_ = best.point

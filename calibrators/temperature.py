@@ -2,17 +2,13 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import torch
-from sklearn.exceptions import ConvergenceWarning
-from torch import Tensor
-
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.softmax import softmax
 
 from .base import Calibrator
 from .losses import Loss
-from .modules import AffineSoftmax
 from .solvers.temperature import OUTCOMES, fit_temperature
 from .stored import POSITIVE, Learned
 
@@ -48,16 +44,20 @@ class TemperatureScaling(Calibrator):
     needs_little_memory = True
     loss: Loss = "nll"
 
-    def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
+    def _fit(self, logits: Array, labels: Array, weights: Array | None = None) -> None:
         fit = fit_temperature(logits, labels, self.loss, weights)
         if fit.outcome != "optimum":
+            from sklearn.exceptions import ConvergenceWarning  # it takes long to import
+
             message = f"TemperatureScaling: {OUTCOMES[fit.outcome]} (T = {1 / fit.beta:.4g})"
             warnings.warn(message, ConvergenceWarning, stacklevel=3)  # the caller of fit
         self.temperature_, self.loss_, self.nll_ = 1 / fit.beta, fit.loss, fit.nll
         self.outcome_, self.n_evaluations_ = fit.outcome, fit.evaluations
 
-    def _predict_proba(self, logits: Tensor) -> Tensor:
+    def _predict_proba(self, logits: Array) -> Array:
         return softmax(logits, 1 / self.temperature_)
 
-    def _to_module(self, dtype: torch.dtype) -> AffineSoftmax:
+    def _to_module(self, dtype: Any) -> Any:
+        from .export.affine import AffineSoftmax
+
         return AffineSoftmax(1 / self.temperature_, 0.0, dtype)

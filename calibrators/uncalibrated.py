@@ -1,14 +1,12 @@
 """No calibration: the row that every method is compared with."""
 
 from dataclasses import dataclass
+from typing import Any
 
-import torch
-from torch import Tensor
-
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.softmax import softmax
 
 from .base import Calibrator
-from .modules import AffineSoftmax
 
 
 @dataclass(eq=False, repr=False)
@@ -19,11 +17,13 @@ class Uncalibrated(Calibrator):
     needs_little_memory = True
     is_learned = False
 
-    def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
+    def _fit(self, logits: Array, labels: Array, weights: Array | None = None) -> None:
         pass
 
-    def _predict_proba(self, logits: Tensor) -> Tensor:
+    def _predict_proba(self, logits: Array) -> Array:
         return softmax(logits)
 
-    def _to_module(self, dtype: torch.dtype) -> AffineSoftmax:
+    def _to_module(self, dtype: Any) -> Any:
+        from .export.affine import AffineSoftmax
+
         return AffineSoftmax(1.0, 0.0, dtype)

@@ -7,27 +7,26 @@ a minimum that is no higher than that start.
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from scipy.linalg import cho_factor, cho_solve
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.softmax import softmax
-from utility_calibration.metrics.kernels.threads import row_blocks
+from utility_calibration.metrics.kernels.threads import PRODUCT_ELEMENTS, row_blocks
 from utility_calibration.metrics.option_checks import check_whole
 from utility_calibration.metrics.validation import InputError
 
 from .base import Calibrator
-from .losses import Loss, logit_hessian, mean_logit, residuals, row_weights
-from .modules import AffineSoftmax
+from .losses import Loss, block_residuals, logit_hessian, mean_logit, row_weights
 from .solvers.lbfgs import Minimum, minimize, warn_unless_converged
+from .solvers.sums import summed
 from .solvers.temperature import fit_temperature
 from .stored import Learned, Stored
 
 BLOCK = 1 << 18  # logits per block, few enough that their copies in float64 fit into the cache
-HESSIAN_BLOCK = 1 << 22  # logits; in products of fewer rows, threads would wait for each other
 FLOOR = 1e-12  # of the Hessian's largest diagonal entry, added so that it can be inverted
 
 
@@ -38,59 +37,68 @@ class VectorMapProblem:
     The parameters (w, b) are float64 [2, C].
     """
 
-    inputs: Tensor
-    labels: Tensor
-    weights: Tensor | None = None
+    inputs: Array
+    labels: Array
+    weights: Array | None = None
     loss: Loss = "nll"
 
-    def loss_and_gradient(self, point: Tensor, loss: Loss | None = None) -> tuple[float, Tensor]:
+    def loss_and_gradient(self, point: Array, loss: Loss | None = None) -> tuple[float, Array]:
         """Return the mean loss and its gradient [2, C] at `point`."""
         x, shares = self.inputs, row_weights(self.weights, self.inputs)
-        total, gradient = 0.0, torch.zeros_like(point)
-        for start, stop in row_blocks(len(x), x.shape[1], BLOCK):
-            block = x[start:stop].double()
-            mapped = (block * point[0]).add_(point[1])
+
+        def of_rows(start: int, stop: int) -> tuple[float, Array]:
+            block = x[start:stop].astype(np.float64, copy=False)
+            mapped = block * point[0]
+            mapped += point[1]
             rows = self.labels[start:stop], shares[start:stop]
-            total += residuals(mapped, *rows, loss or self.loss)
-            gradient[1] += mapped.sum(dim=0)  # `mapped` now holds the gradient by the logits
-            gradient[0] += mapped.mul_(block).sum(dim=0)
+            value = block_residuals(mapped, *rows, loss or self.loss)
+            shifts = mapped.sum(axis=0)  # `mapped` now holds the gradient by the logits
+            mapped *= block
+            return value, np.stack([mapped.sum(axis=0), shifts])
+
+        total, gradient = summed(of_rows, row_blocks(len(x), x.shape[1], BLOCK))
         size = float(shares.sum())
         return total / size, gradient / size
 
-    def hessian(self, beta: float) -> Tensor:
+    def hessian(self, beta: float) -> Array:
         """Return the Hessian of the mean loss at w = β, b = 0: float64 [2C, 2C]."""
         x, shares = self.inputs, row_weights(self.weights, self.inputs)
         classes = x.shape[1]
-        hessian = shares.new_zeros(2 * classes, 2 * classes)
-        diagonals = hessian.view(2, classes, 2, classes).diagonal(dim1=1, dim2=3)  # [2, 2, C]
-        for start, stop in row_blocks(len(x), classes, HESSIAN_BLOCK):
-            z, share = x[start:stop].double(), shares[start:stop, None]
+
+        def of_rows(start: int, stop: int) -> tuple[Array, Array]:
+            z, share = x[start:stop].astype(np.float64, copy=False), shares[start:stop, None]
             p = softmax(z, beta)
             d, r = (part * share for part in logit_hessian(p, self.loss))
-            ww, wb, bb = (d * z * z).sum(dim=0), (d * z).sum(dim=0), d.sum(dim=0)
-            diagonals += torch.stack([ww, wb, wb, bb]).view_as(diagonals) / 2
-            hessian.addmm_(torch.cat([r * z, r], dim=1).T, torch.cat([p * z, p], dim=1), alpha=-1)
+            ww, wb, bb = (d * z * z).sum(axis=0), (d * z).sum(axis=0), d.sum(axis=0)
+            beside = np.concatenate([r * z, r], axis=1).T @ np.concatenate([p * z, p], axis=1)
+            return np.stack([ww, wb, wb, bb]), beside
+
+        parts, beside = summed(of_rows, row_blocks(len(x), classes, PRODUCT_ELEMENTS))
+        hessian = -beside
+        diagonals = np.einsum("ikjk->ijk", hessian.reshape(2, classes, 2, classes))  # [2, 2, C]
+        diagonals += parts.reshape(diagonals.shape) / 2
         return (hessian + hessian.T) / shares.sum()
 
     def solve(self, beta: float, ridges: tuple[float, float], max_iterations: int) -> Minimum:
         """Minimise the mean loss + ½ Σ ridge · distance² from (β, 0); a ridge each for w and b."""
-        start = torch.zeros(2, self.inputs.shape[1], dtype=torch.float64, device=self.inputs.device)
+        start = np.zeros((2, self.inputs.shape[1]))
         start[0] = beta
-        ridge = start.new_tensor(ridges)[:, None]
+        ridge = np.array(ridges)[:, None]
 
-        def objective(point: Tensor) -> tuple[float, Tensor]:
+        def objective(point: Array) -> tuple[float, Array]:
             value, gradient = self.loss_and_gradient(point)
             pull = ridge * (point - start)
             return value + 0.5 * float(((point - start) * pull).sum()), gradient + pull
 
         hessian = self.hessian(beta)
-        diagonal = hessian.diagonal()
+        diagonal = np.einsum("ii->i", hessian)
         # Intercepts that grow by the same number change nothing, so the Hessian is singular.
-        diagonal += ridge.expand_as(start).flatten() + FLOOR * diagonal.max()
-        root = torch.linalg.cholesky(hessian)
+        diagonal += np.broadcast_to(ridge, start.shape).ravel() + FLOOR * diagonal.max()
+        root = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
 
-        def newton_step(gradients: Tensor) -> Tensor:  # of a stack of gradients [k, 2, C]
-            return torch.cholesky_solve(gradients.flatten(1).T, root).T.view_as(gradients)
+        def newton_step(gradients: Array) -> Array:  # of a stack of gradients [k, 2, C]
+            flat = gradients.reshape(len(gradients), -1)
+            return cho_solve(root, flat.T, check_finite=False).T.reshape(gradients.shape)
 
         return minimize(objective, start, newton_step, max_iterations=max_iterations)
 
@@ -104,14 +112,15 @@ class VectorMapCalibrator(Calibrator):
     scale_: NDArray[np.float64]
     shift_: NDArray[np.float64]
 
-    def _map_inputs(self, logits: Tensor) -> Tensor:
-        return logits.double()
+    def _map_inputs(self, logits: Array) -> Array:
+        return logits.astype(np.float64, copy=False)
 
-    def _predict_proba(self, logits: Tensor) -> Tensor:
-        scale, shift = torch.as_tensor(np.stack([self.scale_, self.shift_]), device=logits.device)
-        return softmax(self._map_inputs(logits) * scale + shift)
+    def _predict_proba(self, logits: Array) -> Array:
+        return softmax(self._map_inputs(logits) * self.scale_ + self.shift_)
 
-    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+    def _to_module(self, dtype: Any) -> Any:
+        from .export.affine import AffineSoftmax
+
         return AffineSoftmax(self.scale_, self.shift_, dtype)
 
 
@@ -149,19 +158,21 @@ class VectorScaling(VectorMapCalibrator):
     max_iterations: int = 500
     loss: Loss = "nll"
 
-    def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
+    def _fit(self, logits: Array, labels: Array, weights: Array | None = None) -> None:
         if not (isinstance(self.l2, Real) and self.l2 > 0):
             raise InputError(f"{self.l2}, expected a positive number", field="l2")
         check_whole(self.max_iterations, "max_iterations", 1)
         begin = fit_temperature(logits, labels, self.loss, weights)
         centre = mean_logit(logits, weights)
-        problem = VectorMapProblem(logits.double() - centre, labels, weights, self.loss)
+        problem = VectorMapProblem(
+            logits.astype(np.float64, copy=False) - centre, labels, weights, self.loss
+        )
         ridges = self.l2 * (begin.spread or 1.0) ** 2, self.l2
         least = problem.solve(begin.beta, ridges, self.max_iterations)
         warn_unless_converged(least, "VectorScaling")
         self.nll_ = problem.loss_and_gradient(least.point, "nll")[0]
         self.loss_ = problem.loss_and_gradient(least.point)[0]
-        scale, shift = least.point.cpu().numpy()
-        shift -= scale * centre
+        scale, shift = least.point
+        shift = shift - scale * centre
         self.scale_, self.shift_ = scale, shift - shift.mean()  # a common shift changes nothing
         self.n_evaluations_ = least.evaluations + begin.evaluations

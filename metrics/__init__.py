@@ -19,10 +19,11 @@ This is a map in the order of the paper; `metrics/reference.py` has its definiti
 * for scikit-learn's model selection: `calibration_scorer`
 * every metric by its key: `METRICS`; `register` adds a metric of your own
 
-NumPy arrays and torch tensors on any device are accepted; the result is of the same kind. Bad input
-raises `InputError`, a ValueError whose message is one line.
+Arrays of NumPy, torch, JAX and CuPy on any device are accepted, and so are lists and the frames of
+pandas, polars and arrow. An answer is of the same kind and on the same device; for lists and frames
+it is a NumPy array. Bad input raises `InputError`, a ValueError whose message is one line.
 
-A name is imported when it is first used, because torch and numba take seconds to import.
+A name is imported when it is first used, because numba and SciPy take part of a second to import.
 """
 
 from utility_calibration.imports import on_first_use

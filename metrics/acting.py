@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 from .kernels.compiled import compiled
@@ -60,12 +59,12 @@ def acting_gain(
     """
     check_whole(repetitions, "repetitions", 0)
     forecast, outcomes = checked(probabilities, labels, classes=classes)
-    points = torch.arange(forecast.n, device=forecast.probabilities.device)
+    points = np.arange(forecast.n)
     drawn = redrawn_outcomes(forecast, points, repetitions, seed)
     floors = [_gains(utilities, *given)[:, :, 0].max(axis=1) for given in drawn]
     floor = float(np.quantile(np.concatenate(floors), 0.95)) if floors else float("nan")
     gains = _gains(utilities, forecast, outcomes)[0]
-    worst = first_largest(torch.from_numpy(gains[:, 0]))
+    worst = first_largest(gains[:, 0])
     gain, threshold, act_from = gains[worst].tolist()
     return ActingGain(gain, worst, threshold, act_from, floor)
 
@@ -93,8 +92,8 @@ def _gains(utilities: UtilityClass, forecast: Any, outcomes: Any) -> NDArray[np.
     """Return gain, threshold and the v to act from: [R, m, 3]."""
     parts = []
     for block in utilities.tied_blocks(forecast, outcomes):
-        v, payoffs = block.predicted.cpu().numpy(), block.payoffs.cpu().numpy()
-        codes, counts = block.codes.cpu().numpy(), np.ones(v.shape[1])
+        v, payoffs = block.predicted, block.payoffs
+        codes, counts = block.codes, np.ones(v.shape[1])
         found = np.empty((len(codes), len(v), 3))
         for k, predicted in enumerate(v):
             order = np.argsort(predicted, kind="stable")

@@ -161,7 +161,8 @@ def _map(
             pass
     if not math.prod(stored.shape):
         return np.empty(stored.shape, stored.dtype)
-    # A plain array instead of the subclass `memmap`. It is writeable, because torch demands that.
+    # A plain array instead of the subclass `memmap`. It is writeable, because read-only ones are
+    # copied (`arrays.as_array`).
     return np.asarray(np.memmap(file, stored.dtype, "c", start, stored.shape, stored.order))
 
 

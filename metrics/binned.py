@@ -12,17 +12,19 @@ from __future__ import annotations
 
 from typing import Literal
 
-import torch
+import numpy as np
 from numpy.typing import ArrayLike
-from torch import Tensor
 
+from .arrays import Array
 from .forecast import Forecast, Outcomes
 from .kernels.prefix_range import prefix_range
+from .kernels.threads import product
 from .option_checks import check_whole
 from .scores import checked
 from .utilities.base import UtilityClass
 from .utilities.payoffs import ClassWise, TopClass
 from .validation import InputError
+from .weights import are_counts
 
 Scheme = Literal["equal_weight", "equal_width"]
 Weights = Literal["uniform", "prior"]
@@ -30,66 +32,65 @@ Weights = Literal["uniform", "prior"]
 
 def interval_and_binned_errors(
     utilities: UtilityClass, forecast: Forecast, outcomes: Outcomes, bins: int
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Array, Array]:
     """Return UC and the equal-weight binned error of each utility, from one sort: [R, m] each."""
     if outcomes.multipliers is not None:
         binned_errors = _multiplied_binned_errors(utilities, forecast, outcomes, bins)
         return utilities.errors(forecast, outcomes), binned_errors
     # The sums of weights at which bins end, [R, E]; without weights the numbers of points, [1, E].
-    ends = outcomes.size * torch.arange(bins + 1, device=outcomes.size.device) / bins
-    edges = (ends + 1e-9).floor()
+    ends = outcomes.size * np.arange(bins + 1) / bins
+    edges = np.floor(ends + 1e-9)
     if outcomes.weights is not None:  # whole weights count points as repeated rows do
-        are_whole = (outcomes.weights == outcomes.weights.round()).all(dim=1, keepdim=True)
-        edges = torch.where(are_whole, edges, ends)
+        edges = np.where(are_counts(outcomes.weights)[:, None], edges, ends)
     worst, binned = [], []
     for block in utilities.tied_blocks(forecast, outcomes):
         weights = outcomes.weights
         ranges, sums = prefix_range(*block[:3], edges, weights=weights, orders=block.orders)
         worst.append(ranges / outcomes.size)
-        binned.append(sums.diff(dim=2).abs().sum(dim=2) / outcomes.size)
-    return torch.cat(worst, dim=1), torch.cat(binned, dim=1)
+        binned.append(np.abs(np.diff(sums, axis=2)).sum(axis=2) / outcomes.size)
+    return np.concatenate(worst, axis=1), np.concatenate(binned, axis=1)
 
 
 def _multiplied_binned_errors(
     utilities: UtilityClass, forecast: Forecast, outcomes: Outcomes, bins: int
-) -> Tensor:
+) -> Array:
     """Return the equal-weight binned error of multiplied residuals: [R, m].
 
     A point across an edge belongs to the bin in which its middle lies.
     """
     assert outcomes.factors is not None
-    factors, errors = outcomes.factors.to(torch.float64), []
+    factors, errors = outcomes.factors.astype(np.float64, copy=False), []
     for block in utilities.tied_blocks(forecast, outcomes):
         residuals = block.payoffs[:, block.codes[0]] - block.predicted
         for v, residual in zip(block.predicted, residuals, strict=True):
-            order = v.argsort(stable=True)
-            weights = torch.ones_like(v) if outcomes.weights is None else outcomes.weights[0, order]
-            middles = (weights.cumsum(0) - weights / 2) * bins / outcomes.size[0]
-            place = torch.empty_like(order)
-            place[order] = middles.to(torch.int64).clamp(max=bins - 1)
-            in_bins = residual[:, None] * torch.nn.functional.one_hot(place, bins)
-            errors.append((factors @ in_bins).abs().sum(dim=1))
-    return torch.stack(errors, dim=1) / outcomes.size
+            order = v.argsort(kind="stable")
+            weights = np.ones_like(v) if outcomes.weights is None else outcomes.weights[0, order]
+            middles = (weights.cumsum() - weights / 2) * bins / outcomes.size[0]
+            place = np.empty_like(order)
+            place[order] = middles.astype(np.int64).clip(max=bins - 1)
+            in_bins = residual[:, None] * (place[:, None] == np.arange(bins))
+            errors.append(np.abs(product(factors, in_bins)).sum(axis=1))
+    return np.stack(errors, axis=1) / outcomes.size
 
 
-def class_weights(weights: Weights, outcomes: Outcomes, classes: int) -> Tensor:
+def class_weights(weights: Weights, outcomes: Outcomes, classes: int) -> Array:
     """Return w_c of eq. 2.2 per draw: 1/C, or the share of each class among the labels: [R, C]."""
     if weights == "uniform":
         shape = (outcomes.draws, classes)
-        return torch.full(shape, 1 / classes, dtype=torch.float64, device=outcomes.labels.device)
+        return np.full(shape, 1 / classes)
     if weights != "prior":
         raise InputError(f"{weights!r}, expected 'uniform' or 'prior'", field="weights")
     counts = [
-        torch.bincount(draw, weights=w, minlength=classes).to(torch.float64)
+        np.bincount(draw, weights=w, minlength=classes).astype(np.float64)
         for draw in outcomes.labels
         for w in ([None] if outcomes.weights is None else outcomes.weights)
     ]
-    return torch.stack(counts) / outcomes.size
+    return np.stack(counts) / outcomes.size
 
 
 def _errors(
     utilities: UtilityClass, forecast: Forecast, outcomes: Outcomes, bins: int, scheme: Scheme
-) -> Tensor:
+) -> Array:
     """Return the binned error of each utility, [1, m]; `InputError` for a wrong option.
 
     Bins of equal width are [k/bins, (k+1)/bins), the last one closed.
@@ -101,13 +102,13 @@ def _errors(
         raise InputError(f"{scheme!r}, expected 'equal_weight' or 'equal_width'", field="scheme")
     errors = []
     for block in utilities.blocks(forecast, outcomes):
-        residuals = block.payoffs[:, block.codes[0]].sub_(block.predicted)
+        residuals = block.payoffs[:, block.codes[0]] - block.predicted
         if outcomes.weights is not None:
             residuals *= outcomes.weights
-        bin_of = (block.predicted * bins).to(torch.int64).clamp_(0, bins - 1)
-        sums = residuals.new_zeros(len(residuals), bins).scatter_add(1, bin_of, residuals)
-        errors.append(sums.abs().sum(dim=1))
-    return torch.cat(errors)[None] / outcomes.size
+        bin_of = (block.predicted * bins).astype(np.int64).clip(0, bins - 1)
+        sums = [np.bincount(b, r, minlength=bins) for b, r in zip(bin_of, residuals, strict=True)]
+        errors.append(np.abs(np.stack(sums)).sum(axis=1))
+    return np.concatenate(errors)[None] / outcomes.size
 
 
 def binned_top_class_error(

@@ -15,11 +15,10 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike
-from torch import Tensor
 
 from .acting import largest_gain
+from .arrays import Array
 from .certificate import CalibrationInterval, Evidence, evidence_of, joined
 from .forecast import Forecast, Outcomes
 from .measurement import Measurement, Options, sampled_users
@@ -196,7 +195,7 @@ def scorecard(
     samples = in_batches(whole, options.utility_batch, options.noise_seed)
     observed = [Measurement(s.forecast, s.outcomes, options, users) for s in samples]
 
-    def measure(sample: Sample, forecast: Forecast, outcomes: Outcomes) -> dict[str, Tensor]:
+    def measure(sample: Sample, forecast: Forecast, outcomes: Outcomes) -> dict[str, Array]:
         return _measured(sample, Measurement(forecast, outcomes, options, few))
 
     of_errors = [replace(s, metrics=[m for m in s.metrics if m.has_floor]) for s in samples]
@@ -206,7 +205,7 @@ def scorecard(
     return _card(whole, samples, observed, drawn, resampled)
 
 
-def _measured(sample: Sample, measurement: Measurement) -> dict[str, Tensor]:
+def _measured(sample: Sample, measurement: Measurement) -> dict[str, Array]:
     """Return the metrics under each outcome, [R] each, and the users' sorted errors, [R, M]."""
     curves = {f"{family} curve": measurement.sorted_errors(family) for family in sample.families}
     return {metric.key: metric.value(measurement) for metric in sample.metrics} | curves
@@ -228,15 +227,15 @@ def _card(
         utilities = metric.utilities(observed[0].options)
         if utilities is not None:  # in the batch of the largest error
             of_batches = [m for s, m in zip(samples, observed, strict=True) if metric in s.metrics]
-            batch = max(of_batches, key=lambda m: float(m.errors(metric.key, utilities).max()))
-            errors = batch.errors(metric.key, utilities)[0]
+            batch = max(of_batches, key=lambda m: float(m.errors(utilities).max()))
+            errors = batch.errors(utilities)[0]
             index, interval = utilities.worst_of(batch.forecast, batch.outcomes, errors)
             gain = _gain(utilities, batch, index)
             worst[metric.key] = {"utility": index, **interval._asdict(), **gain}
     for family in whole.families:
         batches = [m for s, m in zip(samples, observed, strict=True) if s.families]
-        of_users = [m.errors(family, m.users[family])[0] for m in batches]
-        ecdf[family] = torch.stack(of_users).mean(dim=0).cpu().numpy()
+        of_users = [m.errors(m.users[family])[0] for m in batches]
+        ecdf[family] = np.stack(of_users).mean(axis=0)
         by_chance = drawn.get(f"{family} curve")
         if by_chance is not None:
             q05, q95 = np.quantile(by_chance, (0.05, 0.95), axis=0)
@@ -261,7 +260,7 @@ def _gain(utilities: UtilityClass, batch: Measurement, index: int) -> dict[str, 
     weights = batch.outcomes.weights
     points = utilities.predicted_and_realized(batch.forecast, batch.outcomes, index)
     given = points if weights is None else (*points, weights[0])
-    return largest_gain(*(column.cpu().numpy() for column in given))
+    return largest_gain(*given)
 
 
 def _certificates(
@@ -272,14 +271,14 @@ def _certificates(
         return {}
     evidence: dict[str, Evidence] = {}
     options = observed.options
-    multipliers = sample.multipliers(options.noise_seed)
+    multipliers = sample.multipliers(options.noise_seed, options.confidence)
     for metric in sample.metrics:
         utilities = metric.utilities(options)
         if utilities is not None:
             evidence[metric.key] = evidence_of(
                 utilities,
                 sample,
-                torch.from_numpy(floors[metric.key]),
+                floors[metric.key],
                 options.confidence,
                 multipliers,
             )

@@ -29,7 +29,8 @@ M = E (u* - v*)², which V = E_n (u - v)² estimates.
   UC <= max_u [ Û_u + (√(V_u + ρ_u² L₂/2n) + ρ_u √(L₂/2n)) √(2 L₁/n) + ρ_u L₁/3n ].
 
 *Lower bound.* For every utility Û_u - UC_u <= sup_I |(E_n - E) g|. So UC >= Û - q, where q is the
-1-α quantile of the maximum of this supremum over u. The larger of two estimates of q is taken:
+1-α quantile of the maximum of this supremum over u. The larger of two estimates of q is taken, each
+from so many draws that 20 are beyond the quantile, 20/α:
 
 * the residuals, each times an independent standard normal number (Gaussian multipliers: van der
   Vaart & Wellner 1996, ch. 2.9; Chernozhukov, Chetverikov & Kato 2013). The residuals are not
@@ -46,7 +47,8 @@ errors, because it is never negative. If it is outside the bounds, the nearer bo
 *Weights.* Weights w_i are scaled to a mean of one. The asymptotic bounds then hold for w g instead
 of g, with the range ρ max w. So a weight of 3 moves the error like three points, and narrows the
 bounds like one point. The finite-sample bound needs the mean and the largest weight of the
-population, because a rare large weight may not have occurred; without them it is ρ.
+population, because a rare large weight may not have occurred; without them it is ρ. Equal weights
+are none.
 
 *Clusters.* The rows of one patient, say, are one observation. With G clusters of n points in all,
 everything above holds for the G sums of g over a cluster, times G/n. Such a sum is at most that of
@@ -69,10 +71,10 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple
 
-import torch
+import numpy as np
 from numpy.typing import ArrayLike
-from torch import Tensor
 
+from .arrays import Array
 from .kernels.prefix_range import prefix_range
 from .option_checks import check_confidence
 from .resampling import largest_by_chance
@@ -80,7 +82,6 @@ from .samples import Sample, sample_of
 from .utilities.base import UtilityClass
 from .utilities.function import utility_of
 
-REDRAWS = 200
 SHARE = 0.8
 """Share of the error probability α that the finite-sample bound uses for the mean, not for V."""
 
@@ -90,8 +91,8 @@ class CalibrationInterval(NamedTuple):
 
     Each bound holds with the stated confidence by itself; both together hold with less. `lower` and
     `upper` are approximate: at 95 % they held in at least 93 % of the samples in all cells of
-    `tests/metrics/test_coverage.py`. `upper_finite` holds for any number of points. With weights it
-    is the utility's range, unless the population's weights are known.
+    `tests/metrics/test_coverage.py`. `upper_finite` holds for any number of points. With weights
+    that differ it is the utility's range, unless the population's weights are known.
     """
 
     estimate: float
@@ -124,7 +125,8 @@ def calibration_interval(
         utilities: any `UtilityClass`, of any range.
         probabilities, labels: [n, C] and [n], points that were not used for fitting. Rows that do
             not sum to one are refused, because they have no certificate.
-        confidence: 1 - α of each bound.
+        confidence: 1 - α of each bound. `InputError` if it is so high for so many points that
+            the draws that it needs do not fit into 2 GiB.
         seed: seed of the multipliers and of the drawn labels.
         sample_weight: [n], >= 0, weights of the points; the module explains their effect.
         clusters, classes, ignore_index: as in `scorecard`.
@@ -140,8 +142,9 @@ def calibration_interval(
         clusters=clusters,
         ignore_index=ignore_index,
     )
-    floor = torch.from_numpy(largest_by_chance(utilities, sample, REDRAWS, seed))
-    given = floor, confidence, sample.multipliers(seed), population_weights
+    multipliers = sample.multipliers(seed, confidence)
+    floor = largest_by_chance(utilities, sample, len(multipliers), seed)
+    given = floor, confidence, multipliers, population_weights
     return evidence_of(utilities, sample, *given).interval(confidence)
 
 
@@ -156,12 +159,12 @@ class Evidence:
     largest: float
     upper: float
     upper_finite: float
-    multiplied: Tensor
-    redrawn: Tensor
+    multiplied: Array
+    redrawn: Array
 
     def interval(self, confidence: float) -> CalibrationInterval:
         """Return the certificate."""
-        noise = [float(torch.quantile(law, confidence)) for law in (self.multiplied, self.redrawn)]
+        noise = [float(np.quantile(law, confidence)) for law in (self.multiplied, self.redrawn)]
         lower = max(0.0, self.largest - max(noise))
         f = max(float(law.mean()) for law in (self.multiplied, self.redrawn))
         estimate = math.sqrt(max(0.0, self.largest**2 - f**2))
@@ -175,17 +178,17 @@ def joined(parts: Sequence[Evidence]) -> Evidence:
         max(part.largest for part in parts),
         max(part.upper for part in parts),
         max(part.upper_finite for part in parts),
-        torch.stack([part.multiplied for part in parts]).amax(0),
-        torch.stack([part.redrawn for part in parts]).amax(0),
+        np.stack([part.multiplied for part in parts]).max(axis=0),
+        np.stack([part.redrawn for part in parts]).max(axis=0),
     )
 
 
 def evidence_of(
     utilities: UtilityClass,
     sample: Sample,
-    redrawn: Tensor,
+    redrawn: Array,
     confidence: float,
-    multipliers: Tensor,
+    multipliers: Array,
     population_weights: tuple[float, float] | None = None,
 ) -> Evidence:
     """Return the evidence of one sample of labels on a class of utilities.
@@ -209,35 +212,35 @@ def evidence_of(
         second = sample.second_moments(residuals)
         deviation = asymptotic_deviation(second, spread * sample.largest, count, confidence)
         largest.append(errors)
-        uppers.append(torch.minimum(errors + deviation, spread))
+        uppers.append(np.minimum(errors + deviation, spread))
         finite.append(spread)
         if known is not None:
             most, scale = known
             deviation = finite_deviation(second * scale**2, spread * most, count, confidence)
-            finite[-1] = torch.minimum(errors * scale + deviation, spread)
+            finite[-1] = np.minimum(errors * scale + deviation, spread)
         ranges, _ = prefix_range(*block[:3], weights=multipliers, orders=block.orders)
-        multiplied.append(ranges.max(dim=1).values)
+        multiplied.append(ranges.max(axis=1))
     return Evidence(
-        float(torch.cat(largest).max()),
-        float(torch.cat(uppers).max()),
-        float(torch.cat(finite).max()),
-        torch.stack(multiplied).max(dim=0).values / n,
+        float(np.concatenate(largest).max()),
+        float(np.concatenate(uppers).max()),
+        float(np.concatenate(finite).max()),
+        np.stack(multiplied).max(axis=0) / n,
         redrawn,
     )
 
 
-def asymptotic_deviation(second: Tensor, spread: Tensor, n: int, confidence: float) -> Tensor:
+def asymptotic_deviation(second: Array, spread: Array, n: int, confidence: float) -> Array:
     """Return the normal deviation for second moments V and ranges ρ, corrected for rare misses."""
     z = NormalDist().inv_cdf(confidence)
     extra = (4 - z**2) / 6
-    moment = (second + spread.square() * ((extra + z**2 / 4) / n)).sqrt()
+    moment = np.sqrt(second + np.square(spread) * ((extra + z**2 / 4) / n))
     moment += spread * (z / 2 / math.sqrt(n))
     return moment * (z / math.sqrt(n)) + spread * (extra / n)
 
 
-def finite_deviation(second: Tensor, spread: Tensor, n: int, confidence: float) -> Tensor:
+def finite_deviation(second: Array, spread: Array, n: int, confidence: float) -> Array:
     """Return the finite-sample deviation for second moments V and ranges ρ."""
     of_mean = -math.log(SHARE * (1 - confidence))
     of_moment = -math.log((1 - SHARE) * (1 - confidence)) / (2 * n)
-    moment = (second + spread.square() * of_moment).sqrt() + spread * math.sqrt(of_moment)
+    moment = np.sqrt(second + np.square(spread) * of_moment) + spread * math.sqrt(of_moment)
     return moment * math.sqrt(2 * of_mean / n) + spread * of_mean / (3 * n)

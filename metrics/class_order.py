@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
+from .arrays import Array, kind_of, plain
 from .errors import InputError
 from .validation import check_labels, check_nothing_is_masked
 
@@ -61,7 +61,7 @@ def classes_of(
 
 def _checked_classes(classes: Any, columns: int, frame: NDArray[np.str_] | None) -> NDArray[Any]:
     """Return the user's `classes` as numbers or text, if they fit the columns."""
-    given = np.asarray(classes.cpu() if isinstance(classes, Tensor) else classes).ravel()
+    given = np.asarray(plain(classes, "classes")).ravel()
     known = [_text_of(entry) for entry in given.tolist()]
     if given.dtype.kind not in "iuU":
         is_whole = given.dtype.kind == "f" and bool((given == np.round(given)).all())
@@ -88,7 +88,7 @@ def _check_numbered(labels: Any, columns: Sequence[str], name: str) -> None:
     Labels that are numbers are places of columns, so the names may only say the same: 0 … C-1, or
     1 … C where a label is 0.
     """
-    values = labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+    values = np.asarray(plain(labels, name))
     places = range(len(columns))
     orders = [[start + place for place in places] for start in (0, 1) if not start or 0 in values]
     if len({re.sub(r"\d+", "", column) for column in columns}) > 1:
@@ -104,7 +104,7 @@ def _check_numbered(labels: Any, columns: Sequence[str], name: str) -> None:
             )
 
 
-def codes_of(labels: Any, n: int, classes: NDArray[Any], name: str = "labels") -> Tensor:
+def codes_of(labels: Any, n: int, classes: NDArray[Any], name: str = "labels") -> Array:
     """Return the column number of each of `labels` [n], int64, for columns of these `classes` [C].
 
     InputError: a label is no class, or there are not as many labels as rows.
@@ -112,7 +112,7 @@ def codes_of(labels: Any, n: int, classes: NDArray[Any], name: str = "labels") -
     if classes.dtype.kind != "U" and np.array_equal(classes, np.arange(len(classes))):
         return check_labels(labels, n, len(classes), name)
     check_nothing_is_masked(labels, name)
-    given = np.asarray(labels.cpu() if isinstance(labels, Tensor) else labels)
+    given = np.asarray(plain(labels, name))
     place_of = {_text_of(entry): place for place, entry in enumerate(classes.tolist())}
     given = given.astype(np.str_) if given.dtype.kind == "O" else given
     distinct, places = np.unique(given, return_inverse=True)
@@ -133,12 +133,12 @@ def codes_of(labels: Any, n: int, classes: NDArray[Any], name: str = "labels") -
 
 def class_codes(
     labels: Any, matrix: Any, shape: Sequence[int], classes: Any = None, name: str = "labels"
-) -> Tensor:
+) -> Array:
     """Return the column number of each label, int64 [n], for a `matrix` of `shape` [n, C]."""
     return codes_of(labels, shape[0], classes_of(labels, matrix, shape[1], classes, name), name)
 
 
-def column_numbers(labels: Any, matrix: Any, shape: Sequence[int], name: str = "labels") -> Tensor:
+def column_numbers(labels: Any, matrix: Any, shape: Sequence[int], name: str = "labels") -> Array:
     """Return labels that are numbers of columns, int64 [n], for a `matrix` of `shape` [n, C].
 
     Names are refused, for what is kept by column: the next batch may have another order of them.
@@ -149,7 +149,7 @@ def column_numbers(labels: Any, matrix: Any, shape: Sequence[int], name: str = "
 
 
 def _as_text(labels: Any, name: str) -> NDArray[np.str_] | None:
-    if isinstance(labels, Tensor):
+    if kind_of(labels):
         return None
     check_nothing_is_masked(labels, name)
     try:

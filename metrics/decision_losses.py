@@ -20,54 +20,56 @@ from __future__ import annotations
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
+from .arrays import Array, OtherArray, as_array, like
 from .class_order import column_numbers
+from .kernels.threads import product
 from .layout import check_same_order
 from .utilities.base import check_classes, parameter_matrix
 from .validation import (
     InputError,
-    as_tensor,
     check_labels,
     check_numbers,
     check_probabilities,
     check_weights,
-    like,
 )
 
-Array = TypeVar("Array", bound=Tensor | NDArray[Any])
+AnyArray = TypeVar("AnyArray")
+"""NumPy's arrays, or those of another library."""
 
 
-class Decisions(NamedTuple, Generic[Array]):
+class Decisions(NamedTuple, Generic[AnyArray]):
     """The chosen action of each point, int64 [n], its expected and its realized loss, [n] each."""
 
-    actions: Array
-    expected: Array
-    realized: Array
+    actions: AnyArray
+    expected: AnyArray
+    realized: AnyArray
 
-    def gaps(self, count: int, sample_weight: ArrayLike | None = None) -> Array:
+    def gaps(self, count: int, sample_weight: ArrayLike | None = None) -> AnyArray:
         """Return mean((realized - expected) 1{action = a}) for each of `count` actions: [count]."""
-        gaps = as_tensor(self.realized) - as_tensor(self.expected)
-        shares = _shares(sample_weight, len(gaps)).to(gaps.device)
-        sums = torch.zeros(count, dtype=gaps.dtype, device=gaps.device)
-        sums.index_add_(0, as_tensor(self.actions), shares * gaps)
+        gaps = as_array(self.realized) - as_array(self.expected)
+        shares = _shares(sample_weight, len(gaps))
+        sums = np.bincount(as_array(self.actions), shares * gaps, minlength=count)
         means: Any = like(sums, self.realized)
         return means
 
 
 @overload
 def decisions(
-    losses: ArrayLike, probabilities: Tensor, labels: ArrayLike, *, rows_sum_to_one: bool = True
-) -> Decisions[Tensor]: ...
+    losses: ArrayLike,
+    probabilities: OtherArray,
+    labels: ArrayLike | OtherArray,
+    *,
+    rows_sum_to_one: bool = True,
+) -> Decisions[OtherArray]: ...
 @overload
 def decisions(
     losses: ArrayLike, probabilities: ArrayLike, labels: ArrayLike, *, rows_sum_to_one: bool = True
 ) -> Decisions[NDArray[Any]]: ...
 def decisions(
-    losses: ArrayLike, probabilities: ArrayLike, labels: ArrayLike, *, rows_sum_to_one: bool = True
-) -> Decisions[Tensor] | Decisions[NDArray[Any]]:
+    losses: ArrayLike, probabilities: Any, labels: Any, *, rows_sum_to_one: bool = True
+) -> Any:
     """Return the actions of a decision maker who believes the forecast, and their losses.
 
     The results are of the kind of `probabilities`, losses in the unit of `losses`.
@@ -86,45 +88,45 @@ def decisions(
         told = "the losses come first, then probabilities [n, C] and labels [n]"
         raise InputError(told, field="decisions", fixes="decisions(losses, probabilities, labels)")
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
-    table = parameter_matrix(losses, "losses").to(p.device)
+    table = parameter_matrix(losses, "losses")
     check_classes("losses", len(table), p.shape[1])
     check_same_order({"probabilities": probabilities, "labels": labels})
-    y = column_numbers(labels, probabilities, p.shape).to(p.device)
-    expected = p @ table
-    actions = expected.argmin(dim=1)
-    chosen = expected.gather(1, actions[:, None])[:, 0]
+    y = column_numbers(labels, probabilities, p.shape)
+    expected = product(p, table)
+    actions = expected.argmin(axis=1)
+    chosen = np.take_along_axis(expected, actions[:, None], axis=1)[:, 0]
     return Decisions(*(like(x, probabilities) for x in (actions, chosen, table[y, actions])))
 
 
 @overload
 def constant_losses(
-    losses: ArrayLike, labels: Tensor, sample_weight: ArrayLike | None = None
-) -> Tensor: ...
+    losses: ArrayLike, labels: OtherArray, sample_weight: ArrayLike | OtherArray | None = None
+) -> OtherArray: ...
 @overload
 def constant_losses(
     losses: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> NDArray[np.float64]: ...
-def constant_losses(
-    losses: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None
-) -> Tensor | NDArray[np.float64]:
+def constant_losses(losses: ArrayLike, labels: Any, sample_weight: Any = None) -> Any:
     """Return for each action its mean loss if taken at all points: [K], of the kind of `labels`."""
     check_same_order({"labels": labels, "sample_weight": sample_weight})
     table = parameter_matrix(losses, "losses")
-    y = check_labels(labels, check_numbers(labels, "labels").numel(), len(table))
-    return like(_shares(sample_weight, len(y)).to(y.device) @ table.to(y.device)[y], labels)
+    y = check_labels(labels, check_numbers(labels, "labels").size, len(table))
+    shares = _shares(sample_weight, len(y))
+    return like(product(shares[None], table[y])[0], labels)
 
 
 @overload
 def swap_savings(
-    losses: ArrayLike, actions: ArrayLike, labels: Tensor, sample_weight: ArrayLike | None = None
-) -> Tensor: ...
+    losses: ArrayLike,
+    actions: ArrayLike | OtherArray,
+    labels: OtherArray,
+    sample_weight: ArrayLike | OtherArray | None = None,
+) -> OtherArray: ...
 @overload
 def swap_savings(
     losses: ArrayLike, actions: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> NDArray[np.float64]: ...
-def swap_savings(
-    losses: ArrayLike, actions: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None
-) -> Tensor | NDArray[np.float64]:
+def swap_savings(losses: ArrayLike, actions: Any, labels: Any, sample_weight: Any = None) -> Any:
     """Return what action b instead of a would have saved wherever a was chosen: [..., K, K].
 
     Entry [a, b] is mean((l(y, a) - l(y, b)) 1{action = a}), in the unit of the losses.
@@ -135,30 +137,30 @@ def swap_savings(
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
     """
     check_same_order({"actions": actions, "labels": labels, "sample_weight": sample_weight})
-    y = as_tensor(labels)
-    table = parameter_matrix(losses, "losses").to(y.device)
+    y = as_array(labels)
+    table = parameter_matrix(losses, "losses")
     (classes, count), n = table.shape, y.shape[-1]
-    cells = as_tensor(actions).to(y.device) * classes + y.reshape(-1, n)
-    shares = _shares(sample_weight, n).to(y.device).expand(len(cells), n)
-    sums = torch.zeros(len(cells), count * classes, dtype=table.dtype, device=y.device)
-    costs = sums.scatter_add_(1, cells, shares).reshape(-1, count, classes) @ table
-    saved = costs.diagonal(dim1=1, dim2=2)[:, :, None] - costs
+    cells = as_array(actions) * classes + y.reshape(-1, n)
+    shares, size = _shares(sample_weight, n), count * classes
+    sums = np.stack([np.bincount(row, shares, minlength=size) for row in cells])
+    costs = product(sums.reshape(-1, classes), table).reshape(-1, count, count)
+    saved = costs.diagonal(axis1=1, axis2=2)[:, :, None] - costs
     return like(saved.reshape(*y.shape[:-1], count, count), labels)
 
 
-def _shares(sample_weight: ArrayLike | None, n: int) -> Tensor:
+def _shares(sample_weight: ArrayLike | None, n: int) -> Array:
     """Return the shares of the points in a mean: [n], with sum one."""
-    weights = torch.ones(n) if sample_weight is None else check_weights(sample_weight, n)
-    return weights.to(torch.float64) / weights.sum()
+    weights = np.ones(n) if sample_weight is None else check_weights(sample_weight, n)
+    return weights.astype(np.float64, copy=False) / weights.sum()
 
 
 @overload
 def net_benefit(
-    probability: Tensor,
-    event: ArrayLike,
+    probability: OtherArray,
+    event: ArrayLike | OtherArray,
     thresholds: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-) -> Tensor: ...
+    sample_weight: ArrayLike | OtherArray | None = None,
+) -> OtherArray: ...
 @overload
 def net_benefit(
     probability: ArrayLike,
@@ -167,11 +169,8 @@ def net_benefit(
     sample_weight: ArrayLike | None = None,
 ) -> NDArray[np.float64]: ...
 def net_benefit(
-    probability: ArrayLike,
-    event: ArrayLike,
-    thresholds: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-) -> Tensor | NDArray[np.float64]:
+    probability: Any, event: Any, thresholds: ArrayLike, sample_weight: Any = None
+) -> Any:
     """Return the net benefit of acting where `probability` >= t, for each threshold t: [T].
 
     Someone who acts if p >= t weighs a false alarm as t/(1 - t) hits, so it is TP/n - t/(1 - t)
@@ -185,18 +184,17 @@ def net_benefit(
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
     """
     check_same_order({"probability": probability, "event": event, "sample_weight": sample_weight})
-    p = check_numbers(probability, "probability").to(torch.float64)
-    t = check_numbers(thresholds, "thresholds").to(torch.float64)
+    p = check_numbers(probability, "probability").astype(np.float64, copy=False)
+    t = check_numbers(thresholds, "thresholds").astype(np.float64, copy=False)
     if p.ndim != 1 or not len(p) or not bool(((p >= 0) & (p <= 1)).all()):
         raise InputError("expected numbers from 0 to 1, [n]", field="probability")
     if t.ndim != 1 or not bool(((t > 0) & (t < 1)).all()):
         raise InputError("expected numbers between 0 and 1, [T]", field="thresholds")
-    happened = check_labels(event, len(p), 2, name="event").to(p.device)
-    acts, t = p >= t.to(p.device)[:, None], t.to(p.device)
-    shares = _shares(sample_weight, len(p)).to(p.device)
-    hits, false_alarms = (
-        (acts & (happened == outcome)).to(torch.float64) @ shares for outcome in (1, 0)
-    )
+    happened = check_labels(event, len(p), 2, name="event")
+    shares = _shares(sample_weight, len(p))
+    acts = p >= t[:, None]
+    hits = (acts * (shares * (happened == 1))).sum(axis=1)
+    false_alarms = (acts * (shares * (happened == 0))).sum(axis=1)
     return like(hits - t / (1 - t) * false_alarms, probability)
 
 

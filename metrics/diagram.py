@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from .arrays import as_array
 from .forecast import Forecast, Outcomes
 from .scores import checked
 from .shown import Array, Curve, UtilityDiagram
@@ -67,22 +66,23 @@ def diagram_of(
     if index is None:
         index = first_largest(utility.errors(forecast, outcomes)[0])
     uniforms = np.random.default_rng(seed).random((repetitions, forecast.n))
-    drawn = forecast.redraw(torch.from_numpy(uniforms)).labels
+    drawn = forecast.redraw(uniforms).labels
     return utility_diagram(predictions_of(utility, forecast, outcomes, index, drawn), bins)
 
 
 def predictions_of(
-    utility: UtilityClass, forecast: Forecast, outcomes: Outcomes, index: int, drawn: Tensor
+    utility: UtilityClass, forecast: Forecast, outcomes: Outcomes, index: int, drawn: Array
 ) -> Predictions:
     """Evaluate utility `index` on a forecast, its outcomes, and redrawn labels `drawn` [R, n]."""
     predicted, realized = utility.predicted_and_realized(forecast, outcomes, index)
-    redrawn = torch.empty(drawn.shape, dtype=torch.float64, device=drawn.device)
+    redrawn = np.empty(drawn.shape)
     for rows, part in forecast.parts():
-        vectors = utility.outcome_utilities(part, index).to(torch.float64)
-        redrawn[:, rows] = vectors.gather(1, drawn[:, rows].T.to(torch.int64)).T
-    weights = torch.ones(forecast.n) if outcomes.weights is None else outcomes.weights[0]
-    tensors = (predicted, realized, redrawn, weights)
-    return Predictions(*(t.cpu().numpy().astype(np.float64, copy=False) for t in tensors))
+        vectors = as_array(utility.outcome_utilities(part, index))
+        places = drawn[:, rows].T.astype(np.int64, copy=False)
+        redrawn[:, rows] = np.take_along_axis(vectors, places, axis=1).T
+    weights = np.ones(forecast.n) if outcomes.weights is None else outcomes.weights[0]
+    columns = (predicted, realized, redrawn, weights)
+    return Predictions(*(column.astype(np.float64, copy=False) for column in columns))
 
 
 def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201) -> UtilityDiagram:

@@ -8,10 +8,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from .arrays import kind_of, plain
 from .errors import InputError
 
 
@@ -70,11 +69,11 @@ def classes_axis(shape: tuple[int, ...], labels: tuple[int, ...], name: str) -> 
 
 def is_kept(labels: Any, ignore_index: int | str) -> NDArray[np.bool_]:
     """Return which labels [n] are not the ignored one; `InputError`: one is a name, others not."""
-    held = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
-    if isinstance(ignore_index, str) and held.dtype.kind in "biuf":
-        told, fix = f"the text `{ignore_index}` for labels that are numbers", "give a number"
-        raise InputError(told, field="ignore_index", fixes=fix)
-    return np.asarray(held != ignore_index, dtype=bool)
+    names = np.asarray(plain(labels, "labels"))
+    if isinstance(ignore_index, str) and names.dtype.kind in "biuf":
+        message = f"the text `{ignore_index}` for labels that are numbers"
+        raise InputError(message, field="ignore_index", fixes="give a number")
+    return np.asarray(names != ignore_index, dtype=bool)
 
 
 def check_same_order(given: Mapping[str, Any]) -> None:
@@ -96,15 +95,15 @@ def check_same_order(given: Mapping[str, Any]) -> None:
 
 def as_rows(scores: Any, classes_axis: int) -> Any:
     """Return scores of several axes as a matrix [n, C]; the axis of the classes is named."""
-    if isinstance(scores, Tensor):
-        array = scores.movedim(classes_axis, -1)
+    if kind_of(scores) == "torch":  # stays a tensor, so that the answer is one, too
+        matrix = scores.movedim(classes_axis, -1)
     else:
-        array = np.moveaxis(np.asanyarray(scores), classes_axis, -1)
-    return array.reshape(-1, array.shape[-1])
+        matrix = np.moveaxis(np.asanyarray(plain(scores)), classes_axis, -1)
+    return matrix.reshape(-1, matrix.shape[-1])
 
 
 def _vector(values: Any) -> Any:
-    if values is None or isinstance(values, Tensor):
+    if values is None or kind_of(values):
         return None if values is None else values.reshape(-1)
     return np.asanyarray(values).reshape(-1)
 
@@ -112,8 +111,8 @@ def _vector(values: Any) -> Any:
 def _at(values: Any, rows: NDArray[np.bool_]) -> Any:
     if values is None:
         return None
-    if isinstance(values, Tensor):
-        return values[torch.from_numpy(rows).to(values.device)]
+    if kind_of(values):
+        return values[rows.nonzero()[0]]
     # A data frame of pandas, polars or arrow keeps the names of its columns.
     if hasattr(values, "iloc"):
         return values.iloc[rows.nonzero()[0]]

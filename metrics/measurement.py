@@ -13,15 +13,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import torch
+import numpy as np
 from numpy.typing import ArrayLike
-from torch import Tensor
 
+from .arrays import Array
 from .binned import Weights, interval_and_binned_errors
 from .errors import InputError
 from .forecast import Forecast, Outcomes
-from .kernels.ranks import sorted_rows
-from .option_checks import check_confidence, check_whole
+from .option_checks import USUAL_CONFIDENCE, check_confidence, check_whole, draws_for
 from .utilities.base import UtilityClass
 from .utilities.function import utility_of
 from .utilities.payoffs import ClassWise, Linear, Rank, TopClass
@@ -47,7 +46,8 @@ class Options:
         bootstrap_repetitions: number B of resamplings of the points; beyond 50,000 points not for
             the quantiles over sampled users.
         noise_seed: seed of the draws, the same for every method (paired), and of the batches.
-        confidence: confidence of the certificates.
+        confidence: confidence of the certificates; above .95 they need at least
+            20 / (1 - confidence) repetitions.
     """
 
     utilities: int = 1500
@@ -71,6 +71,11 @@ class Options:
         for name, low in least.items():
             check_whole(getattr(self, name), name, low, numbers * (name == "utilities"))
         check_confidence(self.confidence)
+        needed = draws_for(self.confidence)
+        if self.confidence > USUAL_CONFIDENCE and 0 < self.floor_repetitions < needed:
+            told = f"{self.floor_repetitions} are too few for certificates at {self.confidence:g}"
+            fixes = [f"give floor_repetitions={needed}", "give a smaller confidence"]
+            raise InputError(told, field="floor_repetitions", fixes=fixes)
         if not isinstance(self.own, Mapping):
             told = f"{type(self.own).__name__}, expected a dictionary"
             raise InputError(told, field="own", fixes="name each utility: own={'mine': TopK()}")
@@ -100,28 +105,30 @@ class Measurement:
             self._kept[key] = compute()
         return self._kept[key]
 
-    def with_bins(self, utilities: ClassWise | TopClass) -> tuple[Tensor, Tensor]:
+    def with_bins(self, utilities: ClassWise | TopClass) -> tuple[Array, Array]:
         """Return UC and binned error of each class, or of the most probable one: [R, m] each."""
         given = utilities, self.forecast, self.outcomes, self.options.bins
-        return self._once(type(utilities), lambda: interval_and_binned_errors(*given))
+        return self._once(utilities, lambda: interval_and_binned_errors(*given))
 
-    def errors(self, key: str, utilities: UtilityClass) -> Tensor:
-        """Return UC of each utility of the class of `key`, a metric or family of users: [R, m]."""
+    def errors(self, utilities: UtilityClass) -> Array:
+        """Return UC of each utility of a class, of which equal ones share the values: [R, m]."""
         if isinstance(utilities, ClassWise | TopClass):
             return self.with_bins(utilities)[0]
-        return self._once(key, lambda: utilities.errors(self.forecast, self.outcomes))
+        return self._once(utilities, lambda: utilities.errors(self.forecast, self.outcomes))
 
-    def sorted_errors(self, family: str) -> Tensor:
+    def sorted_errors(self, family: str) -> Array:
         """Return UC of the users of "linear" or "rank" in ascending order: [R, M]."""
         users = self.users[family]
-        return self._once(("sorted", family), lambda: sorted_rows(self.errors(family, users)))
+        return self._once(("sorted", family), lambda: np.sort(self.errors(users), axis=1))
 
-    def quantile(self, family: str, level: float) -> Tensor:
-        """Return the quantile over users of "linear" or "rank", as `torch.quantile` does: [R]."""
+    def quantile(self, family: str, level: float) -> Array:
+        """Return the quantile over users of "linear" or "rank", as `np.quantile` does: [R]."""
         ordered = self.sorted_errors(family)
         place = level * (ordered.shape[1] - 1)
         below, above = ordered[:, math.floor(place)], ordered[:, math.ceil(place)]
-        return below.lerp(above, place - math.floor(place))
+        share = place - math.floor(place)
+        step = above - below
+        return below + share * step if share < 0.5 else above - step * (1 - share)
 
 
 def sampled_users(classes: int, options: Options, count: int) -> dict[str, UtilityClass]:
@@ -140,7 +147,7 @@ def _users(utilities: int, classes: int, seed: int, count: int) -> dict[str, Uti
     }
 
 
-def representative(payoffs: Tensor, count: int) -> Tensor:
+def representative(payoffs: Array, count: int) -> Array:
     """Return `count` rows of `payoffs` [M, C], or all: evenly spread in order of their variance.
 
     UC under drawn labels grows with the variance of a user's payoffs. Quantiles over 500 of 1,500
@@ -148,6 +155,6 @@ def representative(payoffs: Tensor, count: int) -> Tensor:
     """
     if count >= len(payoffs):
         return payoffs
-    order = payoffs.var(dim=1).argsort(stable=True)
-    middles = (torch.arange(count) + 0.5) * (len(payoffs) / count)
-    return payoffs[order[middles.long()]]
+    order = payoffs.var(axis=1, ddof=1).argsort(kind="stable")
+    middles = (np.arange(count) + 0.5) * (len(payoffs) / count)
+    return payoffs[order[middles.astype(np.int64, copy=False)]]

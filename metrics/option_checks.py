@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
 from .errors import InputError
+
+USUAL_CONFIDENCE = 0.95
+BEYOND = 20
+"""Draws that lie beyond a quantile that is taken of them, about."""
 
 
 def is_whole(value: Any) -> bool:
@@ -28,6 +33,12 @@ def check_confidence(value: Any) -> None:
         raise InputError(
             f"{value!r}, expected a number in (0, 1)", field="confidence", fixes="give .95 for 95 %"
         )
+
+
+def draws_for(confidence: float) -> int:
+    """Return the number of draws for a quantile at `confidence`, or at the usual one if higher."""
+    share = 1 - max(confidence, USUAL_CONFIDENCE)
+    return math.ceil(BEYOND / share - 1e-6)  # 1 - .95 is less than .05 by rounding
 
 
 def check_known(names: Iterable[str], known: Sequence[str], where: str, what: str) -> None:

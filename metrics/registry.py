@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from .errors import InputError
 from .option_checks import check_known
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
+    from .arrays import Array
     from .measurement import Measurement, Options
     from .utilities.base import UtilityClass
 
@@ -51,7 +52,7 @@ class Metric:
     larger_is_better: bool = False
     has_floor: bool = True
     utilities: UtilitiesOf = lambda options: None
-    compute: Callable[[Measurement], Tensor] | None = None
+    compute: Callable[[Measurement], Array] | None = None
     sampled: bool = False
     resampled: bool = True
 
@@ -71,23 +72,24 @@ class Metric:
         """Whether this measures utilities, so that `utility_batch` applies."""
         return self.unit == "utility"
 
-    def value(self, measurement: Measurement) -> Tensor:
+    def value(self, measurement: Measurement) -> Array:
         """Return the metric under each outcome: float64 [R]."""
         if self.compute is not None:
             return self.compute(measurement)
         utilities = self.utilities(measurement.options)
         if utilities is None:
             raise InputError("the options lack what this metric needs", field=self.key)
-        return measurement.errors(self.key, utilities).max(dim=1).values
+        return measurement.errors(utilities).max(axis=1)
 
 
 def _late() -> Any:
-    """The modules that compute. Imported when a metric is computed: a report needs no torch."""
+    """The modules that compute. Imported when a metric is computed: a report needs no kernels."""
+
     from . import binned, scores, two_bin
     from .utilities import payoffs, similarity
 
     return SimpleNamespace(
-        binned=binned, scores=scores, two_bin=two_bin, payoffs=payoffs, similarity=similarity
+        np=np, binned=binned, scores=scores, two_bin=two_bin, payoffs=payoffs, similarity=similarity
     )
 
 
@@ -102,10 +104,10 @@ def _quantile(key: str, text: str, family: str, level: float, meaning: str) -> M
     return Metric(key, text, 3, meaning, compute=lambda m: m.quantile(family, level), sampled=True)
 
 
-def _class_wise_binned(m: Measurement) -> Tensor:
+def _class_wise_binned(m: Measurement) -> Array:
     kind, classes = m.options.class_weights, m.forecast.classes
     weights = _late().binned.class_weights(kind, m.outcomes, classes)
-    return (m.with_bins(_late().payoffs.ClassWise())[1] * weights).sum(dim=1)
+    return (m.with_bins(_late().payoffs.ClassWise())[1] * weights).sum(axis=1)
 
 
 METRICS: dict[str, Metric] = {
@@ -128,7 +130,7 @@ METRICS: dict[str, Metric] = {
         utility_metric("u_tce", "TCE", lambda _: _late().payoffs.TopClass(),
                        "label is the most probable class"),
         Metric("u_comb", "U_comb", 3, "the larger of U_CWE and U_topK", compute=lambda m:
-               METRICS["u_cwe"].value(m).maximum(METRICS["u_topk"].value(m))),
+               _late().np.maximum(METRICS["u_cwe"].value(m), METRICS["u_topk"].value(m))),
         utility_metric("u_dcg", "dcg",
                        lambda options: _late().payoffs.DiscountedCumulativeGain(
                            tuple(options.exponents)),

@@ -39,10 +39,10 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
+from scipy.special import ndtri
 
+from .arrays import Array
 from .forecast import Forecast, Outcomes
 from .kernels.uniforms import hashed_uniforms, stream_keys
 from .option_checks import check_whole
@@ -51,8 +51,8 @@ from .utilities.base import UtilityClass
 from .utilities.function import utility_of
 
 Floats = NDArray[np.float64]
-Draws = Iterator[tuple[Forecast, Outcomes]]
-Measure = Callable[[Sample, Forecast, Outcomes], Mapping[str, Tensor]]
+DrawnOutcomes = Iterator[tuple[Forecast, Outcomes]]
+Measure = Callable[[Sample, Forecast, Outcomes], Mapping[str, Array]]
 """Returns what is measured under R outcomes by name: [R] or [R, M] each."""
 LARGEST = 50_000
 """The most points that are resampled for sampled users, whose work grows with n times B. With more,
@@ -131,8 +131,8 @@ def largest_by_chance(
 ) -> Floats:
     """Return the largest UC of the class under each of `repetitions` draws of the floor: [R]."""
 
-    def largest(_: Sample, forecast: Forecast, outcomes: Outcomes) -> Mapping[str, Tensor]:
-        return {"UC": utilities.errors(forecast, outcomes).max(dim=1).values}
+    def largest(_: Sample, forecast: Forecast, outcomes: Outcomes) -> Mapping[str, Array]:
+        return {"UC": utilities.errors(forecast, outcomes).max(axis=1)}
 
     return floor_draws([sample], largest, repetitions, seed)["UC"]
 
@@ -142,7 +142,7 @@ def floor_draws(
 ) -> dict[str, Floats]:
     """Return what is measured under the draws of the noise floor, as a mean over the samples."""
 
-    def redrawn(s: Sample) -> Draws:
+    def redrawn(s: Sample) -> DrawnOutcomes:
         numbers = s.points if s.clusters is None or s.by_label is None else s.clusters
         return redrawn_outcomes(s.forecast, numbers, repetitions, seed, s.weights, s.by_label)
 
@@ -180,11 +180,11 @@ def bootstrap_draws(
     # Nobody asks for the users' curves.
     samples = [replace(s, metrics=m, families=()) for s, m in zip(samples, few, strict=True)]
 
-    def resampled(sample: Sample) -> Draws:
+    def resampled(sample: Sample) -> DrawnOutcomes:
         numbers = sample.points if sample.clusters is None else sample.clusters
         for counts in resampled_weights(numbers, population, repetitions, seed):
             weights = counts if sample.weights is None else counts * sample.weights
-            is_empty = weights.sum(dim=1) == 0  # no point with a weight came out
+            is_empty = weights.sum(axis=1) == 0  # no point with a weight came out
             weights[is_empty] = 1.0 if sample.weights is None else sample.weights
             yield sample.forecast, sample.forecast.outcomes(sample.labels, weights)
 
@@ -192,34 +192,34 @@ def bootstrap_draws(
 
 
 def _under(
-    outcomes_of: Callable[[Sample], Draws], samples: Sequence[Sample], measure: Measure
+    outcomes_of: Callable[[Sample], DrawnOutcomes], samples: Sequence[Sample], measure: Measure
 ) -> dict[str, Floats]:
     """Return what is measured under all outcomes of each sample, as a mean over the samples."""
     results = []
     for sample in samples:
         parts = [measure(sample, *draws) for draws in outcomes_of(sample)]
         keys = parts[0] if parts else ()
-        results.append({key: torch.cat([part[key] for part in parts]) for key in keys})
-    return {key: value.cpu().numpy() for key, value in means(results).items()}
+        results.append({key: np.concatenate([part[key] for part in parts]) for key in keys})
+    return means(results)
 
 
-def means(results: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+def means(results: Iterable[Mapping[str, Array]]) -> dict[str, Array]:
     """Return the mean of each value over the results that have it."""
-    values: dict[str, list[Tensor]] = {}
+    values: dict[str, list[Array]] = {}
     for result in results:
         for key, value in result.items():
             values.setdefault(key, []).append(value)
-    return {key: torch.stack(parts).mean(dim=0) for key, parts in values.items()}
+    return {key: np.stack(parts).mean(axis=0) for key, parts in values.items()}
 
 
 def redrawn_outcomes(
     forecast: Forecast,
-    points: Tensor,
+    points: Array,
     repetitions: int,
     seed: int,
-    weights: Tensor | None = None,
-    by_label: Tensor | None = None,
-) -> Draws:
+    weights: Array | None = None,
+    by_label: Array | None = None,
+) -> DrawnOutcomes:
     """Yield `repetitions` draws of all labels from the forecast, as many at a time as fit.
 
     For a large forecast they come all at once, because one sort of its predictions serves them all.
@@ -235,48 +235,51 @@ def redrawn_outcomes(
         together = max(1, DRAWN_TOGETHER // (PAIRS * forecast.n))
     elif forecast.is_large:
         together = repetitions
-    for keys in stream_keys(seed, repetitions).to(points.device).split(together):
+    for keys in in_parts(stream_keys(seed, repetitions), together):
         drawn = source.redraw(partial(_uniforms, keys, points))
         if by_label is None:
             yield forecast, replace(drawn, weights=None if weights is None else weights[None])
             continue
         rows, labels, codes = drawn.distinct(forecast.classes)
-        of_pairs = torch.zeros(len(keys), len(rows), dtype=torch.float64, device=points.device)
-        drawn_weights = by_label[drawn.labels.to(torch.int64)]
+        of_pairs = np.zeros((len(keys), len(rows)))
+        drawn_weights = by_label[drawn.labels.astype(np.int64, copy=False)]
         if weights is not None:
             drawn_weights = drawn_weights * (weights > 0)
-        of_pairs.scatter_(1, codes.to(torch.int64), drawn_weights)
+        np.put_along_axis(of_pairs, codes, drawn_weights, axis=1)
         pairs = forecast.at(rows)
         yield pairs, pairs.outcomes(labels, of_pairs)
 
 
-def multiplied_outcomes(sample: Sample, repetitions: int, seed: int) -> Draws:
+def multiplied_outcomes(sample: Sample, repetitions: int, seed: int) -> DrawnOutcomes:
     """Yield the observed outcomes with `repetitions` sets of a normal number per unit."""
     numbers = sample.points if sample.clusters is None else sample.clusters
     together = max(1, DRAWN_TOGETHER // sample.forecast.n)
-    for keys in stream_keys(seed, repetitions).to(numbers.device).split(together):
-        uniforms = _uniforms(keys, numbers).clamp(min=TINY)
-        normals = torch.special.ndtri(uniforms).to(torch.float32)
+    for keys in in_parts(stream_keys(seed, repetitions), together):
+        uniforms = _uniforms(keys, numbers).clip(min=TINY)
+        normals = ndtri(uniforms).astype(np.float32)
         yield sample.forecast, replace(sample.outcomes, multipliers=normals)
 
 
-def _uniforms(keys: Tensor, points: Tensor, rows: slice = slice(None)) -> Tensor:
+def in_parts(keys: Array, size: int) -> list[Array]:
+    return [keys[start : start + size] for start in range(0, len(keys), size)]
+
+
+def _uniforms(keys: Array, points: Array, rows: slice = slice(None)) -> Array:
     return hashed_uniforms(keys, points[rows, None]).T
 
 
 def resampled_weights(
-    points: Tensor, population: int, repetitions: int, seed: int
-) -> Iterator[Tensor]:
+    points: Array, population: int, repetitions: int, seed: int
+) -> Iterator[Array]:
     """Yield how often each of `points` is drawn, float64 [r, n], as many repetitions as fit.
 
     These are numbers of points, or of their clusters; all below `population` are resampled.
     """
     together = max(1, DRAWN_TOGETHER // population)
-    chosen = points.cpu().numpy()
     for start in range(0, repetitions, together):
         rows = range(start, min(repetitions, start + together))
-        counts = np.take(resampled_counts(population, rows, seed), chosen, axis=1)
-        yield torch.from_numpy(counts).to(torch.float64).to(points.device)
+        counts = np.take(resampled_counts(population, rows, seed), points, axis=1)
+        yield counts.astype(np.float64)
 
 
 @lru_cache(maxsize=1)  # the splits and methods of a benchmark share their counts

@@ -10,22 +10,24 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike
-from torch import Tensor
 
+from .arrays import Array, plain
 from .forecast import Forecast, Outcomes
+from .kernels.draws import Draws
 from .layout import points_of
+from .option_checks import USUAL_CONFIDENCE, draws_for
 from .registry import Metric
 from .scores import checked
 from .validation import InputError, check_labels, check_nothing_is_masked
+from .weights import are_equal
 
 LARGEST_POINT = 1 << 62
 ABSENT = ("", "nan", "None", "<NA>", "NaT")
 """How the missing name of a cluster reads."""
 DRAWN_TOGETHER = 1 << 23
 """Number of labels drawn at a time: 64 MB for each of labels, ranks and uniforms."""
-MULTIPLIERS = 200
+MOST_MULTIPLIERS = 1 << 29  # numbers of 4 bytes that a higher confidence may take
 MOST_STEPS = 10  # towards the weights of classes without a point
 DEPENDENT = 1e-3
 """The p-value from which on weights are taken to depend on the label."""
@@ -49,24 +51,24 @@ class Sample:
 
     forecast: Forecast
     outcomes: Outcomes
-    points: Tensor
-    by_label: Tensor | None
-    clusters: Tensor | None
+    points: Array
+    by_label: Array | None
+    clusters: Array | None
     weights_go_with_labels: bool = False
     metrics: Sequence[Metric] = ()
     families: Sequence[str] = ()
 
     @property
-    def labels(self) -> Tensor:
+    def labels(self) -> Array:
         """The observed labels: [n]."""
         return self.outcomes.labels[0]
 
     @property
-    def weights(self) -> Tensor | None:
+    def weights(self) -> Array | None:
         """The weights of the points, [n], if they have any."""
         return None if self.outcomes.weights is None else self.outcomes.weights[0]
 
-    def at(self, rows: Tensor) -> Sample:
+    def at(self, rows: Array) -> Sample:
         """Return the sample of the points with the indices `rows` [k]."""
         forecast = Forecast(self.forecast.probabilities[rows])
         weights = None if self.weights is None else self.weights[rows]
@@ -79,9 +81,9 @@ class Sample:
         )
 
     @cached_property
-    def of_units(self) -> Tensor | None:
+    def of_units(self) -> Array | None:
         """The number of each point's cluster among those of the sample: [n]; None without any."""
-        return None if self.clusters is None else self.clusters.unique(return_inverse=True)[1]
+        return None if self.clusters is None else np.unique(self.clusters, return_inverse=True)[1]
 
     @cached_property
     def count(self) -> int:
@@ -92,10 +94,10 @@ class Sample:
     def largest(self) -> float:
         """The largest total weight of a unit; their mean is one."""
         n, weights = self.forecast.n, self.weights
-        shares = torch.ones(n) if weights is None else weights / weights.mean()
+        shares = np.ones(n) if weights is None else weights / weights.mean()
         if self.of_units is not None:
-            shares = shares.new_zeros(self.count).index_add_(0, self.of_units, shares)
-            shares *= self.count / n
+            shares = np.bincount(self.of_units, shares, minlength=self.count)
+            shares = shares * (self.count / n)
         return float(shares.max())
 
     def known(self, population_weights: tuple[float, float] | None) -> tuple[float, float] | None:
@@ -106,7 +108,8 @@ class Sample:
         if self.weights is None:
             return self.largest, 1.0
         if population_weights is None:
-            return None
+            largest, total = float(self.weights.max()), float(self.weights.sum())
+            return (self.largest, 1.0) if are_equal(largest, total, self.forecast.n) else None
         seen, given = float(self.weights.max()), np.shape(population_weights) == (2,)
         mean, most = population_weights if given else (0.0, 0.0)
         if not 0 < mean <= most or most < seen:
@@ -117,27 +120,32 @@ class Sample:
             )
         size = 1.0
         if self.of_units is not None:
-            size = float(self.of_units.bincount().max()) * self.count / self.forecast.n
+            size = float(np.bincount(self.of_units).max()) * self.count / self.forecast.n
         return most / mean * size, float(self.weights.mean()) / mean
 
-    def second_moments(self, residuals: Tensor) -> Tensor:
+    def second_moments(self, residuals: Array) -> Array:
         """Return the mean over the units of the square of the sum of |residuals| [b, n]: [b]."""
         if self.of_units is None:
-            return residuals.square_().mean(dim=1)
-        sums = residuals.new_zeros(len(residuals), self.count)
-        sums.index_add_(1, self.of_units, residuals.abs_())
-        return sums.square_().mean(dim=1) * (self.count / residuals.shape[1]) ** 2
+            return np.square(residuals).mean(axis=1)
+        sums = [np.bincount(self.of_units, row, self.count) for row in np.abs(residuals)]
+        return np.square(np.stack(sums)).mean(axis=1) * (self.count / residuals.shape[1]) ** 2
 
-    def multipliers(self, seed: int) -> Tensor:
-        """Return `MULTIPLIERS` sets of a normal number per unit, float32 [`MULTIPLIERS`, n].
+    def multipliers(self, seed: int, confidence: float) -> Array:
+        """Return sets of a normal number per unit for a quantile at `confidence`, float32 [R, n].
 
         The seven digits of float32 are enough, and reading the numbers takes most of the time.
+        `InputError` if a high confidence needs more sets than fit into `MOST_MULTIPLIERS`.
         """
-        generator = torch.Generator().manual_seed(seed)
-        sets = torch.empty(MULTIPLIERS, self.count)
-        for block in sets.split(max(1, DRAWN_TOGETHER // self.count)):
-            block.copy_(torch.randn(block.shape, generator=generator, dtype=torch.float64))
-        sets = sets.to(self.labels.device)
+        count = draws_for(confidence)
+        if confidence > USUAL_CONFIDENCE and count * self.forecast.n > MOST_MULTIPLIERS:
+            told = f"{confidence:g} needs {count:,} draws of {self.forecast.n:,} numbers"
+            fixes = ["give a smaller one", "give fewer points"]
+            raise InputError(told, field="confidence", fixes=fixes)
+        draws, sets = Draws(seed), np.empty((count, self.count), np.float32)
+        step = max(1, DRAWN_TOGETHER // self.count)
+        for start in range(0, count, step):
+            block = sets[start : start + step]
+            block[:] = draws.normals(block.size).reshape(block.shape)
         return sets if self.of_units is None else sets[:, self.of_units]
 
 
@@ -158,13 +166,13 @@ def sample_of(
     given = points_of(probabilities, labels, ignore_index, **of_points, points=points)
     probabilities, labels, sample_weight, clusters, points = given
     forecast, outcomes = checked(probabilities, labels, sample_weight, classes, rows_sum_to_one)
-    n, device = forecast.n, forecast.probabilities.device
-    numbers = torch.arange(n) if points is None else points
-    numbers = check_labels(numbers, n, LARGEST_POINT, "points").to(device)
+    n = forecast.n
+    numbers = np.arange(n) if points is None else points
+    numbers = check_labels(numbers, n, LARGEST_POINT, "points")
     if clusters is not None and population is not None:
-        clusters = check_labels(clusters, n, population, "clusters").to(device)
+        clusters = check_labels(clusters, n, population, "clusters")
     elif clusters is not None:
-        clusters = cluster_numbers(clusters, n).to(device)
+        clusters = cluster_numbers(clusters, n)
     by_label = weights_by_label(forecast, outcomes)
     goes = by_label is None and weights_go_with_labels(forecast, outcomes)
     if goes:
@@ -174,7 +182,7 @@ def sample_of(
             "be 8 %)",
             stacklevel=3,
         )
-    elif by_label is not None and len(seen := outcomes.labels[0].unique()) < forecast.classes:
+    elif by_label is not None and len(seen := np.unique(outcomes.labels[0])) < forecast.classes:
         warnings.warn(
             f"sample_weight: {forecast.classes - len(seen)} classes have no point here, so their "
             "weights are not known; noise floors take weights with which one point of each is "
@@ -184,7 +192,7 @@ def sample_of(
     return Sample(forecast, outcomes, numbers, by_label, clusters, goes)
 
 
-def weights_by_label(forecast: Forecast, outcomes: Outcomes) -> Tensor | None:
+def weights_by_label(forecast: Forecast, outcomes: Outcomes) -> Array | None:
     """Return the weight of each class [C], or None if weights are no function of the label.
 
     A class without points gets the mean weight, or one so large that the forecast expects a single
@@ -195,8 +203,9 @@ def weights_by_label(forecast: Forecast, outcomes: Outcomes) -> Tensor | None:
         return None
     counted, classes = outcomes.weights[0] > 0, forecast.classes
     labels, weights = outcomes.labels[0][counted], outcomes.weights[0][counted]
-    low = weights.new_full((classes,), torch.inf).scatter_reduce_(0, labels, weights, "amin")
-    high = weights.new_full((classes,), -torch.inf).scatter_reduce_(0, labels, weights, "amax")
+    low, high = np.full(classes, np.inf), np.full(classes, -np.inf)
+    np.minimum.at(low, labels, weights)
+    np.maximum.at(high, labels, weights)
     known = low <= high
     lowest, highest = low[known], high[known]
     equal = 1 + 1e-6  # a larger ratio of two weights is more than rounding
@@ -204,13 +213,13 @@ def weights_by_label(forecast: Forecast, outcomes: Outcomes) -> Tensor | None:
     differs_in_a_class = bool((highest > equal * lowest).any())
     if not varies or differs_in_a_class or len(lowest) == len(labels):
         return None
-    by_label = torch.where(known, low, weights.mean())
+    by_label = np.where(known, low, weights.mean())
     if bool(known.all()):
         return by_label
     for _ in range(MOST_STEPS):
         shares = forecast.probabilities[counted] / by_label
-        expected = (shares / shares.sum(dim=1, keepdim=True)).sum(dim=0)
-        by_label = torch.where(known, low, by_label * expected.clamp(min=1))
+        expected = (shares / shares.sum(axis=1, keepdims=True)).sum(axis=0)
+        by_label = np.where(known, low, by_label * expected.clip(min=1))
     return by_label
 
 
@@ -224,10 +233,12 @@ def weights_go_with_labels(forecast: Forecast, outcomes: Outcomes) -> bool:
         return False
     excess = outcomes.weights[0] - outcomes.weights[0].mean()
     residuals = -forecast.probabilities
-    residuals[torch.arange(forecast.n), outcomes.labels[0]] += 1
-    products = (residuals - residuals.mean(dim=0)).mul_(excess[:, None])
+    residuals[np.arange(forecast.n), outcomes.labels[0]] += 1
+    products = (residuals - residuals.mean(axis=0)) * excess[:, None]
     limit = NormalDist().inv_cdf(1 - DEPENDENT / (2 * forecast.classes))
-    return bool((products.sum(dim=0).abs() > limit * products.square().sum(dim=0).sqrt()).any())
+    return bool(
+        (np.abs(products.sum(axis=0)) > limit * np.sqrt(np.square(products).sum(axis=0))).any()
+    )
 
 
 def in_batches(whole: Sample, utility_batch: int | None, seed: int) -> list[Sample]:
@@ -236,17 +247,17 @@ def in_batches(whole: Sample, utility_batch: int | None, seed: int) -> list[Samp
     count = 1 if utility_batch is None else n // utility_batch
     if count <= 1:
         return [whole]
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
-    batches = [rows.sort().values for rows in order.to(whole.labels.device).tensor_split(count)]
+    order = Draws(seed).permutation(n)
+    batches = [np.sort(rows) for rows in np.array_split(order, count)]
     of_utilities = replace(whole, metrics=[m for m in whole.metrics if m.of_utilities])
     others = [metric for metric in whole.metrics if not metric.of_utilities]
     return [replace(whole, metrics=others, families=()), *map(of_utilities.at, batches)]
 
 
-def cluster_numbers(clusters: ArrayLike | None, n: int) -> Tensor:
+def cluster_numbers(clusters: ArrayLike | None, n: int) -> Array:
     """Return the number of each point's cluster, int64 [n] from 0, for the clusters' names [n]."""
     check_nothing_is_masked(clusters, "clusters")
-    names = clusters.cpu().numpy() if isinstance(clusters, Tensor) else np.asarray(clusters)
+    names = np.asarray(plain(clusters, "clusters"))
     if names.shape != (n,):
         raise InputError(
             f"shape {list(names.shape)} for {n} rows", field="clusters", fixes="give one per row"
@@ -262,4 +273,4 @@ def cluster_numbers(clusters: ArrayLike | None, n: int) -> Tensor:
     if len(found) < 2:
         fix = "give what tells the independent units apart, such as patients"
         raise InputError(f"all rows are of cluster {found[0]}", field="clusters", fixes=fix)
-    return torch.from_numpy(numbers.astype(np.int64))
+    return numbers.astype(np.int64)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import torch
+import numpy as np
 from numpy.typing import ArrayLike
-from torch import Tensor
 
+from .arrays import Array
 from .class_order import class_codes
 from .forecast import Forecast, Outcomes
 from .kernels.threads import row_blocks
@@ -14,30 +14,30 @@ from .shown import LIKELIHOOD_FLOOR
 from .validation import check_probabilities, check_weights
 
 
-def accuracies(outcomes: Outcomes) -> Tensor:
+def accuracies(outcomes: Outcomes) -> Array:
     """Return the share of points whose class has rank 0, per draw: [R]."""
-    return outcomes.mean(outcomes.hits.to(torch.float64))
+    return outcomes.mean(outcomes.hits.astype(np.float64, copy=False))
 
 
-def _of_outcome(forecast: Forecast, outcomes: Outcomes) -> Tensor:
-    return forecast.probabilities.gather(1, outcomes.labels.T).T
+def _of_outcome(forecast: Forecast, outcomes: Outcomes) -> Array:
+    return np.take_along_axis(forecast.probabilities, outcomes.labels.T, axis=1).T
 
 
-def brier_scores(forecast: Forecast, outcomes: Outcomes) -> Tensor:
+def brier_scores(forecast: Forecast, outcomes: Outcomes) -> Array:
     """Return the mean over points of Σ_c (p_c - y_c)², per draw: [R], in [0, 2]."""
     p = forecast.probabilities
-    squares = torch.cat([p[a:b].square().sum(dim=1) for a, b in row_blocks(*p.shape)])
+    squares = np.concatenate([np.square(p[a:b]).sum(axis=1) for a, b in row_blocks(*p.shape)])
     return outcomes.mean(squares - 2 * _of_outcome(forecast, outcomes) + 1)
 
 
-def log_losses(forecast: Forecast, outcomes: Outcomes, floor: float = LIKELIHOOD_FLOOR) -> Tensor:
+def log_losses(forecast: Forecast, outcomes: Outcomes, floor: float = LIKELIHOOD_FLOOR) -> Array:
     """Return the mean of -log max(p_y, floor), per draw: [R], in nats."""
-    return -outcomes.mean(_of_outcome(forecast, outcomes).clamp(min=floor).log())
+    return -outcomes.mean(np.log(np.maximum(_of_outcome(forecast, outcomes), floor)))
 
 
-def zero_likelihoods(forecast: Forecast, outcomes: Outcomes) -> Tensor:
+def zero_likelihoods(forecast: Forecast, outcomes: Outcomes) -> Array:
     """Return the number of points whose outcome had probability 0, per draw: [R]."""
-    return (_of_outcome(forecast, outcomes) == 0).sum(dim=1)
+    return (_of_outcome(forecast, outcomes) == 0).sum(axis=1)
 
 
 def checked(
@@ -53,9 +53,9 @@ def checked(
     probabilities, labels, sample_weight = given
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
     y = class_codes(labels, probabilities, p.shape, classes)
-    weights = None if sample_weight is None else check_weights(sample_weight, len(y)).to(p.device)
+    weights = None if sample_weight is None else check_weights(sample_weight, len(y))
     forecast = Forecast(p)
-    return forecast, forecast.outcomes(y.to(p.device), weights)
+    return forecast, forecast.outcomes(y, weights)
 
 
 def accuracy(
@@ -69,7 +69,7 @@ def accuracy(
     """Return the share of points whose most probable class (the first on ties) is the label.
 
     Args:
-        probabilities: [n, C], rows that sum to one, NumPy or torch.
+        probabilities: [n, C], rows that sum to one; array, frame or list (metrics/arrays.py).
         labels: [n] class numbers in [0, C).
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
         classes: [C], names of the columns in their order, if labels are names and the columns

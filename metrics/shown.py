@@ -1,6 +1,6 @@
-"""Records of results, constants and small functions that need no torch, for reports and figures.
+"""Records of results, constants and small functions that need no kernels, for reports and figures.
 
-Importing torch takes a second. The modules that compute share what is here.
+Importing numba takes part of a second. The modules that compute share what is here.
 """
 
 from __future__ import annotations

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike
-from torch import Tensor
 
 from .archive import read_arrays
+from .arrays import Array
 from .atomic import atomic_path
 from .class_order import column_numbers
 from .errors import InputError
@@ -37,6 +36,7 @@ from .utilities.base import Block
 from .utilities.function import Utility, utilities_of
 from .utilities.payoffs import ClassWise, TopK
 from .validation import both_classes, check_logits, check_probabilities, check_weights
+from .weights import are_counts
 
 BUCKETS = 1000
 """Buckets of a utility at most: 39 KB."""
@@ -49,7 +49,7 @@ class StreamingCalibration:
     """UC (eq. 3.2) of every utility of a class, or of several classes, from batches of points.
 
     Args:
-        utility: a utility class, a function p [n, C] -> u⃗ [n, C] from torch to torch, or several
+        utility: a utility class, a function p [n, C] -> u⃗ [n, C] on NumPy arrays, or several
             of these. Values outside `UtilityClass.bounds` are refused.
         classes: C.
         buckets: the largest number of buckets per utility, 1,000 if not given. More of them
@@ -57,7 +57,7 @@ class StreamingCalibration:
         logits: whether `update` is given logits, whose softmax is then taken in float64.
         bins: the number of bins of the binned errors.
 
-    `nbytes` is the size of what will be kept. It is taken at the first batch, on its device.
+    `nbytes` is the size of what will be kept. It is taken at the first batch.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class StreamingCalibration:
             told = f"{sum(self._counts):,} utilities need {self.nbytes >> 20:,} MiB"
             fixes = ["choose utilities: TopK(ks=…), ClassWise(classes=…)", "use fewer buckets"]
             raise InputError(told, field="utilities", fixes=fixes)
-        self._ranges = torch.cat([one.bounds(classes).cpu() for one in self.utilities])
+        self._ranges = np.concatenate([one.bounds(classes) for one in self.utilities])
         self._seen: Seen | None = None
 
     @property
@@ -118,35 +118,34 @@ class StreamingCalibration:
         if matrix.shape[1] != self.classes:
             told = f"{matrix.shape[1]} columns, expected {self.classes}"
             raise InputError(told, field=name, fixes="give one column per class")
-        y = column_numbers(labels, probabilities, matrix.shape).to(matrix.device)
-        weights = torch.ones(len(y), dtype=torch.float64)
+        y = column_numbers(labels, probabilities, matrix.shape)
+        weights = np.ones(len(y))
         if sample_weight is not None:
             weights = check_weights(sample_weight, len(y))
-        self._seen = self.updated(self._seen, matrix, y, weights.to(matrix.device))
+        self._seen = self.updated(self._seen, matrix, y, weights)
 
-    def nothing(self, device: str | torch.device | None = None) -> Seen:
+    def nothing(self) -> Seen:
         """Return what is kept before the first point."""
-        buckets = Buckets.empty(sum(self._counts), self.borders, device)
-        totals = torch.zeros(6, dtype=torch.float64, device=device)
-        return Seen(*buckets, totals, totals.new_zeros(1))
+        buckets = Buckets.empty(sum(self._counts), self.borders)
+        return Seen(*buckets, np.zeros(7), np.zeros(1))
 
-    def updated(self, seen: Seen | None, matrix: Tensor, y: Tensor, weights: Tensor) -> Seen:
+    def updated(self, seen: Seen | None, matrix: Array, y: Array, weights: Array) -> Seen:
         """Add checked points to `seen`, in place; if this fails, they are taken away again."""
         if seen is None:
-            seen = self.nothing(matrix.device)
+            seen = self.nothing()
         blocks = row_blocks(len(matrix), self.classes, max(PART, 64 * self.classes))
-        before = [values.clone() for values in seen] if len(blocks) > 1 else []
+        before = [values.copy() for values in seen] if len(blocks) > 1 else []
         try:
             for start, stop in blocks:
                 rows = slice(start, stop)
                 self._add(seen, matrix[rows], y[rows], weights[rows])
         except BaseException:
             for values, old in zip(seen, before):
-                values.copy_(old)
+                values[...] = old
             raise
         return seen
 
-    def _add(self, seen: Seen, matrix: Tensor, y: Tensor, weights: Tensor) -> None:
+    def _add(self, seen: Seen, matrix: Array, y: Array, weights: Array) -> None:
         """Add one block of rows. What can be refused is computed before anything is added."""
         p = softmax(matrix) if self.logits else matrix
         forecast = Forecast(p, depth=self._depth)
@@ -154,7 +153,7 @@ class StreamingCalibration:
         blocks: list[Block] = []
         for utility in self.utilities:
             blocks.extend(utility.blocks(forecast, outcomes))
-        ranges, first = self._ranges.to(p.device), 0
+        ranges, first = self._ranges, 0
         for block in blocks:
             part = slice(first, first + len(block.predicted))
             self._check_range(block, ranges[part])
@@ -163,11 +162,12 @@ class StreamingCalibration:
         if float(size) > 0:
             sums = [f(forecast, outcomes)[0] * size for f in (brier_scores, log_losses)]
             hits = accuracies(outcomes)[0] * size
-            count, zeros = size.new_tensor(len(y)), zero_likelihoods(forecast, outcomes)[0]
-            seen.totals.add_(torch.stack([count, size, hits, *sums, zeros.to(size.dtype)]))
+            importances = 0 if are_counts(weights) else len(y)
+            zeros = float(zero_likelihoods(forecast, outcomes)[0])
+            seen.totals[:] += [len(y), size, hits, *sums, importances, zeros]
         else:
             seen.totals[0] += len(y)
-        torch.maximum(seen.largest, weights.max(), out=seen.largest)
+        np.maximum(seen.largest, weights.max(), out=seen.largest)
         first = 0
         for block in blocks:
             part = slice(first, first + len(block.predicted))
@@ -175,9 +175,9 @@ class StreamingCalibration:
             seen.buckets.at(part).add(*given, ranges[part], self.borders)
             first = part.stop
 
-    def _check_range(self, block: Block, ranges: Tensor) -> None:
-        slack = 1e-9 * (ranges[:, 1] - ranges[:, 0]).clamp(min=1)
-        low, high = block.payoffs.amin(dim=1), block.payoffs.amax(dim=1)
+    def _check_range(self, block: Block, ranges: Array) -> None:
+        slack = 1e-9 * (ranges[:, 1] - ranges[:, 0]).clip(min=1)
+        low, high = block.payoffs.min(axis=1), block.payoffs.max(axis=1)
         if bool(((low < ranges[:, 0] - slack) | (high > ranges[:, 1] + slack)).any()):
             told = f"values from {float(low.min()):g} to {float(high.max()):g} leave its bounds"
             fix = "define the method `bounds` of a class of your own"
@@ -199,7 +199,7 @@ class StreamingCalibration:
         if not _same(self._kind(), other._kind()) or self.utilities != other.utilities:
             raise InputError("has other utilities, classes or buckets", field="other")
         if other._seen is not None:
-            seen = self._seen or self.nothing(other._seen.totals.device)
+            seen = self._seen or self.nothing()
             self._seen = seen.with_points_of(other._seen)
         return self
 
@@ -207,14 +207,14 @@ class StreamingCalibration:
         """Return what two of these must share, besides equal utilities."""
         return {
             "classes": np.array([self.classes, *self.borders, int(self.logits)]),
-            "names": np.array([type(utility).__name__ for utility in self.utilities]),
-            "ranges": self._ranges.numpy(),
+            "names": np.array([utility.digest() for utility in self.utilities]),
+            "ranges": self._ranges,
         }
 
     def save(self, file: str | Path | IO[bytes]) -> None:
         """Write an npz, in whole or not at all; `load` needs the same arguments as this object."""
         seen = self._seen or self.nothing()
-        arrays: dict[str, Any] = {k: v.cpu().numpy() for k, v in seen._asdict().items()}
+        arrays: dict[str, Any] = dict(seen._asdict())
         arrays |= self._kind()
         if not isinstance(file, str | Path):
             np.savez(file, **arrays)
@@ -233,7 +233,7 @@ class StreamingCalibration:
         if not shapes or not _same(self._kind(), held):
             told = "of other utilities, classes or buckets"
             raise InputError(told, field="file", fixes="give the arguments that it was saved with")
-        self._seen = Seen(*(torch.from_numpy(held[name].astype(np.float64)) for name in empty))
+        self._seen = Seen(*(held[name].astype(np.float64) for name in empty))
         return self
 
     def result(self) -> StreamingResult:

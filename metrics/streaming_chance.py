@@ -18,12 +18,14 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
+from scipy.special import ndtr
 
+from .arrays import Array
 from .certificate import CalibrationInterval, asymptotic_deviation, finite_deviation
 from .option_checks import check_confidence
 from .resampling import NoiseFloor
+from .weights import are_equal
 
 TERMS = 12
 """Terms of the series."""
@@ -32,12 +34,12 @@ ALWAYS = 0.75
 STEPS = 400
 
 
-def range_tail(x: Tensor) -> Tensor:
+def range_tail(x: Array) -> Array:
     """Return P(range of a standard Brownian motion on [0, 1] > x)."""
-    k = torch.arange(1, TERMS + 1, dtype=torch.float64)
-    upper = torch.special.ndtr(-k * x[..., None])
-    series = 8 * (k * (1 - 2 * ((k + 1) % 2)) * upper).sum(dim=-1)
-    return torch.where(x < ALWAYS, 1.0, series.clamp(0, 1))
+    k = np.arange(1.0, TERMS + 1)
+    upper = ndtr(-k * x[..., None])
+    series = 8 * (k * (1 - 2 * ((k + 1) % 2)) * upper).sum(axis=-1)
+    return np.where(x < ALWAYS, 1.0, series.clip(0, 1))
 
 
 class Walks(NamedTuple):
@@ -47,27 +49,27 @@ class Walks(NamedTuple):
     largest: the number of points, the sum of their weights and the largest one.
     """
 
-    moments: Tensor
-    spread: Tensor
+    moments: Array
+    spread: Array
     n: float
     weight: float
     largest: float
 
-    def exceeded(self, errors: Tensor, column: int = 0) -> Tensor:
+    def exceeded(self, errors: Array, column: int = 0) -> Array:
         """Return a bound on P(largest UC > error) for `errors` [k] by a column of `moments`."""
-        root = self.moments[:, column].clamp(min=0).sqrt()
-        step = (self.spread * self.largest).clamp(min=1e-300)
+        root = np.sqrt(self.moments[:, column].clip(min=0))
+        step = (self.spread * self.largest).clip(min=1e-300)
         t = errors[:, None] * self.weight
         # The positive root of step x²/6 + root x - t, in a form without cancellation.
-        x = 2 * t / (root + (root.square() + 2 / 3 * step * t).sqrt()).clamp(min=1e-300)
-        return range_tail(x).sum(dim=1).clamp(max=1)
+        x = 2 * t / (root + np.sqrt(np.square(root) + 2 / 3 * step * t)).clip(min=1e-300)
+        return range_tail(x).sum(axis=1).clip(max=1)
 
     def quantile(self, level: float, column: int = 0) -> float:
         """Return the error that the largest UC exceeds with a probability of at most 1 - level."""
         low, high = 0.0, float(self.spread.max())
         for _ in range(60):
             middle = (low + high) / 2
-            if float(self.exceeded(torch.tensor([middle]).double(), column)) > 1 - level:
+            if float(self.exceeded(np.array([middle]), column)[0]) > 1 - level:
                 low = middle
             else:
                 high = middle
@@ -76,28 +78,28 @@ class Walks(NamedTuple):
     def noise_floor(self, observed: float) -> NoiseFloor:
         """Return mean, 95 % quantile and p-value of the largest UC by chance: upper bounds."""
         end = max(self.quantile(1 - 1e-6), 1e-12)
-        grid = torch.linspace(0, end, STEPS, dtype=torch.float64)
-        mean = float(torch.trapezoid(self.exceeded(grid), grid))
-        p_value = float(self.exceeded(torch.tensor([observed]).double()))
+        grid = np.linspace(0, end, STEPS)
+        mean = float(np.trapezoid(self.exceeded(grid), grid))
+        p_value = float(self.exceeded(np.array([observed]))[0])
         return NoiseFloor(mean, self.quantile(0.95), p_value)
 
     def interval(self, lower: Any, upper: Any, confidence: float) -> CalibrationInterval:
         """Return the certificate for errors between `lower` and `upper` [m] on these points.
 
         The module `certificate` explains it; here the laws are those of walks in place of drawn
-        labels and multipliers. With weights there is no finite-sample bound below ρ.
+        labels and multipliers. With weights that differ there is no finite-sample bound below ρ.
         """
         check_confidence(confidence)
         second = self.moments[:, 1] * (self.n / self.weight**2)
-        most, least = torch.from_numpy(upper), torch.from_numpy(lower)
+        most, least = upper, lower
         spread = self.spread * (self.largest * self.n / self.weight)
         count = max(1, int(self.n))
         deviation = asymptotic_deviation(second, spread, count, confidence)
-        top = float(torch.minimum(most + deviation, self.spread).max())
+        top = float(np.minimum(most + deviation, self.spread).max())
         finite = float(self.spread.max())
-        if math.isclose(self.largest * self.n, self.weight):
+        if are_equal(self.largest, self.weight, self.n):
             deviation = finite_deviation(second, spread, count, confidence)
-            finite = float(torch.minimum(most + deviation, self.spread).max())
+            finite = float(np.minimum(most + deviation, self.spread).max())
         noise = max(self.quantile(confidence, column) for column in (0, 1))
         bottom = max(0.0, float(least.max()) - noise)
         middle = float((least.max() + most.max()) / 2)

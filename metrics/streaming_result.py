@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from .arrays import Array
 from .certificate import CalibrationInterval
 from .kernels.bucket_sums import MASS, Bounds, Buckets, bounds_of
 from .resampling import NoiseFloor
@@ -21,16 +20,17 @@ from .uc import first_largest
 class Seen(NamedTuple):
     """What is kept of all points; `COMBINED` says how two of these become one.
 
-    sums, ends and moments: those of `Buckets`, [m, …]. totals: [6], the number of points, their
-    weight, the weighted sums of hits, of squared errors and of log losses, and the number of points
-    whose label had probability 0. largest: [1], the largest weight.
+    sums, ends and moments: those of `Buckets`, [m, …]. totals: [7], the number of points, their
+    weight, the weighted sums of hits, of squared errors and of log losses, and the numbers of
+    points in blocks whose weights are not all counts, and of those whose label had probability 0.
+    largest: [1], the largest weight.
     """
 
-    sums: Tensor
-    ends: Tensor
-    moments: Tensor
-    totals: Tensor
-    largest: Tensor
+    sums: Array
+    ends: Array
+    moments: Array
+    totals: Array
+    largest: Array
 
     @property
     def buckets(self) -> Buckets:
@@ -38,17 +38,17 @@ class Seen(NamedTuple):
         return Buckets(self.sums, self.ends, self.moments)
 
     def with_points_of(self, other: Seen) -> Seen:
-        """Return what is kept of the points of both, on the device of this one."""
+        """Return what is kept of the points of both."""
         pairs = zip(COMBINED.values(), self, other, strict=True)
-        return Seen(*(combine(own, new.to(own.device)) for combine, own, new in pairs))
+        return Seen(*(combine(own, new) for combine, own, new in pairs))
 
 
-COMBINED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "sums": torch.add,
-    "ends": torch.maximum,
-    "moments": torch.add,
-    "totals": torch.add,
-    "largest": torch.maximum,
+COMBINED: dict[str, Callable[[Array, Array], Array]] = {
+    "sums": np.add,
+    "ends": np.maximum,
+    "moments": np.add,
+    "totals": np.add,
+    "largest": np.maximum,
 }
 
 
@@ -91,58 +91,57 @@ class StreamingResult:
         return self._walks.interval(self.lower, self.upper, confidence)
 
 
-def result_of(seen: Seen, ranges: Tensor, bins: int) -> StreamingResult:
+def result_of(seen: Seen, ranges: Array, bins: int) -> StreamingResult:
     """Return what was found for utilities with these ranges of predictions [m, 2]."""
-    seen = Seen(*(values.cpu() for values in seen))
-    n, weight, hits, squares, losses, zeros = seen.totals.tolist()
+    n, weight, hits, squares, losses, importances, zeros = seen.totals.tolist()
     bounds = bounds_of(seen.buckets)
     lower, upper = bounds.lower / weight, bounds.upper / weight
     return StreamingResult(
-        lower.numpy(),
-        upper.numpy(),
-        _equal_width(seen.buckets, ranges, bins).numpy() / weight,
-        _equal_mass(seen.buckets, bounds, bins).numpy() / weight,
+        lower,
+        upper,
+        _equal_width(seen.buckets, ranges, bins) / weight,
+        _equal_mass(seen.buckets, bounds, bins, importances == 0) / weight,
         int(n),
         hits / weight,
         squares / weight,
         losses / weight,
         int(zeros),
         _worst(seen.buckets, bounds, weight),
-        Walks(seen.moments, ranges[:, 1] - ranges[:, 0], n, weight, float(seen.largest)),
+        Walks(seen.moments, ranges[:, 1] - ranges[:, 0], n, weight, float(seen.largest[0])),
     )
 
 
-def _equal_width(buckets: Buckets, ranges: Tensor, bins: int) -> Tensor:
+def _equal_width(buckets: Buckets, ranges: Array, bins: int) -> Array:
     """Return Σ_bins |Σ (u - v) 1_bin|, [m]: a bucket lies in the bin of its predictions."""
     low, high = ranges[:, :1], ranges[:, 1:]
-    scale = torch.where(high > low, 1 / (high - low), 0.0)
-    t = (buckets.ends[..., 1].clamp(min=low, max=high) - low) * scale
-    bin_of = (t * bins).to(torch.int64).clamp(0, bins - 1)
+    scale = np.divide(1.0, high - low, out=np.zeros_like(high), where=high > low)
+    t = (np.clip(buckets.ends[..., 1], low, high) - low) * scale
+    bin_of = (t * bins).astype(np.int64).clip(0, bins - 1)
     net = buckets.sums[..., 0] - buckets.sums[..., 1]
-    return net.new_zeros(len(net), bins).scatter_add(1, bin_of, net).abs().sum(dim=1)
+    return np.abs(np.stack([np.bincount(b, r, bins) for b, r in zip(bin_of, net)])).sum(axis=1)
 
 
-def _equal_mass(buckets: Buckets, bounds: Bounds, bins: int) -> Tensor:
+def _equal_mass(buckets: Buckets, bounds: Bounds, bins: int, are_counts: bool) -> Array:
     """Return lower and upper bounds on Σ_bins |Σ (u - v) 1_bin| by rank: [2, m].
 
     An edge inside a bucket leaves the running sum there open between the bucket's bounds, also
-    in a group of ties, whose points come in an order that is not known. With whole weights the
-    edges are whole numbers, so both are allowed.
+    in a group of ties, whose points come in an order that is not known. The edges of weights that
+    are counts are whole numbers.
     """
-    mass = buckets.sums[..., MASS].cumsum(dim=1).contiguous()
-    ends = mass[:, -1:] * torch.arange(1, bins, dtype=torch.float64) / bins
+    mass = buckets.sums[..., MASS].cumsum(axis=1)
+    ends = mass[:, -1:] * np.arange(1.0, bins) / bins
     net, before = bounds.at_borders, bounds.at_borders[:, :-1]
     least = before - buckets.sums[..., 1]
     most = before + buckets.sums[..., 0]
-    lows, highs = [torch.zeros_like(net[:, :1])], [torch.zeros_like(net[:, :1])]
-    places = [torch.searchsorted(mass, e.contiguous()) for e in ((ends + 1e-9).floor(), ends)]
-    lows.append(torch.minimum(*(least.gather(1, place) for place in places)))
-    highs.append(torch.maximum(*(most.gather(1, place) for place in places)))
-    low = torch.cat([*lows, net[:, -1:]], dim=1)
-    high = torch.cat([*highs, net[:, -1:]], dim=1)
-    gap = torch.maximum(low[:, 1:] - high[:, :-1], low[:, :-1] - high[:, 1:]).clamp(min=0)
-    most_of_bin = torch.maximum(high[:, 1:] - low[:, :-1], high[:, :-1] - low[:, 1:])
-    return torch.stack([gap.sum(dim=1), most_of_bin.sum(dim=1)])
+    lows, highs = [np.zeros_like(net[:, :1])], [np.zeros_like(net[:, :1])]
+    place = _places(mass, np.floor(ends + 1e-9) if are_counts else ends * (1 - 1e-12))
+    lows.append(np.take_along_axis(least, place, axis=1))
+    highs.append(np.take_along_axis(most, place, axis=1))
+    low = np.concatenate([*lows, net[:, -1:]], axis=1)
+    high = np.concatenate([*highs, net[:, -1:]], axis=1)
+    gap = np.maximum(low[:, 1:] - high[:, :-1], low[:, :-1] - high[:, 1:]).clip(min=0)
+    most_of_bin = np.maximum(high[:, 1:] - low[:, :-1], high[:, :-1] - low[:, 1:])
+    return np.stack([gap.sum(axis=1), most_of_bin.sum(axis=1)])
 
 
 def _worst(buckets: Buckets, bounds: Bounds, weight: float) -> tuple[int, WorstInterval]:
@@ -151,7 +150,11 @@ def _worst(buckets: Buckets, bounds: Bounds, weight: float) -> tuple[int, WorstI
     sums, ends = bounds.at_borders[index], buckets.ends[index]
     bottom, top = int(sums.argmin()), int(sums.argmax())
     first, last = (0, len(ends)) if bottom == top else (min(bottom, top), max(bottom, top))
-    inside = ends[first:last].amax(dim=0)
+    inside = ends[first:last].max(axis=0)
     sign = 0 if bottom == top else 1 if bottom > top else -1
     error = float(bounds.lower[index]) / weight
     return index, WorstInterval(error, -float(inside[0]), float(inside[1]), sign)
+
+
+def _places(mass: Array, ends: Array) -> Array:
+    return np.stack([np.searchsorted(m, e) for m, e in zip(mass, ends, strict=True)])

@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from .arrays import Array, as_array, plain
 from .class_order import column_numbers
 from .errors import InputError
 from .forecast import Forecast
@@ -45,11 +47,15 @@ class UtilityCalibrationError(Metric):
     (`StreamingCalibration`): 39 KB per utility and process at 1,000 buckets. From about 10,000
     points per process on these are smaller than float64 points, for class-wise and top-K utilities.
 
+    What is kept are tensors on the metric's device, which processes exchange as they are. NumPy
+    computes the sums on the CPU: with `buckets` on a GPU, each batch and the sums are copied there
+    and back.
+
     Points that a distributed sampler repeats to fill a batch count twice, as in every metric.
 
     Args:
-        utilities: a utility class, a function p [n, C] -> u⃗ [n, C] from torch to torch, or several
-            of these; class-wise and top-K utilities if not given (U_comb of the paper).
+        utilities: a utility class, a function p [n, C] -> u⃗ [n, C] on NumPy arrays, or several of
+            these; class-wise and top-K utilities if not given (U_comb of the paper).
         logits: whether `update` is given logits, whose softmax is then taken in float64.
         classes, buckets: C and the number of buckets per utility; both or neither.
         ignore_index: points of this label are left out.
@@ -84,15 +90,15 @@ class UtilityCalibrationError(Metric):
             self.add_state("labels", default=[], dist_reduce_fx="cat")
             return
         self.streaming = StreamingCalibration(self.utilities, classes, buckets, logits)
-        for name, empty in self.streaming.nothing()._asdict().items():
-            how = "sum" if COMBINED[name] is torch.add else "max"
-            self.add_state(name, default=empty, dist_reduce_fx=how)
+        for name, nothing in self.streaming.nothing()._asdict().items():
+            reduction = "sum" if COMBINED[name] is np.add else "max"
+            self.add_state(name, default=torch.from_numpy(nothing), dist_reduce_fx=reduction)
 
     def set_dtype(self, dst_type: str | torch.dtype) -> UtilityCalibrationError:
         """Keep the type, because sums need float64."""
         return self
 
-    def update(self, preds: ArrayLike, target: ArrayLike) -> None:
+    def update(self, preds: ArrayLike | Tensor, target: ArrayLike | Tensor) -> None:
         """Add points: probabilities (or logits, if `logits`) and their classes.
 
         `target` is [B, …] and `preds` [B, C, …], as of torch's cross entropy, or [B, …, C]. If both
@@ -103,28 +109,33 @@ class UtilityCalibrationError(Metric):
         preds, target = points_of(preds, target, self.ignore_index, "preds")
         scores = both_classes(preds, "preds", log_odds=self.logits)
         points = (check_logits if self.logits else check_probabilities)(scores, "preds")
-        labels = column_numbers(target, preds, points.shape, "target").to(points.device)
+        labels = column_numbers(target, preds, points.shape, "target")
         if self.streaming is None:
-            # Data loaders reuse the memory of NumPy's arrays, so these are copied.
-            self.forecasts.append(scores.clone())
-            self.labels.append(labels.clone())
+            self.forecasts.append(self._kept(scores))
+            self.labels.append(self._kept(labels))
             return
         if points.shape[1] != self.streaming.classes:
             told = f"{points.shape[1]} classes, expected {self.streaming.classes}"
             raise InputError(told, field="preds")
-        weights = torch.ones(len(points), dtype=torch.float64, device=points.device)
-        self.streaming.updated(self._seen(), points, labels, weights)
+        seen = self.streaming.updated(self._seen(), points, labels, np.ones(len(points)))
+        for name, sums in seen._asdict().items():
+            setattr(self, name, torch.from_numpy(sums).to(self.device))
+
+    def _kept(self, numbers: Array) -> Tensor:
+        """Return a copy on the metric's device: data loaders reuse the memory of their arrays."""
+        return torch.tensor(numbers, device=self.device)
 
     def _seen(self) -> Seen:
-        return Seen(*(getattr(self, name) for name in Seen._fields))
+        """Return the sums as NumPy arrays, which share the memory of states on the CPU."""
+        return Seen(*(plain(getattr(self, name)) for name in Seen._fields))
 
     def bounds(self) -> tuple[Tensor, Tensor]:
         """Return what the largest UC lies between, with `buckets`: two float64 scalars."""
         seen = self._seen()
         if float(seen.totals[0]) == 0:
             raise InputError("no points: call update before compute")
-        found = bounds_of(seen.buckets)
-        return found.lower.max() / seen.totals[1], found.upper.max() / seen.totals[1]
+        bounds, weight = bounds_of(seen.buckets), seen.totals[1]
+        return self._kept(bounds.lower.max() / weight), self._kept(bounds.upper.max() / weight)
 
     def compute(self) -> Tensor:
         """Return the largest UC over the utilities, in their unit: a float64 scalar.
@@ -138,8 +149,9 @@ class UtilityCalibrationError(Metric):
         preds = dim_zero_cat(self.forecasts)
         p = torch.softmax(preds.to(torch.float64), dim=1) if self.logits else preds
         forecast = Forecast(check_probabilities(p, "preds"))
-        outcomes = forecast.outcomes(dim_zero_cat(self.labels))
-        return torch.stack([u.errors(forecast, outcomes).max() for u in self.utilities]).max()
+        outcomes = forecast.outcomes(as_array(dim_zero_cat(self.labels)))
+        errors = [utility.errors(forecast, outcomes).max() for utility in self.utilities]
+        return self._kept(np.max(errors))
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
         """Draw the value, or several values of `forward` or `compute`: figure and axes."""

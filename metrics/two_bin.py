@@ -10,10 +10,10 @@ the forecast, and a forecast nearer to 1/2 than the truth would gain.
 
 from __future__ import annotations
 
-import torch
+import numpy as np
 from numpy.typing import ArrayLike
-from torch import Tensor
 
+from .arrays import Array
 from .forecast import Forecast, Outcomes
 from .kernels.ranks import descending_order
 from .kernels.threads import row_blocks
@@ -38,33 +38,33 @@ def two_bin_error(
     return float(two_bin_errors(*checked(probabilities, labels, classes=classes))[0])
 
 
-def two_bin_errors(forecast: Forecast, outcomes: Outcomes) -> Tensor:
+def two_bin_errors(forecast: Forecast, outcomes: Outcomes) -> Array:
     """Return `two_bin_error` under each outcome, weighted where the outcomes are: float64 [R].
 
     Each class has its own part of the sum, so that some classes at a time need little memory.
     """
     blocks = row_blocks(forecast.classes, forecast.n, TOGETHER)
     parts = [_of_classes(forecast, outcomes, *block) for block in blocks]
-    return torch.stack(parts).sum(dim=0) / torch.as_tensor(outcomes.size).flatten() ** 2
+    return np.stack(parts).sum(axis=0) / outcomes.size.ravel() ** 2
 
 
-def _of_classes(forecast: Forecast, outcomes: Outcomes, start: int, stop: int) -> Tensor:
+def _of_classes(forecast: Forecast, outcomes: Outcomes, start: int, stop: int) -> Array:
     """The parts of the classes from `start` to `stop` in the sums, [R]."""
-    p = forecast.probabilities[:, start:stop].T.contiguous()
-    order = descending_order(-p).long()
-    ordered = p.gather(1, order)
+    p = np.ascontiguousarray(forecast.probabilities[:, start:stop].T)
+    order = descending_order(-p)
+    ordered = np.take_along_axis(p, order, axis=1)
     # Between two neighbours t has the same two bins; tied ones have no t between them.
-    lengths = torch.diff(ordered, dim=1, append=torch.ones_like(p[:, :1]))
+    lengths = np.diff(ordered, axis=1, append=1.0)
     errors = []
     for draw in range(outcomes.draws):
         labels = outcomes.labels[draw % len(outcomes.labels)]  # one draw may have many weights
-        points = ((labels >= start) & (labels < stop)).nonzero()[:, 0]
+        points = np.flatnonzero((labels >= start) & (labels < stop))
         residuals = -p
-        residuals[labels[points].long() - start, points] += 1
+        residuals[labels[points] - start, points] += 1
         if outcomes.weights is not None:
             residuals *= outcomes.weights[draw % len(outcomes.weights)]
-        sums = residuals.gather(1, order).cumsum(dim=1)
+        sums = np.take_along_axis(residuals, order, axis=1).cumsum(axis=1)
         whole = sums[:, -1:]
         below = ordered[:, 0] * whole[:, 0] ** 2
         errors.append((lengths * (sums**2 + (whole - sums) ** 2)).sum() + below.sum())
-    return torch.stack(errors)
+    return np.stack(errors)

@@ -9,17 +9,16 @@ The errors of a class of utilities have a distribution, the eCDF (section 4, app
 
 from __future__ import annotations
 
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
+from .arrays import Array, OtherArray, like
 from .kernels.prefix_range import prefix_range
 from .layout import check_same_order
 from .shown import WorstInterval, levels
-from .validation import InputError, check_numbers, check_weights, like
+from .validation import InputError, check_numbers, check_weights
 
 EQUAL_SUMS = 1e-9
 """Sums of residuals that differ by at most this share of their range count as equal, and so do
@@ -28,11 +27,11 @@ errors by this share of the largest."""
 
 def _checked(
     predicted: ArrayLike, realized: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Array, Array]:
     given = {"predicted": predicted, "realized": realized, "sample_weight": sample_weight}
     check_same_order(given)
-    v = check_numbers(predicted, "predicted").to(torch.float64)
-    u = check_numbers(realized, "realized").to(torch.float64).to(v.device)
+    v = check_numbers(predicted, "predicted").astype(np.float64, copy=False)
+    u = check_numbers(realized, "realized").astype(np.float64, copy=False)
     if v.ndim == 0 or v.shape[-1] == 0:
         raise InputError("expected shape [..., n] with at least one point", field="predicted")
     if v.shape != u.shape:
@@ -42,7 +41,7 @@ def _checked(
             fixes="give one realized utility per predicted one",
         )
     for name, values in (("predicted", v), ("realized", u)):
-        if not bool(torch.isfinite(values).all()):
+        if not bool(np.isfinite(values).all()):
             raise InputError(
                 "NaN or infinite values", field=name, fixes="recompute or remove those points"
             )
@@ -51,22 +50,22 @@ def _checked(
 
 @overload
 def utility_calibration(
-    predicted: Tensor, realized: ArrayLike, sample_weight: ArrayLike | None = None
-) -> Tensor: ...
+    predicted: OtherArray,
+    realized: ArrayLike | OtherArray,
+    sample_weight: ArrayLike | OtherArray | None = None,
+) -> OtherArray: ...
 @overload
 def utility_calibration(
     predicted: ArrayLike, realized: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> NDArray[np.float64]: ...
-def utility_calibration(
-    predicted: ArrayLike, realized: ArrayLike, sample_weight: ArrayLike | None = None
-) -> Tensor | NDArray[np.float64]:
+def utility_calibration(predicted: Any, realized: Any, sample_weight: Any = None) -> Any:
     """Return UC of each utility (eq. 3.2): the largest difference of predicted and realized.
 
     >>> float(utility_calibration(predicted=[0.75, 0.75, 0.5, 0.25], realized=[1, 0, 0, 0]))
     0.3125
 
     Args:
-        predicted: [..., n] predicted utilities v, NumPy or torch.
+        predicted: [..., n] predicted utilities v, as any array.
         realized: [..., n] realized utilities u.
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
 
@@ -76,8 +75,8 @@ def utility_calibration(
     v, u = _checked(predicted, realized, sample_weight)
     n = v.shape[-1]
     rows_v, rows_u = v.reshape(-1, n), u.reshape(-1, n)
-    points = torch.arange(n, device=v.device)[None]
-    weights = None if sample_weight is None else check_weights(sample_weight, n).to(v.device)[None]
+    points = np.arange(n)[None]
+    weights = None if sample_weight is None else check_weights(sample_weight, n)[None]
     ranges, _ = prefix_range(rows_v, rows_u, points, weights=weights)
     errors = ranges[0] / (n if weights is None else weights.sum())
     return like(errors.reshape(v.shape[:-1]), predicted)
@@ -106,28 +105,27 @@ def worst_interval(
         )
     if sample_weight is None:
         return interval_of_sums(v, u, tolerance)
-    weights = check_weights(sample_weight, v.shape[0]).cpu()
-    v, u, weights = (column.cpu()[weights > 0] for column in (v, u, weights))  # 0 is no point
+    weights = check_weights(sample_weight, v.shape[0])
+    v, u, weights = (column[weights > 0] for column in (v, u, weights))  # 0 is no point
     return interval_of_sums(v, u, tolerance, weights)
 
 
 def interval_of_sums(
-    v: Tensor, u: Tensor, tolerance: float, weights: Tensor | None = None
+    v: Array, u: Array, tolerance: float, weights: Array | None = None
 ) -> WorstInterval:
     """`worst_interval` of finite numbers float64 [n], with positive weights."""
-    v, u = v.cpu(), u.cpu()  # the order in which CUDA adds up a long row may vary
-    ordered, order = torch.sort(v, stable=True)
+    order = np.argsort(v, kind="stable")
+    ordered = v[order]
     residuals = u[order] - ordered
     residuals = residuals if weights is None else weights[order] * residuals
-    sums = torch.nn.functional.pad(residuals.cumsum(0), (1, 0))
-    allowed = torch.nn.functional.pad(ordered.diff() > tolerance, (1, 1), value=True)
-    positions = torch.nonzero(allowed).flatten()
+    sums = np.concatenate([[0.0], residuals.cumsum()])
+    positions = np.flatnonzero(np.pad(np.diff(ordered) > tolerance, 1, constant_values=True))
     sums = sums[positions]
     # Of sums that differ only by rounding the first is taken, so that rounding does not decide.
-    low, high = torch.aminmax(sums)
+    low, high = sums.min(), sums.max()
     slack = EQUAL_SUMS * (high - low)
-    bottom = int((sums <= low + slack).to(torch.uint8).argmax())
-    top = int((sums >= high - slack).to(torch.uint8).argmax())
+    bottom = int((sums <= low + slack).argmax())
+    top = int((sums >= high - slack).argmax())
     error = float(sums[top] - sums[bottom]) / (len(v) if weights is None else float(weights.sum()))
     if error <= 0:
         return WorstInterval(0.0, float(ordered[0]), float(ordered[-1]), 0)
@@ -136,17 +134,17 @@ def interval_of_sums(
     return WorstInterval(error, float(ordered[first]), float(ordered[last]), sign)
 
 
-def first_largest(errors: Tensor) -> int:
+def first_largest(errors: Array) -> int:
     """Return the first of `errors` [m] that is the largest but for rounding.
 
     The two classes of a binary forecast have equal errors, so rounding would decide between them.
     """
-    return int((errors >= (1 - EQUAL_SUMS) * errors.max()).to(torch.uint8).argmax())
+    return int((errors >= (1 - EQUAL_SUMS) * errors.max()).argmax())
 
 
 def ecdf(errors: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the errors [M] in ascending order and, for each, the share of errors up to it."""
-    values = check_numbers(errors, "errors").to(torch.float64).cpu().numpy()
+    values = check_numbers(errors, "errors").astype(np.float64, copy=False)
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
         raise InputError(
             f"expected finite values of shape [M], got {list(values.shape)}", field="errors"

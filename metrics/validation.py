@@ -1,22 +1,21 @@
-"""Checks of input, and its conversion to torch, which the code inside the package uses.
+"""Checks of input, which becomes NumPy arrays (`arrays.py`).
 
-An error is one clear line that names the field and the fix. A result has the kind of the input: a
-NumPy array or a torch tensor.
+An error is one clear line that names the field and the fix.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
+from .arrays import Array
+from .arrays import as_array as as_array
+from .arrays import like as like
 from .errors import InputError as InputError
+from .errors import reason_of
 from .kernels.threads import over_blocks, row_blocks
 
 ROW_SUM_TOLERANCE = 1e-3 + 1e-9
@@ -33,38 +32,6 @@ LARGEST_WEIGHT = 1e100
 inverse of it, so that not all squares are 0."""
 
 
-def as_tensor(values: Any) -> Tensor:
-    """Return `values` as a tensor on their own device, without a copy if possible."""
-    if isinstance(values, Tensor):
-        return values.detach()
-    array = np.asarray(values)
-    if array.dtype == object and hasattr(values, "to_numpy"):  # pandas' nullable types
-        array = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    elif array.dtype == object and all(isinstance(entry, Real) for entry in array.flat):
-        array = array.astype(np.float64)
-    # torch cannot wrap read-only memory or negative strides without a warning or an error.
-    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
-        array = array.copy()
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
-    if array.dtype.kind == "u" and array.dtype.itemsize > 1:  # torch computes little with these
-        is_small = array.dtype.itemsize < 8 or array.max(initial=0) < 2**63
-        array = array.astype(np.int64 if is_small else np.float64)
-    return torch.from_numpy(array)
-
-
-@overload
-def like(result: Tensor, original: Tensor) -> Tensor: ...
-@overload
-def like(result: Tensor, original: ArrayLike) -> NDArray[np.float64]: ...
-def like(result: Tensor, original: ArrayLike) -> Tensor | NDArray[np.float64]:
-    """Return `result` as the kind that `original` has: a tensor on its device, or NumPy."""
-    if isinstance(original, Tensor):
-        return result.to(original.device)
-    array: NDArray[np.float64] = result.cpu().numpy()
-    return array[()] if array.ndim == 0 else array
-
-
 def check_nothing_is_masked(values: Any, name: str) -> None:
     """Raise `InputError` for a masked entry, because the value under the mask would be used."""
     if np.ma.is_masked(values):
@@ -73,34 +40,35 @@ def check_nothing_is_masked(values: Any, name: str) -> None:
         raise InputError(told, field=name, row=row, fixes="fill or remove such rows")
 
 
-def check_numbers(values: Any, name: str, fix: Sequence[str] = ()) -> Tensor:
-    """Return `values` as a tensor of any shape and real type; `InputError` otherwise.
+def check_numbers(values: Any, name: str, fix: Sequence[str] = ()) -> Array:
+    """Return `values` as an array of any shape and real type; `InputError` otherwise.
 
     `fix` says what to give instead of an array that is no numbers.
     """
     check_nothing_is_masked(values, name)
     try:
-        tensor = as_tensor(values)
+        array = as_array(values, name)
+    except InputError:
+        raise
     except (TypeError, ValueError, RuntimeError) as error:
-        reason = str(error).partition(" The only supported types")[0]  # a list of all types follows
-        reason = " ".join(reason.split())[:150]
-        raise InputError(f"not an array of numbers ({reason})", field=name, fixes=fix) from error
-    if tensor.dtype.is_complex:
-        raise InputError(f"expected real numbers, got {tensor.dtype}", field=name)
-    return tensor
+        message = f"not an array of numbers ({reason_of(error)})"
+        raise InputError(message, field=name, fixes=fix) from error
+    if array.dtype.kind == "c":
+        raise InputError(f"expected real numbers, got {array.dtype}", field=name)
+    return array
 
 
-def _are_whole(numbers: Tensor) -> bool:
-    return not numbers.dtype.is_floating_point or bool((numbers == numbers.round()).all())
+def _are_whole(numbers: Array) -> bool:
+    return numbers.dtype.kind != "f" or bool((numbers == numbers.round()).all())
 
 
-def _first(bad: Tensor) -> int:
-    return int(torch.nonzero(bad)[0, 0])
+def _first(bad: Any) -> int:
+    return int(np.flatnonzero(bad)[0])
 
 
-def _matrix(values: Any, name: str) -> Tensor:
+def _matrix(values: Any, name: str) -> Array:
     matrix, wrong, fix = check_numbers(values, name), "", ""
-    if matrix.dtype == torch.bool:
+    if matrix.dtype == np.bool_:
         wrong = f"expected real numbers, got {matrix.dtype}"
     elif matrix.ndim != 2:
         wrong = f"expected shape [n, classes], got {list(matrix.shape)}"
@@ -118,51 +86,58 @@ def _matrix(values: Any, name: str) -> Tensor:
     return matrix
 
 
-def _extremes(matrix: Tensor) -> tuple[float, float, Tensor]:
+def _extremes(matrix: Array) -> tuple[float, float, Array]:
     """Return the smallest and the largest value of a matrix [n, C], and the sums of its rows."""
-    on_cpu = matrix.device.type == "cpu"
-    values: Any = matrix.numpy() if on_cpu else matrix  # NumPy's extremes take half of torch's time
 
-    def of(start: int, stop: int) -> tuple[Any, Any, Tensor]:
-        return values[start:stop].min(), values[start:stop].max(), matrix[start:stop].sum(dim=1)
+    def of(start: int, stop: int) -> tuple[Any, Any, Array]:
+        rows = matrix[start:stop]
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite ones are refused later
+            return rows.min(), rows.max(), rows.sum(axis=1)
 
     # Block by block, because a core's own cache holds one.
-    blocks = row_blocks(len(matrix), matrix.shape[1], 1 << 16) if on_cpu else [(0, len(matrix))]
+    blocks = row_blocks(len(matrix), matrix.shape[1], 1 << 16)
     lows, highs, sums = zip(*over_blocks(of, blocks))
-    return float(min(lows)), float(max(highs)), torch.cat(sums)
+    return float(min(lows)), float(max(highs)), np.concatenate(sums)
 
 
-def check_finite(matrix: Tensor, name: str) -> None:
+def _has_finite_sum(matrix: Array) -> bool:
+    """Whether the sum is finite: then all terms are, which no mask is needed to see."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(matrix.sum()))
+
+
+def check_finite(matrix: Array, name: str) -> None:
     """Raise `InputError` naming the first row of `matrix` [n, C] with a NaN or an infinity."""
-    # A finite sum has finite terms and needs no mask. An infinite sum may just have overflowed.
-    if bool(torch.isfinite(matrix.sum())):
+    if _has_finite_sum(matrix):
         return
-    bad = ~torch.isfinite(matrix).all(dim=1)
+    # The sum may just have overflowed.
+    bad = ~np.isfinite(matrix).all(axis=1)
     if bool(bad.any()):
         told = f"NaN or infinite values in {int(bad.sum())} rows, first"
         raise InputError(told, field=name, row=_first(bad), fixes="recompute or remove them")
 
 
-def check_logits(logits: Any, name: str = "logits") -> Tensor:
-    """Return `logits` as a floating tensor [n, C], C >= 2; `InputError` otherwise.
+def check_logits(logits: Any, name: str = "logits") -> Array:
+    """Return `logits` as an array of floats [n, C], C >= 2; `InputError` otherwise.
 
     Logits are finite, or -inf for impossible classes. Values above `LARGEST_LOGIT` are refused, and
     values below its negative become -inf.
     """
     matrix = _matrix(logits, name)
-    if not matrix.dtype.is_floating_point:
-        matrix = matrix.to(torch.float64)
-    if not bool(torch.isfinite(matrix.sum())):
-        check_finite(matrix.masked_fill(torch.isneginf(matrix), 0.0), name)
-    least, largest = map(float, torch.aminmax(matrix))
+    if matrix.dtype.kind != "f":
+        matrix = matrix.astype(np.float64)
+    if not _has_finite_sum(matrix):
+        check_finite(np.where(np.isneginf(matrix), 0.0, matrix), name)
+    least, largest = float(matrix.min()), float(matrix.max())
     if largest > LARGEST_LOGIT:
-        row = _first((matrix > LARGEST_LOGIT).any(dim=1))
+        row = _first((matrix > np.float64(LARGEST_LOGIT)).any(axis=1))
         told = f"a value of size {largest:.3g}, the first above {LARGEST_LOGIT:g}"
         fixes = "divide all logits by one constant", "recompute them"
         raise InputError(told, field=name, row=row, fixes=fixes)
     if least < -LARGEST_LOGIT:
-        matrix = matrix.masked_fill(matrix < -LARGEST_LOGIT, -torch.inf)
-        empty = torch.isneginf(matrix).all(dim=1)
+        matrix = matrix.copy()
+        matrix[matrix < np.float64(-LARGEST_LOGIT)] = -np.inf
+        empty = np.isneginf(matrix).all(axis=1)
         if bool(empty.any()):
             told = f"every class is -inf in {int(empty.sum())} rows, first"
             fix = "make at least one class possible"
@@ -170,7 +145,7 @@ def check_logits(logits: Any, name: str = "logits") -> Tensor:
     return matrix
 
 
-def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Tensor:
+def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Array:
     """Return `labels` as int64 [n] with values in [0, classes); `InputError` otherwise."""
     whole = f"give each row its class, a whole number from 0 to {classes - 1}"
     vector = check_numbers(labels, name, [f"{whole}: map names", "name the columns: classes="])
@@ -186,13 +161,15 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Ten
         wrong, fix = f"{len(vector)} labels for {n} rows", "give one per row"
         if len(vector) == classes:
             fix = "the matrix looks transposed: give one row per point"
-    elif vector.dtype.is_floating_point and bool((bad := ~(vector.frac() == 0)).any()):
+    elif vector.dtype.kind == "f" and bool(
+        (bad := vector != np.rint(vector)).any() or (bad := ~np.isfinite(vector)).any()
+    ):
         row, fix = _first(bad), whole
         wrong = f"expected whole numbers, got {float(vector[row]):.6g}"
     if wrong:
         raise InputError(wrong, field=name, row=row, fixes=fix)
-    if not vector.dtype.is_floating_point:
-        vector = vector.to(torch.int64)
+    if vector.dtype.kind != "f":
+        vector = vector.astype(np.int64, copy=False)
     low, high = vector.min().item(), vector.max().item()
     if low < 0 or high >= classes:
         row = _first((vector < 0) | (vector >= classes))
@@ -204,16 +181,16 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Ten
             f"({classes} classes), the first outside is {vector[row].item():.9g}"
         )
         raise InputError(told, field=name, row=row, fixes=fixes)
-    return vector.to(torch.int64)
+    return vector.astype(np.int64, copy=False)
 
 
-def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
+def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Array:
     """Return `weights` as float64 [n], from 0 to `LARGEST_WEIGHT`, not all 0; or `InputError`."""
-    vector = check_numbers(weights, name).to(torch.float64)
+    vector = check_numbers(weights, name).astype(np.float64, copy=False)
     wrong, fix, row = "", "", None
     if vector.shape != (n,):
         wrong, fix = f"shape {list(vector.shape)} for {n} rows", "give one per row"
-    elif bool((bad := ~torch.isfinite(vector) | (vector < 0)).any()):
+    elif bool((bad := ~np.isfinite(vector) | (vector < 0)).any()):
         row, fix = _first(bad), "give weights that are finite and not negative"
         wrong = f"{float(vector[row]):g}"
     elif bool((bad := vector > LARGEST_WEIGHT).any()):
@@ -227,48 +204,48 @@ def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
     return vector
 
 
-def both_classes(scores: Any, name: str, log_odds: bool = False) -> Tensor:
+def both_classes(scores: Any, name: str, log_odds: bool = False) -> Array:
     """Return scores of both classes, [n, 2], for those of class 1 alone, [n] or [n, 1].
 
     Probabilities p become [1 - p, p], `log_odds` z become the logits [0, z]. Matrices of several
     columns are returned unchanged, and so are vectors of whole numbers, which look like labels.
     """
-    tensor = check_numbers(scores, name)
-    is_column = tensor.ndim == 2 and tensor.shape[1] == 1
-    if not is_column and (tensor.ndim != 1 or _are_whole(tensor)):
-        return tensor
-    second = tensor.reshape(-1).to(torch.float64)
-    return torch.stack([torch.zeros_like(second) if log_odds else 1 - second, second], dim=1)
+    array = check_numbers(scores, name)
+    is_column = array.ndim == 2 and array.shape[1] == 1
+    if not is_column and (array.ndim != 1 or _are_whole(array)):
+        return array
+    second = array.reshape(-1).astype(np.float64, copy=False)
+    return np.stack([np.zeros_like(second) if log_odds else 1 - second, second], axis=1)
 
 
 def check_probabilities(
     probabilities: Any, name: str = "probabilities", rows_sum_to_one: bool = True
-) -> Tensor:
+) -> Array:
     """Return `probabilities` as float64 [n, C]: in [0, 1], rows that sum to one if asked.
 
     For two classes they may also be [n] or [n, 1], the probabilities of class 1.
     Rows whose values leave [0, 1] by less than `COARSE_ROUNDING` are renormalised, with a warning.
     """
-    matrix = _matrix(both_classes(probabilities, name), name).to(torch.float64)
+    matrix = _matrix(both_classes(probabilities, name), name).astype(np.float64, copy=False)
     low, high, sums = _extremes(matrix)
-    if not bool(torch.isfinite(sums).all()):
+    if not bool(np.isfinite(sums).all()):
         check_finite(matrix, name)
     rounding = COARSE_ROUNDING if rows_sum_to_one else ROUNDING
     excess = max(-low, high - 1)
     if excess > rounding:
-        row, fix = _first(((matrix < -rounding) | (matrix > 1 + rounding)).any(dim=1)), ""
+        row, fix = _first(((matrix < -rounding) | (matrix > 1 + rounding)).any(axis=1)), ""
         if rows_sum_to_one and low >= 0:
-            total = float(sums.median())
-            is_shared = total > 2 and bool(((sums - total).abs() <= 0.01 * total).all())
+            total = float(np.quantile(sums, 0.5, method="lower"))
+            is_shared = total > 2 and bool((np.abs(sums - total) <= 0.01 * total).all())
             fix = f"all rows sum to {total:.4g}: divide by it" if is_shared else ""
         told = "values outside [0, 1], first"
         raise InputError(told, field=name, row=row, fixes=fix or "are these logits?")
     if not rows_sum_to_one:
         return matrix
-    gap = (sums - 1).abs()
+    gap = np.abs(sums - 1)
     if bool((gap > ROW_SUM_TOLERANCE).any()):
         row, fixes = int(gap.argmax()), ["divide each row by its sum", "give logits"]
-        if bool(((matrix.sum(dim=0) - 1).abs() <= ROW_SUM_TOLERANCE).all()):
+        if bool((np.abs(matrix.sum(axis=0) - 1) <= ROW_SUM_TOLERANCE).all()):
             fixes = ["its columns do, so transpose it: give one row per point"]
         count, odd = int((gap > ROW_SUM_TOLERANCE).sum()), float(matrix[row].sum())
         told = f"{count} rows do not sum to one, but to {odd:.6g}"
@@ -279,6 +256,6 @@ def check_probabilities(
             "rows are renormalised",
             stacklevel=3,
         )
-        matrix = matrix.clamp(0, 1)
-        matrix = matrix / matrix.sum(dim=1, keepdim=True)
+        matrix = matrix.clip(0, 1)
+        matrix = matrix / matrix.sum(axis=1, keepdims=True)
     return matrix

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow
-import pyarrow.parquet
 from numpy.typing import NDArray
 
 from utility_calibration.calibrators.base import Calibrator
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.calibrators.prior import estimate_prior, reweight
 from utility_calibration.metrics.atomic import atomic_path
 from utility_calibration.metrics.validation import InputError
 
@@ -31,11 +31,14 @@ def apply(options: argparse.Namespace) -> None:
 
     Raises:
         InputError: a file that is missing, damaged or does not fit the calibrator; one line.
+        MissingResource: pyarrow, which writes parquet, is not installed.
     """
     ending = options.output.suffix.lower()
     if ending not in (".npz", ".csv", ".parquet"):
         fix = "end its name with .npz, .csv or .parquet"
         raise InputError(options.output, field="--output", fixes=fix)
+    if ending == ".parquet":
+        require("pyarrow")
     check_is_file(options.calibrator, "a saved calibrator")
     for path in (options.calibrator, options.file):
         if options.output.exists() and path.exists() and options.output.samefile(path):
@@ -46,13 +49,15 @@ def apply(options: argparse.Namespace) -> None:
     columns = names or [f"c{number}" for number in range(calibrator.n_features_in_)]
     check_replaceable(options.output, "--output", columns)
     choices = Choices.of(options)
+    prior = None
     if options.prior is not None:
         prior = prior_of(options.prior, calibrator, options.file, choices, columns)
-        calibrator = calibrator.with_prior(prior)
     n_points = 0
     with _written(options.output, columns, names) as write:
         for points in unlabelled(options.file, calibrator, choices):
             probabilities = calibrated(calibrator, points)
+            if prior is not None:
+                probabilities = reweight(probabilities, prior, calibrator.shares_)
             n_points += len(probabilities)
             write(probabilities)
     kind = type(calibrator).__name__
@@ -82,8 +87,9 @@ def _written(path: Path, columns: Sequence[str], names: Sequence[str]) -> Iterat
                     file, index=False, header=False, lineterminator="\n"
                 )
             return
+        pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
         schema = pyarrow.schema([(name, pyarrow.float64()) for name in columns])
-        with pyarrow.parquet.ParquetWriter(temporary, schema) as writer:
+        with parquet.ParquetWriter(temporary, schema) as writer:
             yield lambda p: writer.write_table(pyarrow.table(list(p.T), schema=schema))
 
 
@@ -98,8 +104,8 @@ def prior_of(
         InputError: a part of the text is no share, or names no class.
     """
     if text == "estimate":
-        points = np.concatenate([each.logits for each in unlabelled(path, calibrator, choices)])
-        found = calibrator.estimate_prior(points)
+        parts = [calibrated(calibrator, rows) for rows in unlabelled(path, calibrator, choices)]
+        found = estimate_prior(np.concatenate(parts), calibrator.shares_)
         for name, share, low, high in zip(names, found.shares, found.lower, found.upper):
             say(f"share of {name}: {share:.4f}, from {low:.4f} to {high:.4f} with 95 % confidence")
         return found.shares.tolist()

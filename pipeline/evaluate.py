@@ -102,7 +102,7 @@ def _write_scores(scored: Mapping[Unit, str], logits: CachedLogits) -> None:
         files = made["files"].items()
         if made["key"] == key and all(sha256_of(results / name) == sha for name, sha in files):
             return
-    from .scoring.scores import with_all_splits, write_scores  # with torch: it takes seconds
+    from .scoring.scores import with_all_splits, write_scores  # with pandas
 
     complete = with_all_splits(units)
     few = Counter(unit.calibrator for unit in units if unit.calibrator not in complete)

@@ -63,15 +63,13 @@ def run_logits(plan: Plan) -> None:
         if named := (each.benchmark.similarity or {}).get("vectors_path"):
             path = Path(named).expanduser()
             if path.exists() or each.force or record_of(logits_path(each)) is None:
-                from .sources.similarity import check_vectors  # with torch
+                from .sources.similarity import check_vectors
 
                 check_vectors(path)
     run_tasks("logits", list(plan.logits.values()), one_by_one=True)
 
 
-def made(
-    settings: Settings, inputs: Record, device: str, progress: Progress
-) -> tuple[Save, Record]:
+def made(settings: Settings, inputs: Record, progress: Progress) -> tuple[Save, Record]:
     """Run the source; if only the similarity changed, keep the logits."""
     benchmark, path = settings.benchmark, logits_path(settings)
     # The similarity comes first: if its word vectors are missing, no time goes into a forward pass.
@@ -88,7 +86,7 @@ def made(
         arrays, details = _computed(settings, progress)
     if similarity is not None:
         _check_size(similarity[0], details["classes"])
-        from .sources.similarity import in_order  # with torch
+        from .sources.similarity import in_order
 
         arrays["similarity"], details["similarity"] = in_order(similarity, details)
         if line := details["similarity"].get("line"):

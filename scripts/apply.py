@@ -49,6 +49,6 @@ def main() -> None:
     """The program."""
     with user_errors_in_one_line():
         options = parse()
-        from utility_calibration.pipeline.apply import apply  # with torch: it takes seconds
+        from utility_calibration.pipeline.apply import apply  # with numba: it takes a second
 
         apply(options)

@@ -45,7 +45,7 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
 
 
 def score(options: Options) -> None:
-    """Score the file; what needs no torch is checked first, because torch takes seconds to import.
+    """Score the file; what needs no numbers is checked first: numba and pandas take a second.
 
     Raises:
         InputError, UsageError, MissingResource, UnitsFailed: what cannot be used, in one line.

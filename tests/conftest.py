@@ -39,10 +39,10 @@ def one_thread_of_products() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def one_thread() -> None:
-    """Begin each test with one thread of torch: inputs are tiny, and several tests run at once."""
-    import torch
+    """Begin each test with one thread: inputs are tiny, and several tests run at once."""
+    from utility_calibration.metrics.kernels.threads import set_threads
 
-    torch.set_num_threads(1)
+    set_threads(1)
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,7 @@ from utility_calibration.metrics import (
 )
 
 Array = NDArray[np.float64]
-LATER = {**vars(import_module("utility_calibration.metrics.measurement")), "pd": pd}
+LATER = {**vars(import_module("utility_calibration.metrics.measurement")), "pd": pd, "torch": torch}
 """Names of types that modules import for mypy alone, because their packages take long."""
 
 

@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
 
 __version__ = "0.4.0"
 BEGAN = time.monotonic()
-"""When this process began, within some hundredths of a second: torch is imported later."""
+"""When this process began, within some hundredths of a second: NumPy is imported later."""
 
 if not (Path(__file__).parent / "metrics").is_dir():
     raise ImportError(

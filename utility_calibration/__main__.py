@@ -16,7 +16,6 @@ from typing import Any
 import utility_calibration
 
 from . import __version__
-from .imports import no_collection
 
 PROGRAMS = {
     "score": ("scripts", "score your own classifier: a file of its answers and labels"),
@@ -29,13 +28,6 @@ PROGRAMS = {
     "status": ("pipeline", "what is done, missing, stale or failed"),
     "sweep": ("pipeline", "all stages of a suite, as jobs of a cluster or of this machine"),
 }
-# torch's and NumPy's threads busy-wait after each matrix product and would occupy the cores that
-# the compiled kernels use next. These shorten the wait; both are read when the libraries load.
-# OPENBLAS_THREAD_TIMEOUT is the logarithm to base 2 of a number of cycles.
-WAITING = {"GOMP_SPINCOUNT": "20000", "OPENBLAS_THREAD_TIMEOUT": "4"}
-ALLOCATED = 10_000
-"""New objects after which Python looks for cycles among them. Its usual 700 cost about a twelfth of
-a short run."""
 
 
 def main() -> None:
@@ -87,14 +79,11 @@ def _use_this_clone() -> None:
 
 def _run(room: str, name: str) -> None:
     """Run the program with modules of the current folder behind all others (`_target_=my.Mine`)."""
-    os.environ.update({name: os.environ.get(name, usual) for name, usual in WAITING.items()})
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     sys.argv = [f"utility-calibration {sys.argv[1]}", *sys.argv[2:]]
-    with no_collection():
-        program = getattr(getattr(utility_calibration, room), name)
+    program = getattr(getattr(utility_calibration, room), name)
     gc.freeze()  # what imports made stays: nobody looks for garbage in it again
-    gc.set_threshold(ALLOCATED)
     code: Any = None
     try:
         program.main()

@@ -11,12 +11,12 @@ import warnings
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-import torch
-from torch import Tensor, nn
+from scipy.special import log_softmax
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.option_checks import check_whole
 from utility_calibration.metrics.validation import InputError
 
@@ -118,7 +118,7 @@ class DirichletCalibration(LinearMapCalibrator):
     fallback: bool = True
     verbose: bool = False
 
-    def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
+    def _fit(self, logits: Array, labels: Array, weights: Array | None = None) -> None:
         for name in ("l2", "odir"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value >= 0):
@@ -138,25 +138,25 @@ class DirichletCalibration(LinearMapCalibrator):
         self.worse_than_temperature_ = self.fell_back_ = False
         if None in strengths.values():
             kind = linear_map.products_type(n, classes, linear_map.DOUBLE_TO_TUNE)
-            strengths |= self._tuned(inputs.to(kind), labels, weights)
+            strengths |= self._tuned(inputs.astype(kind, copy=False), labels, weights)
         self.odir_, self.l2_ = float(strengths["odir"] or 0), float(strengths["l2"] or 0)
         begin = fit_temperature(logits, labels, self.loss, weights)
         if self.fell_back_:
-            point = linear_map.start_point(classes, begin.beta, logits.device)
+            point = linear_map.start_point(classes, begin.beta)
             self.n_evaluations_ = 0
         else:
-            fast = inputs.to(linear_map.products_type(n, classes))
+            fast: Array = inputs.astype(linear_map.products_type(n, classes), copy=False)
             problem = LinearMapProblem(fast, labels, begin.beta, begin.spread, self.loss, weights)
-            penalties = linear_map.odir_weights(classes, self.odir_, self.l2_, logits.device)
+            penalties = linear_map.odir_weights(classes, self.odir_, self.l2_)
             fit = problem.solve_renewed(penalties, self.max_iterations)
             warn_unless_converged(fit, "DirichletCalibration")
             point, self.n_evaluations_ = fit.point, fit.evaluations
         self.nll_ = linear_map.map_loss(inputs, labels, point, counts=weights)
         self.loss_ = linear_map.map_loss(inputs, labels, point, loss=self.loss, counts=weights)
-        point[:, classes] -= centre * point[:, :classes].sum(dim=1)
+        point[:, classes] -= centre * point[:, :classes].sum(axis=1)
         self._keep(point)
 
-    def _tuned(self, inputs: Tensor, labels: Tensor, weights: Tensor | None) -> dict[str, float]:
+    def _tuned(self, inputs: Array, labels: Array, weights: Array | None) -> dict[str, float]:
         """Return the λ and μ of least hold-out loss, without those that the user gave."""
         classes = inputs.shape[1]
         scales = {"odir": classes * (classes - 1), "l2": classes}
@@ -189,13 +189,17 @@ class DirichletCalibration(LinearMapCalibrator):
             )
         return dict(best["parameters"])
 
-    def _map_inputs(self, logits: Tensor) -> Tensor:
-        double = logits.double()
-        return double if self.on == "logits" else torch.log_softmax(double, dim=1)
+    def _map_inputs(self, logits: Array) -> Array:
+        double = logits.astype(np.float64, copy=False)
+        return double if self.on == "logits" else log_softmax(double, axis=1)
 
-    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+    def _to_module(self, dtype: Any) -> Any:
         linear = super()._to_module(dtype)
-        return linear if self.on == "logits" else nn.Sequential(nn.LogSoftmax(dim=1), linear)
+        if self.on == "logits":
+            return linear
+        from ..export.affine import after_log_softmax
+
+        return after_log_softmax(linear)
 
 
 class TuningFits:
@@ -216,7 +220,7 @@ class TuningFits:
     """
 
     def __init__(
-        self, of: DirichletCalibration, inputs: Tensor, labels: Tensor, weights: Tensor | None
+        self, of: DirichletCalibration, inputs: Array, labels: Array, weights: Array | None
     ) -> None:
         n, loss = inputs.shape[0], of.loss
         held = round(of.holdout * n)
@@ -226,18 +230,18 @@ class TuningFits:
                 field="labels",
                 fixes="give more points, or give l2 and odir",
             )
-        order = torch.from_numpy(np.random.default_rng(of.seed).permutation(n)).to(inputs.device)
+        order = np.random.default_rng(of.seed).permutation(n)
         (x, y, counts), self.held = (
             (inputs[k], labels[k], None if weights is None else weights[k])
-            for k in (order[held:].sort()[0], order[:held].sort()[0])
+            for k in (np.sort(order[held:]), np.sort(order[:held]))
         )
         begin = fit_temperature(x, y, loss, counts)
         self.problem = LinearMapProblem(x, y, begin.beta, begin.spread, loss, counts)
         self.temperature_loss = self.held_out_loss(self.problem.start)
         self.limit, self.hopeless = EXCESS * self.temperature_loss, 0
-        self.earlier: deque[tuple[tuple[float, float], Tensor]] = deque(maxlen=WARM_STARTS)
+        self.earlier: deque[tuple[tuple[float, float], Array]] = deque(maxlen=WARM_STARTS)
 
-    def held_out_loss(self, point: Tensor) -> float:
+    def held_out_loss(self, point: Array) -> float:
         """Return the mean loss of the held-out rows under the map `point`."""
         inputs, labels, counts = self.held
         return linear_map.map_loss(inputs, labels, point, loss=self.problem.loss, counts=counts)
@@ -248,7 +252,7 @@ class TuningFits:
         start = place, self.problem.start
         begin = min(self.earlier, key=lambda fit: math.dist(fit[0], place), default=start)[1]
         fit = self.problem.solve(
-            linear_map.odir_weights(len(begin), odir, l2, begin.device),
+            linear_map.odir_weights(len(begin), odir, l2),
             begin,
             tolerance=TOLERANCE,
             max_iterations=MAX_ITERATIONS,

@@ -18,13 +18,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.softmax import softmax
-from utility_calibration.metrics.kernels.threads import one_thread, row_blocks
+from utility_calibration.metrics.kernels.threads import PRODUCT_ELEMENTS, row_blocks
 
 from ..losses import Loss, logit_curvature, row_weights
+from ..solvers.sums import summed
 
 TOP_ROWS = 64
 FLOOR = 1e-6  # smallest diagonal entry, relative to the largest
@@ -45,13 +46,13 @@ class ClassCurvature:
         largest: float, the largest Σ v c² over all rows.
     """
 
-    rows: Tensor
-    diagonal: Tensor
+    rows: Array
+    diagonal: Array
     largest: float
 
     @classmethod
     def at(
-        cls, inputs: Tensor, point: float | Tensor, loss: Loss = "nll", counts: Tensor | None = None
+        cls, inputs: Array, point: float | Array, loss: Loss = "nll", counts: Array | None = None
     ) -> Self:
         """Return the curvature for `inputs` [n, C], weighted by `counts` [n].
 
@@ -60,75 +61,76 @@ class ClassCurvature:
         n, classes = inputs.shape
         shares = row_weights(counts, inputs)
         shares = shares / shares.sum()
-        weights = torch.empty_like(inputs)
-        first_moments = torch.zeros(classes, classes, dtype=torch.float64, device=inputs.device)
-        second_moments = torch.zeros_like(first_moments)
-        means = inputs.double().mean(dim=1)
-        powers = torch.stack([torch.ones_like(means), means, means**2])
-        sums = torch.zeros(3, classes, dtype=torch.float64, device=inputs.device)
-        for first, last in row_blocks(n, classes, BLOCK):
+        weights = np.empty_like(inputs)
+        means = inputs.mean(axis=1, dtype=np.float64)
+        powers = np.stack([np.ones_like(means), means, means**2])
+
+        def of_rows(first: int, last: int) -> list[Array]:
             block, beta = inputs[first:last], 1.0
-            if isinstance(point, Tensor):
-                block = (block.double() @ point[:, :-1].T).add_(point[:, -1])
+            if isinstance(point, np.ndarray):
+                block = block.astype(np.float64, copy=False) @ point[:, :-1].T + point[:, -1]
             else:
                 beta = point
             variance = logit_curvature(softmax(block, beta), loss)
             variance *= shares[first:last, None]
-            sums += powers[:, first:last] @ variance
             weights[first:last] = variance
-            centred = inputs[first:last] - means[first:last, None].to(inputs.dtype)
-            first_moments += weights[first:last].T @ centred
-            second_moments += weights[first:last].T @ centred**2
+            centred = inputs[first:last] - means[first:last, None].astype(inputs.dtype)
+            turned = weights[first:last].T
+            moments = [turned @ centred, turned @ centred**2]
+            return [powers[:, first:last] @ variance, *(m.astype(np.float64) for m in moments)]
+
+        blocks = row_blocks(n, classes, PRODUCT_ELEMENTS)
+        sums, first_moments, second_moments = summed(of_rows, blocks)
         largest, most = float(second_moments.max()), float(sums[0].max())
-        diagonal = torch.empty(classes, classes + 1, dtype=torch.float64, device=inputs.device)
+        diagonal = np.empty((classes, classes + 1))
         diagonal[:, classes] = INTERCEPT * sums[0]
-        top, index = weights.topk(min(n, TOP_ROWS), dim=0)
+        index = np.argpartition(-weights, min(n, TOP_ROWS) - 1, axis=0)[: min(n, TOP_ROWS)]
+        top = np.take_along_axis(weights, index, axis=0)
         count = len(top)
-        rows = torch.zeros(classes, count + 2, classes + 1, dtype=inputs.dtype, device=top.device)
-        rows[:, :count, classes] = top.T.sqrt()
+        rows = np.zeros((classes, count + 2, classes + 1), inputs.dtype)
+        rows[:, :count, classes] = np.sqrt(top.T)
         for first, last in row_blocks(classes, classes * count, BLOCK):
             chosen, v = inputs[index.T[first:last]], top.T[first:last, :, None]
-            rows[first:last, :count, :classes] = chosen * v.sqrt()
-            centred = (chosen - chosen.mean(dim=2, keepdim=True)).double()
-            first_moments[first:last] -= (v * centred).sum(dim=1)
-            second_moments[first:last] -= (v * centred**2).sum(dim=1)
-        sums -= torch.stack([(power[index] * top).sum(dim=0) for power in powers])
+            rows[first:last, :count, :classes] = chosen * np.sqrt(v)
+            centred = (chosen - chosen.mean(axis=2, keepdims=True)).astype(np.float64)
+            first_moments[first:last] -= (v * centred).sum(axis=1)
+            second_moments[first:last] -= (v * centred**2).sum(axis=1)
+        sums -= np.stack([(power[index] * top).sum(axis=0) for power in powers])
         # If there are hardly more rows than top rows, these differences are only rounding.
-        total = sums[0].clamp(min=max(FLOOR * most, TINY))
+        total = sums[0].clip(min=max(FLOOR * most, TINY))
         mean = first_moments / total[:, None]
-        diagonal[:, :classes] = (second_moments - total[:, None] * mean**2).clamp(min=0)
+        diagonal[:, :classes] = (second_moments - total[:, None] * mean**2).clip(min=0)
         mean += (sums[1] / total)[:, None]
-        rows[:, count, :classes] = mean * total.sqrt()[:, None]
-        rows[:, count, classes] = total.sqrt()
-        rows[:, count + 1, :classes] = (sums[2] - sums[1] ** 2 / total).clamp(min=0).sqrt()[:, None]
+        rows[:, count, :classes] = mean * np.sqrt(total)[:, None]
+        rows[:, count, classes] = np.sqrt(total)
+        rows[:, count + 1, :classes] = np.sqrt((sums[2] - sums[1] ** 2 / total).clip(min=0))[
+            :, None
+        ]
         return cls(rows, diagonal, largest)
 
-    def preconditioner(self, penalty: Tensor) -> Callable[[Tensor], Tensor]:
+    def preconditioner(self, penalty: Array) -> Callable[[Array], Array]:
         """Return the approximate inverse of the Hessian plus the diagonal `penalty` [C, C + 1].
 
         It takes a stack of gradients [k, C, C + 1].
         """
         diagonal = self.diagonal + penalty
-        diagonal[:, :-1].clamp_(min=FLOOR * (self.largest + float(penalty[:, :-1].max())))
+        least = FLOOR * (self.largest + float(penalty[:, :-1].max()))
+        np.maximum(diagonal[:, :-1], least, out=diagonal[:, :-1])
         classes, count, width = self.rows.shape
-        small = torch.empty(classes, count, count, dtype=torch.float64, device=self.rows.device)
+        small = np.empty((classes, count, count))
         for first, last in row_blocks(classes, count * width, BLOCK):
             rows = self.rows[first:last]
             scaled = rows / diagonal[first:last, None]
-            small[first:last] = scaled.to(rows.dtype) @ rows.mT
-        small.diagonal(dim1=1, dim2=2).add_(1.0)
-        # Inverses by triangular solves: `cholesky_inverse` takes one matrix at a time on a GPU.
-        identity = torch.eye(count, dtype=torch.float64, device=small.device).expand_as(small)
-        lower = torch.linalg.cholesky(small)
-        with one_thread():  # the last bit would depend on the number of threads
-            root = torch.linalg.solve_triangular(lower, identity, upper=False)
-        kernel = (root.mT @ root).to(self.rows.dtype)
+            small[first:last] = scaled.astype(rows.dtype) @ rows.mT
+        small[:, np.arange(count), np.arange(count)] += 1.0
+        kernel = np.linalg.inv(small).astype(self.rows.dtype)
+        turned = self.rows.mT
 
-        def solve(gradients: Tensor) -> Tensor:
+        def solve(gradients: Array) -> Array:
             # It solves for all gradients at once, because reading the rows takes most of the time.
             first = gradients / diagonal
-            pushed = torch.bmm(first.transpose(0, 1).to(self.rows.dtype), self.rows.mT)
-            correction = torch.bmm(torch.bmm(pushed, kernel), self.rows).transpose(0, 1)
-            return first - correction.to(first.dtype) / diagonal
+            pushed = first.swapaxes(0, 1).astype(self.rows.dtype) @ turned
+            correction = (pushed @ kernel @ self.rows).swapaxes(0, 1)
+            return first - correction / diagonal
 
         return solve

@@ -1,6 +1,6 @@
 """softmax(W x + b): its penalised loss (NLL or Brier score), its minimiser, its prediction.
 
-The parameters are a float64 tensor [C, C + 1], W with b as its last column. Matrix products run in
+The parameters are a float64 array [C, C + 1], W with b as its last column. Matrix products run in
 float64 up to `DOUBLE_WORK` multiplications per pass, `DOUBLE_TO_TUNE` in fits that only tune, and
 in float32 above that. The loss, the softmax and the sums over blocks of rows are always float64.
 """
@@ -8,30 +8,31 @@ in float32 above that. The loss, the softmax and the sums over blocks of rows ar
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.softmax import softmax
-from utility_calibration.metrics.kernels.threads import one_thread, row_blocks
+from utility_calibration.metrics.kernels.threads import (
+    PRODUCT_ELEMENTS,
+    one_thread,
+    over_blocks,
+    row_blocks,
+)
 
 from ..base import Calibrator
-from ..losses import Loss, residuals, row_weights
-from ..modules import AffineSoftmax
+from ..losses import Loss, block_residuals, row_weights
 from ..solvers.lbfgs import PRINTED_DIGITS, Minimum, Pairs, dot, minimize
+from ..solvers.sums import summed
 from ..stored import Learned, Stored
 from .curvature import ClassCurvature
-from .reduced import ReducedHessian
 
 DOUBLE_WORK = 2_000_000_000  # n C² up to which products run in float64; larger ones take too long
 DOUBLE_TO_TUNE = 10_000_000
 """The same for tuning. In 16 fits, of 3 to 100 classes, it chose the same λ and μ."""
 ONE_THREAD_WORK = 100_000_000  # n C² up to which a fit works on one thread
-BLOCK = 1 << 23  # Elements per block. In products of fewer rows, threads would wait for each other.
-PREDICTED_BLOCK = 1 << 24  # number of probabilities that are predicted at a time
 RIDGE = 1e-8  # weight of the pull towards the start that makes the optimum unique
 RENEWED = 100
 """Iterations after which a slow fit computes the curvature anew. A map that nearly interpolates
@@ -40,30 +41,28 @@ SLOW_ENDS = 1e-12  # Newton decrement in nats that is enough after half of all i
 FLOAT32_NOISE = 1e-7  # relative error of a mean NLL whose logits are float32 products
 
 
-def products_type(rows: int, classes: int, double_work: int = DOUBLE_WORK) -> torch.dtype:
+def products_type(rows: int, classes: int, double_work: int = DOUBLE_WORK) -> type:
     """Return the number type of the matrix products for `rows` x `classes` inputs."""
-    return torch.float64 if rows * classes * classes <= double_work else torch.float32
+    return np.float64 if rows * classes * classes <= double_work else np.float32
 
 
-def penalty_weights(
-    classes: int, diagonal: float, off_diagonal: float, intercept: float, device: torch.device
-) -> Tensor:
+def penalty_weights(classes: int, diagonal: float, off_diagonal: float, intercept: float) -> Array:
     """Return the weight of each entry's squared distance from the start, float64 [C, C + 1]."""
     shape = classes, classes + 1
-    weights = torch.full(shape, off_diagonal, dtype=torch.float64, device=device)
-    weights[:, :classes].fill_diagonal_(diagonal)
+    weights = np.full(shape, off_diagonal)
+    np.fill_diagonal(weights[:, :classes], diagonal)
     weights[:, classes] = intercept
     return weights
 
 
-def odir_weights(classes: int, odir: float, l2: float, device: torch.device) -> Tensor:
+def odir_weights(classes: int, odir: float, l2: float) -> Array:
     """Return ODIR's weights: odir / (C (C - 1)) off the diagonal, l2 / C for each intercept."""
-    return penalty_weights(classes, 0.0, odir / (classes * (classes - 1)), l2 / classes, device)
+    return penalty_weights(classes, 0.0, odir / (classes * (classes - 1)), l2 / classes)
 
 
-def start_point(classes: int, beta: float, device: torch.device) -> Tensor:
+def start_point(classes: int, beta: float) -> Array:
     """Return the temperature-scaled solution W = β I, b = 0: float64 [C, C + 1]."""
-    return torch.eye(classes, classes + 1, dtype=torch.float64, device=device) * beta
+    return np.eye(classes, classes + 1) * beta
 
 
 @dataclass(eq=False)
@@ -72,33 +71,32 @@ class LinearMapProblem:
 
     The fit to `inputs` [n, C] and `labels` [n] starts at the temperature-scaled solution W = β I, b
     = 0. `spread` is the root mean square of the row-centred logits, and `counts`, float64 [n], are
-    the weights of the rows, all 1 if None. `reduced` replaces the curvature of each class.
+    the weights of the rows, all 1 if None. `curvature` is computed at the start if None.
     """
 
-    inputs: Tensor
-    labels: Tensor
+    inputs: Array
+    labels: Array
     beta: float
     spread: float
     loss: Loss = "nll"
-    counts: Tensor | None = None
-    reduced: ReducedHessian | None = None
+    counts: Array | None = None
+    curvature: ClassCurvature | None = None
 
     def __post_init__(self) -> None:
-        self.curvature: ClassCurvature | ReducedHessian = self.reduced or ClassCurvature.at(
-            self.inputs, self.beta, self.loss, self.counts
-        )
-        self.start = start_point(self.inputs.shape[1], self.beta, self.inputs.device)
-        self.ridge = torch.full_like(self.start, RIDGE * (self.spread or 1.0) ** 2)
+        self.start = start_point(self.inputs.shape[1], self.beta)
+        self.ridge = np.full_like(self.start, RIDGE * (self.spread or 1.0) ** 2)
         self.ridge[:, -1] = RIDGE
+        if self.curvature is None:
+            self.curvature = ClassCurvature.at(self.inputs, self.beta, self.loss, self.counts)
 
     def solve(
         self,
-        weights: Tensor,
-        begin: Tensor | None = None,
+        weights: Array,
+        begin: Array | None = None,
         *,
         tolerance: float = PRINTED_DIGITS,
         max_iterations: int,
-        give_up: Callable[[int, Tensor], bool] | None = None,
+        give_up: Callable[[int, Array], bool] | None = None,
         pairs: Pairs | None = None,
     ) -> Minimum:
         """Minimise the mean loss + Σ weights (V - start)² + ridge, from `begin` or the start.
@@ -106,16 +104,17 @@ class LinearMapProblem:
         The start is (β I, 0), so off the diagonal the penalties are those of V itself.
         """
 
-        def objective(point: Tensor) -> tuple[float, Tensor]:
-            data, gradient = (self.inputs, self.labels, point), torch.empty_like(point)
+        def objective(point: Array) -> tuple[float, Array]:
+            data, gradient = (self.inputs, self.labels, point), np.empty_like(point)
             loss = map_loss(*data, gradient, loss=self.loss, counts=self.counts)
             away = point - self.start
             pull, ridge = weights * away, self.ridge * away
             penalty = dot(pull, away) + 0.5 * dot(ridge, away)
-            return loss + penalty, ridge.add_(pull, alpha=2.0).add_(gradient)
+            return loss + penalty, ridge + 2.0 * pull + gradient
 
-        exact = self.inputs.dtype == torch.float64
-        with one_thread(self.inputs.numel() * self.inputs.shape[1] <= ONE_THREAD_WORK):
+        assert self.curvature is not None  # `__post_init__` computes it
+        exact = self.inputs.dtype == np.float64
+        with one_thread(self.inputs.size * self.inputs.shape[1] <= ONE_THREAD_WORK):
             return minimize(
                 objective,
                 self.start if begin is None else begin,
@@ -127,7 +126,7 @@ class LinearMapProblem:
                 pairs=pairs,
             )
 
-    def solve_renewed(self, weights: Tensor, max_iterations: int) -> Minimum:
+    def solve_renewed(self, weights: Array, max_iterations: int) -> Minimum:
         """Return `solve` from the start; a slow fit takes the curvature anew on its way.
 
         A fit that is near its optimum after `RENEWED` iterations goes on as it began. Any other one
@@ -155,13 +154,13 @@ class LinearMapProblem:
 
 
 def map_loss(
-    inputs: Tensor,
-    labels: Tensor,
-    point: Tensor,
-    gradient: Tensor | None = None,
+    inputs: Array,
+    labels: Array,
+    point: Array,
+    gradient: Array | None = None,
     *,
     loss: Loss = "nll",
-    counts: Tensor | None = None,
+    counts: Array | None = None,
 ) -> float:
     """Return the mean loss of softmax(W x + b); write its gradient to `gradient` if given.
 
@@ -171,21 +170,26 @@ def map_loss(
     n, classes = inputs.shape
     shares = row_weights(counts, inputs)
     size = float(shares.sum())
-    working = point.to(inputs.dtype)
+    working = point.astype(inputs.dtype)
     matrix, shift = working[:, :classes], working[:, classes]
+
+    def of_rows(start: int, stop: int) -> list[Any]:
+        block = inputs[start:stop]
+        mapped = block @ matrix.T
+        mapped += shift
+        value = block_residuals(mapped, labels[start:stop], shares[start:stop], loss)
+        if gradient is None:
+            return [value]
+        # `mapped` now holds the gradient by the logits.
+        slopes = np.empty_like(gradient)
+        slopes[:, :classes] = mapped.T @ block
+        slopes[:, classes] = mapped.sum(axis=0)
+        return [value, slopes]
+
+    total, *slopes = summed(of_rows, row_blocks(n, classes, PRODUCT_ELEMENTS))
     if gradient is not None:
-        gradient.zero_()
-    total = 0.0
-    for first, last in row_blocks(n, classes, BLOCK):
-        block = inputs[first:last]
-        mapped = (block @ matrix.T).add_(shift)
-        total += residuals(mapped, labels[first:last], shares[first:last], loss)
-        if gradient is not None:  # `mapped` now holds the gradient by the logits
-            gradient[:, :classes] += mapped.T @ block
-            gradient[:, classes] += mapped.sum(dim=0)
-    if gradient is not None:
-        gradient /= size
-    return total / size
+        gradient[:] = slopes[0] / size
+    return float(total) / size
 
 
 class LinearMapCalibrator(Calibrator):
@@ -196,21 +200,24 @@ class LinearMapCalibrator(Calibrator):
     takes_weights = True
 
     @abstractmethod
-    def _map_inputs(self, logits: Tensor) -> Tensor:
+    def _map_inputs(self, logits: Array) -> Array:
         """Return x, float64 [n, C]."""
 
-    def _keep(self, point: Tensor) -> None:
-        self.matrix_: NDArray[np.float64] = point[:, :-1].cpu().numpy().copy()
-        self.intercept_: NDArray[np.float64] = point[:, -1].cpu().numpy().copy()
+    def _keep(self, point: Array) -> None:
+        self.matrix_: NDArray[np.float64] = point[:, :-1].copy()
+        self.intercept_: NDArray[np.float64] = point[:, -1].copy()
 
-    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+    def _to_module(self, dtype: Any) -> Any:
+        from ..export.affine import AffineSoftmax
+
         return AffineSoftmax(self.matrix_, self.intercept_, dtype)
 
-    def _predict_proba(self, logits: Tensor) -> Tensor:
-        matrix = torch.as_tensor(self.matrix_, device=logits.device)
-        intercept = torch.as_tensor(self.intercept_, device=logits.device)
-        out = torch.empty(logits.shape, dtype=torch.float64, device=logits.device)
-        for start, stop in row_blocks(len(logits), logits.shape[1], PREDICTED_BLOCK):
+    def _predict_proba(self, logits: Array) -> Array:
+        out = np.empty(logits.shape)
+
+        def of_rows(start: int, stop: int) -> None:
             inputs = self._map_inputs(logits[start:stop])
-            out[start:stop] = softmax((inputs @ matrix.T).add_(intercept))
+            out[start:stop] = softmax(inputs @ self.matrix_.T + self.intercept_)
+
+        over_blocks(of_rows, row_blocks(len(logits), logits.shape[1], PRODUCT_ELEMENTS))
         return out

@@ -16,7 +16,7 @@ One loop serves all classes of utilities and all kinds of update. Read this file
 and is used by
 
     calibrator, logit_shift   the two estimators
-    base                      what the two estimators share, and their torch module for export
+    base                      what the two estimators share
     start                     the probabilities that are patched
     tuning                    how the estimators choose the number of patches and other settings
 """
@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from torch import Tensor
+from utility_calibration.metrics.arrays import Array
 
 from .audit import Auditor, find_worst, rows_within, witness_of
 from .state import PatchedForecast
@@ -56,7 +56,7 @@ class Patch(NamedTuple):
 
 
 def move(
-    state: PatchedForecast, update: Update, rows: Tensor, vectors: Vectors, shift: float
+    state: PatchedForecast, update: Update, rows: Array, vectors: Vectors, shift: float
 ) -> None:
     """Shift `rows` along their u⃗ (line 9)."""
     state.move(rows, lambda block: update.moved(state, rows[block], vectors.of(block), shift))

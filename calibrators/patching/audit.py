@@ -1,9 +1,7 @@
 """The audit of Algorithm 1 (lines 3 and 4), which finds the witness of largest error.
 
 U_CWE ∪ U_topK are 2C utilities whose predictions are columns of the probabilities and of their
-top-K sums, so no matrix is built for them. Sums of the columns give upper bounds on their errors
-(calibrators/patching/bounds.py). The errors are then computed in rounds, in descending order of the
-bounds, until no remaining bound exceeds the largest error.
+top-K sums, so no matrix is built for them.
 
 Intervals end only in gaps of v that are much wider than rounding errors (`TIED`), and errors are
 compared with a tolerance (`EQUAL`). So the witness does not depend on the last bit of any number.
@@ -12,29 +10,23 @@ compared with a tolerance (`EQUAL`). So the witness does not depend on the last 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.forecast import Outcomes
-from utility_calibration.metrics.kernels.compiled import compiled
 from utility_calibration.metrics.kernels.prefix_range import prefix_range
+from utility_calibration.metrics.kernels.threads import row_blocks
 from utility_calibration.metrics.uc import interval_of_sums
 from utility_calibration.metrics.utilities.base import UtilityClass
 from utility_calibration.metrics.utilities.payoffs import Linear, Rank
 
-from .bounds import indicator_bounds, payoff_bounds, top_k_bounds
 from .state import PatchedForecast
 from .utilities import Kind, Utility, drops
 
 TIED = 1e-6  # predictions no further apart are tied; float32 errors are smaller
 EQUAL = 1e-10  # errors that differ by less are equal: the first utility of the families wins
-EXACT_AT_ONCE = 16  # number of a family's errors that the first round computes
-WORTH_SHARPENING = 64  # errors that sharper bounds must replace to save time
-MORE_AT_ONCE = 4  # times more in each later round: many columns take little longer than a few
+PREDICTED_AT_ONCE = 1 << 22  # predictions of sampled utilities that are in memory at a time
 
 
 @dataclass(frozen=True)
@@ -51,14 +43,14 @@ class Witness:
     high: float
     sign: int
     error: float
-    rows: Tensor
-    v: Tensor
-    u: Tensor
+    rows: Array
+    v: Array
+    u: Array
 
 
-def rows_within(v: Tensor, low: float, high: float) -> Tensor:
+def rows_within(v: Array, low: float, high: float) -> Array:
     """Return the points with low <= v <= high: int64 [k]."""
-    return torch.nonzero((v >= low) & (v <= high)).flatten()
+    return np.flatnonzero((v >= low) & (v <= high))
 
 
 def witness_of(state: PatchedForecast, utility: Utility) -> Witness:
@@ -76,41 +68,37 @@ def witness_of(state: PatchedForecast, utility: Utility) -> Witness:
 class Family:
     """Utilities that are audited together.
 
-    `bounds`, float64 [m], are upper bounds on their errors. `errors` maps numbers of utilities,
-    int64 [k], to their errors, float64 [k], `utility` a number to its utility, and `sharper`
-    numbers to upper bounds that are smaller, but take longer to compute.
+    `errors(known)` computes the errors of all m utilities, float64 [m]. Those that are clearly
+    smaller than `known`, the error of another utility, or than the largest may be upper bounds,
+    which saves time. `utility` maps the number of a utility to the utility.
     """
 
-    bounds: Tensor
-    errors: Callable[[Tensor], Tensor]
+    errors: Callable[[float], Array]
     utility: Callable[[int], Utility]
-    sharper: Callable[[Tensor], Tensor] | None = None
 
 
-def _payoff_family(
-    kind: Kind,
-    payoffs: Tensor,
-    codes: Tensor,
-    predicted: Callable[[Tensor], Tensor],
-    bounds: Tensor,
-    sharper: Callable[[Tensor], Tensor] | None = None,
-) -> Family:
-    """Return utilities with `payoffs` [m, L] for `codes` [n]; `predicted` gives v of numbers."""
+def _payoff_family(kind: Kind, payoffs: Array, codes: Array, predicted: Array) -> Family:
+    """Return utilities with `payoffs` [m, L] for `codes` [n], and their `predicted` [m, n]."""
     return Family(
-        bounds,
-        lambda numbers: _errors(predicted(numbers), payoffs[numbers], codes),
-        # The clone is needed, because a view of a row would keep all payoffs in memory.
-        lambda number: Utility.standard(kind, number, payoffs[number].cpu().clone()),
-        sharper,
+        lambda known: _errors(predicted, payoffs, codes, known),
+        # The copy is needed, because a view of a row would keep all payoffs in memory.
+        lambda number: Utility.standard(kind, number, payoffs[number].copy()),
     )
 
 
 def _sampled_family(
-    kind: Kind, payoffs: Tensor, factors: Tensor, matrix: Tensor, codes: Tensor
+    kind: Kind, payoffs: Array, factors: Array, matrix: Array, codes: Array
 ) -> Family:
-    """Return utilities with v = matrix @ factors.T."""
-    bounds = payoff_bounds(factors, matrix, payoffs, codes)
-    return _payoff_family(kind, payoffs, codes, lambda k: factors[k] @ matrix.T, bounds)
+    """Return utilities whose predictions are `factors` [m, C] @ `matrix` [n, C] transposed."""
+
+    def errors(known: float) -> Array:
+        parts = []
+        for start, stop in row_blocks(len(factors), len(matrix), PREDICTED_AT_ONCE):
+            predicted = factors[start:stop] @ matrix.T
+            parts.append(_errors(predicted, payoffs[start:stop], codes, known))
+        return np.concatenate(parts)
+
+    return Family(errors, lambda number: Utility.standard(kind, number, payoffs[number].copy()))
 
 
 def class_family(utilities: UtilityClass, state: PatchedForecast, first: int = 0) -> Family:
@@ -118,40 +106,23 @@ def class_family(utilities: UtilityClass, state: PatchedForecast, first: int = 0
     forecast = state.forecast()
     outcomes = Outcomes(state.labels[None], forecast=forecast)
     blocks = utilities.tied_blocks(forecast, outcomes)
-    errors = torch.cat([_errors(b.predicted, b.payoffs, b.codes[0], math.inf) for b in blocks])
-    return Family(errors, errors.__getitem__, lambda k: Utility("own", first + k, utilities, k))
+    errors = [_errors(b.predicted, b.payoffs, b.codes[0], 0.0, math.inf) for b in blocks]
+    exact = np.concatenate(errors)
+    return Family(lambda known: exact, lambda k: Utility("own", first + k, utilities, k))
 
 
-def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor, margin: float = 2 * EQUAL) -> Tensor:
+def _errors(
+    predicted: Array, payoffs: Array, codes: Array, known: float, margin: float = 2 * EQUAL
+) -> Array:
     """Return the errors [k] over intervals between gaps: predicted [k, n], payoffs [k, L].
 
-    Errors within `margin` of the largest are exact. The others are upper bounds, which are also
-    smaller than the largest by more than `margin`.
+    Errors within `margin` of the largest and of `known` are exact. The others may be upper bounds,
+    which are also smaller by more than `margin`.
     """
     n = predicted.shape[1]
-    ranges, _ = prefix_range(predicted, payoffs, codes[None], tolerance=TIED, margin=margin * n)
+    limits = {"tolerance": TIED, "margin": margin * n, "known": known * n}
+    ranges, _ = prefix_range(predicted, payoffs, codes[None], **limits)
     return ranges[0] / n
-
-
-def chosen_columns(matrix: Tensor, numbers: Tensor) -> Tensor:
-    """Return some columns of a matrix float64 [n, m] as rows: [k, n].
-
-    On the CPU eight rows are read at a time, so that every cache line is read and written once.
-    """
-    if matrix.device.type != "cpu":
-        return matrix.T[numbers]
-    columns = np.empty((len(numbers), len(matrix)))
-    _copy_columns(matrix.numpy(), numbers.numpy(), columns)
-    return torch.from_numpy(columns)
-
-
-@compiled
-def _copy_columns(matrix: Any, numbers: Any, columns: Any) -> None:
-    for first in range(0, len(matrix), 8):
-        last = min(len(matrix), first + 8)
-        for k in range(numbers.size):
-            for i in range(first, last):
-                columns[k, i] = matrix[i, numbers[k]]
 
 
 Auditor = Callable[[PatchedForecast, int], Sequence[Family]]
@@ -172,25 +143,21 @@ class StandardFamilies:
     def __call__(self, state: PatchedForecast, number: int) -> list[Family]:
         p, top_sums, labels, ranks = state.probabilities, state.top_sums, state.labels, state.ranks
         classes = p.shape[1]
-        hits = torch.eye(classes, dtype=torch.float64, device=p.device)  # 1{y = c}
-        within = torch.ones_like(hits).tril()  # 1{rank < K}
-        by_class = indicator_bounds(p, labels)
-        by_rank = indicator_bounds(top_sums, ranks, by_rank=True)
-        sharper = partial(top_k_bounds, top_sums, ranks) if state.on_cpu else None
-        columns, sums = partial(chosen_columns, p), partial(chosen_columns, top_sums)
+        hits = np.eye(classes)  # 1{y = c}
+        within = np.tri(classes)  # 1{rank < K}
         families = [
-            _payoff_family("class", hits, labels, columns, by_class),
-            _payoff_family("top_k", within, ranks, sums, by_rank, sharper),
+            _payoff_family("class", hits, labels, p.T),
+            _payoff_family("top_k", within, ranks, top_sums.T),
         ]
         if self.sampled_count:
-            linear, rank = (payoffs.to(p.device) for payoffs in self.draw(number, classes))
+            linear, rank = self.draw(number, classes)
             families += [
                 _sampled_family("linear", linear, linear, p, labels),
                 _sampled_family("rank", rank, drops(rank), top_sums, ranks),
             ]
         return families
 
-    def draw(self, number: int, classes: int) -> tuple[Tensor, Tensor]:
+    def draw(self, number: int, classes: int) -> tuple[Array, Array]:
         """Return payoffs by class and by rank for audit `number`: float64 [count, C] each."""
         seed = (self.seed * 100_003 + number) * 2
         linear = Linear.sample(self.sampled_count, classes, seed)
@@ -198,36 +165,12 @@ class StandardFamilies:
 
 
 def find_worst(families: Sequence[Family]) -> tuple[int, int, float]:
-    """Return (family, number, error) of the utility with the largest error, the first among equals.
-
-    Rounds take each family's utilities in descending order of bounds, until these are below it.
-    """
-    bounds = [family.bounds.cpu() for family in families]
-    orders = [each.argsort(descending=True, stable=True) for each in bounds]
-    device, size = families[0].bounds.device, EXACT_AT_ONCE
-    candidates: list[tuple[int, int, float]] = []
-    largest = -math.inf
-    waiting = sorted(range(len(families)), key=lambda k: -float(bounds[k].max()))
-    while waiting:
-        for k in waiting.copy():
-            # Bounds that are all infinite leave nothing out.
-            taken = size if bounds[k].min() < math.inf else len(orders[k])
-            following, orders[k] = orders[k][:taken], orders[k][taken:]
-            following = following[bounds[k][following] >= largest - EQUAL]
-            if not len(following):  # the family's other bounds are even smaller
-                waiting.remove(k)
-                continue
-            numbers = following.sort().values  # neighbouring columns are read together
-            errors = families[k].errors(numbers.to(device)).cpu()
-            largest = max(largest, float(errors.max()))
-            near = errors >= largest - EQUAL
-            pairs = zip(numbers[near].tolist(), errors[near].tolist(), strict=True)
-            candidates += [(k, *pair) for pair in pairs]
-            sharper = families[k].sharper
-            if size == EXACT_AT_ONCE and sharper is not None:
-                left = orders[k][bounds[k][orders[k]] >= largest - EQUAL].sort().values
-                if len(left) >= WORTH_SHARPENING:
-                    bounds[k][left] = torch.minimum(bounds[k][left], sharper(left))
-                    orders[k] = left[bounds[k][left].argsort(descending=True, stable=True)]
-        size *= MORE_AT_ONCE
-    return min(candidate for candidate in candidates if candidate[2] >= largest - EQUAL)
+    """Return (family, number, error) of the utility of largest error, the first of equal ones."""
+    errors, largest = [], 0.0
+    for family in families:
+        errors.append(family.errors(largest))
+        largest = max(largest, float(errors[-1].max()))
+    least = largest - EQUAL
+    first = next(k for k, each in enumerate(errors) if each.max() >= least)
+    number = int((errors[first] >= least).argmax())
+    return first, number, float(errors[first][number])

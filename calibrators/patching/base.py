@@ -10,21 +10,18 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.option_checks import check_whole
 from utility_calibration.metrics.utilities.base import UtilityClass
 from utility_calibration.metrics.validation import InputError
 
 from ..base import Calibrator
-from ..modules import order_of
 from ..stored import POSITIVE, Learned, Stored
 from .algorithm import Algorithm1, Patch
 from .audit import Auditor, Family, StandardFamilies, class_family
-from .projection import project_rows_torch
 from .start import restored, stored
-from .state import TIED_RANKS, PatchedForecast
+from .state import PatchedForecast
 from .update import ProjectedDescent, Update, on_grid
 from .utilities import KINDS, SAMPLED, Utility, classes_of, described
 
@@ -115,7 +112,7 @@ class Patching(Calibrator):
         payoffs = [u.payoff(classes) for u in utilities if u.kind in SAMPLED]
         self.kinds_ = np.array([KINDS.index(u.kind) for u in utilities], dtype=np.int64)
         self.indices_ = np.array([u.index for u in utilities], dtype=np.int64)
-        self.vectors_ = torch.stack(payoffs).numpy() if payoffs else np.empty((0, classes))
+        self.vectors_ = np.stack(payoffs) if payoffs else np.empty((0, classes))
         numbers = np.array([(p.low, p.high, p.shift, p.error) for p in fitted]).reshape(-1, 4)
         self.lows_, self.highs_, self.shifts_, self.errors_ = numbers.T.copy()
         self.losses_ = float(loss) + np.cumsum([0.0, *(p.loss_change for p in fitted)])
@@ -123,7 +120,7 @@ class Patching(Calibrator):
     def patches(self) -> list[Patch]:
         """Return the fitted patches in the order of their application."""
         classes = self.vectors_.shape[1]
-        own, sampled = self._own(classes), iter(torch.from_numpy(self.vectors_))
+        own, sampled = self._own(classes), iter(self.vectors_)
         numbers = self.lows_, self.highs_, self.shifts_, self.errors_, np.diff(self.losses_)
         columns = (column.tolist() for column in (self.kinds_, self.indices_, *numbers))
         patches = []
@@ -138,7 +135,7 @@ class Patching(Calibrator):
             patches.append(Patch(utility, *row))
         return patches
 
-    def _predict_proba(self, logits: Tensor) -> Tensor:
+    def _predict_proba(self, logits: Array) -> Array:
         start = restored(vars(self))._predict_proba(logits)
         update = self._update()
         state = PatchedForecast(start)
@@ -147,60 +144,9 @@ class Patching(Calibrator):
         moved = state.probabilities
         return on_grid(moved, start) if isinstance(update, ProjectedDescent) else moved
 
-    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+    def _to_module(self, dtype: Any) -> Any:
+        from ..export.patched import PatchedModule
+
         start = restored(vars(self))._to_module(dtype)
         projected = isinstance(self._update(), ProjectedDescent)
         return PatchedModule(start, self.patches(), self.vectors_.shape[1], projected, dtype)
-
-
-class PatchedModule(nn.Module):
-    """`algorithm.Patch.apply` on the probabilities of `start`, in operations that exporters accept.
-
-    In float32 only those points move differently that are nearer to an interval's end than
-    rounding. Rows move by Euclidean projection (`projected`) or by tilting. `InputError` if a patch
-    belongs to a utility of the user, which is code and not an array.
-    """
-
-    payoffs: Tensor
-    numbers: Tensor
-
-    def __init__(
-        self,
-        start: nn.Module,
-        patches: Sequence[Patch],
-        classes: int,
-        projected: bool,
-        dtype: torch.dtype,
-    ) -> None:
-        super().__init__()
-        utilities = [patch.utility for patch in patches]
-        if any(utility.kind == "own" for utility in utilities):
-            raise InputError(
-                "patches of `utilities` are not arrays",
-                field="to_module",
-                fixes="fit with utilities=None",
-            )
-        self.start, self.projected = start, projected
-        self.by_rank = [utility.by_rank for utility in utilities]
-        table = [utility.payoff(classes) for utility in utilities] or [torch.empty(0)]
-        numbers = [(patch.low, patch.high, patch.shift) for patch in patches]
-        self.register_buffer("payoffs", torch.stack(table).to(dtype))
-        self.register_buffer("numbers", torch.tensor(numbers, dtype=torch.float64).to(dtype))
-
-    def forward(self, logits: Tensor) -> Tensor:
-        """[n, C] -> [n, C]"""
-        p: Tensor = self.start(logits)
-        for number, by_rank in enumerate(self.by_rank):
-            vector = self.payoffs[number]
-            order = order_of(p, TIED_RANKS) if by_rank else None
-            vectors = vector.expand_as(p) if order is None else vector[order.argsort(dim=1)]
-            v = (p * vectors).sum(dim=1, keepdim=True)
-            low, high, shift = self.numbers[number].unbind()
-            push = shift * vectors
-            if self.projected:
-                moved = project_rows_torch(p + push)
-            else:
-                moved = p * torch.exp(push - push.amax(dim=1, keepdim=True))
-                moved = moved / moved.sum(dim=1, keepdim=True)
-            p = torch.where((v >= low) & (v <= high), moved, p)
-        return p

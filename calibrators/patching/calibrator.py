@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
-from torch import Tensor
-
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.validation import InputError
 
 from ..losses import Loss
@@ -87,7 +86,7 @@ class UtilityPatching(Patching):
     line_search: str | Mapping[str, Any] = "capped"
     start: PaperStart = "softmax"
 
-    def _fit(self, logits: Tensor, labels: Tensor) -> None:
+    def _fit(self, logits: Array, labels: Array) -> None:
         self._check_shared({"steps": 0, "max_steps": 1, "tuning_runs": 1, "sampled_count": 0})
         if not 0 < self.holdout < 1:
             raise InputError(f"{self.holdout}, expected a share between 0 and 1", field="holdout")
@@ -114,7 +113,7 @@ class UtilityPatching(Patching):
         size = self.step_size_ if step_size is None else step_size
         return ProjectedDescent(size, line_search(self.line_search))
 
-    def _tuned(self, probabilities: Tensor, labels: Tensor) -> dict[str, Any]:
+    def _tuned(self, probabilities: Array, labels: Array) -> dict[str, Any]:
         """Return step_size, steps and sampled; those left at None are the hold-out's best.
 
         Each pair of step size and sampling has a run, up to the largest `steps` to try, unless

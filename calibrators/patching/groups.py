@@ -12,11 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from utility_calibration.metrics.validation import InputError
+from utility_calibration.metrics.arrays import Array
 
 from .algorithm import Algorithm1, Patch
 from .audit import find_worst
@@ -29,22 +27,6 @@ SMALLEST = 50  # points that a group needs; with fewer, errors below .1 cannot b
 Begin = Callable[[PatchedForecast], Algorithm1]
 
 
-def checked_groups(groups: Any, n: int) -> NDArray[np.str_]:
-    """Return the groups' names [n] as text; `InputError` if there are not as many as rows."""
-    names = np.asarray(groups.cpu() if isinstance(groups, Tensor) else groups)
-    if names.ndim != 1 or len(names) != n:
-        raise InputError(
-            f"shape {list(names.shape)} for {n} rows", field="groups", fixes="give one name per row"
-        )
-    missing = names != names if names.dtype.kind in "fO" else np.zeros(n, bool)
-    if missing.any():
-        row = int(missing.argmax())
-        raise InputError(
-            "no name", field="groups", row=row, fixes=["fill it", "give it a name such as none"]
-        )
-    return names.astype(np.str_)
-
-
 class GroupRun:
     """Runs of Algorithm 1, one for each group, of which each round takes the one most in error.
 
@@ -52,8 +34,8 @@ class GroupRun:
     begins the algorithm on the forecast of a group.
     """
 
-    def __init__(self, p: Tensor, labels: Tensor, names: NDArray[np.str_], begin: Begin) -> None:
-        rows = {name: torch.from_numpy(names == name) for name in np.unique(names).tolist()}
+    def __init__(self, p: Array, labels: Array, names: NDArray[np.str_], begin: Begin) -> None:
+        rows = {name: names == name for name in np.unique(names).tolist()}
         self.runs = {g: begin(PatchedForecast(p[at], labels[at])) for g, at in rows.items()}
         self.errors: dict[str, float] = {}  # √n_g times the largest error, as of the last audit
 
@@ -73,7 +55,7 @@ class GroupRun:
 
 
 def group_patches(
-    p: Tensor, labels: Tensor, names: NDArray[np.str_], begin: Begin, most: int, seed: int
+    p: Array, labels: Array, names: NDArray[np.str_], begin: Begin, most: int, seed: int
 ) -> list[tuple[str, Patch]]:
     """Return the patches of groups, as many as cross-validation chooses, at most `most`."""
     distinct, counts = np.unique(names, return_counts=True)
@@ -83,24 +65,24 @@ def group_patches(
             "map without groups",
             stacklevel=6,
         )
-    large = torch.from_numpy(~np.isin(names, small))
-    p, labels, names = p[large], labels[large], names[large.numpy()]
+    large = ~np.isin(names, small)
+    p, labels, names = p[large], labels[large], names[large]
     if len(labels) < 2 * FOLDS:
         return []
     folds = []
     for kept, held in folds_of(labels, seed):
-        run = GroupRun(p[kept], labels[kept], names[kept.numpy()], begin)
+        run = GroupRun(p[kept], labels[kept], names[kept], begin)
         folds.append((run, held, p[held]))
-    losses = labels.new_empty((0, len(labels)), dtype=torch.float64)
+    losses = np.empty((0, len(labels)))
     moved = True
     while moved:
         now = [PatchedForecast(q, labels[held]).losses("nll") for _, held, q in folds]
-        losses = torch.cat([losses, torch.cat(now)[None]])
+        losses = np.concatenate([losses, np.concatenate(now)[None]])
         moved = False
         if len(losses) <= min(most, fewest_patches(losses) + PATIENCE):
             for run, held, q in folds:
                 if each := run.round():
-                    apply_to(q, names[held.numpy()], [each], run.runs[each[0]].update)
+                    apply_to(q, names[held], [each], run.runs[each[0]].update)
                     moved = True
     run = GroupRun(p, labels, names, begin)
     rounds = (run.round() for _ in range(fewest_patches(losses)))
@@ -108,11 +90,11 @@ def group_patches(
 
 
 def apply_to(
-    p: Tensor, names: NDArray[np.str_], patches: list[tuple[str, Patch]], update: Update
+    p: Array, names: NDArray[np.str_], patches: list[tuple[str, Patch]], update: Update
 ) -> None:
     """Apply patches of groups to probabilities [n, C] of points with `names` [n], in place."""
     for group in dict.fromkeys(group for group, _ in patches):
-        rows = torch.from_numpy(names == group)
+        rows = names == group
         if bool(rows.any()):
             state = PatchedForecast(p[rows])
             for _, patch in (each for each in patches if each[0] == group):

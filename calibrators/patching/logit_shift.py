@@ -10,16 +10,13 @@ was tried.
 """
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Self, overload
+from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import ArrayLike, NDArray
-from torch import Tensor, nn
 
-from utility_calibration.metrics.layout import check_same_order, points_of
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.validation import InputError
 
 from ..losses import Loss
@@ -28,7 +25,7 @@ from . import groups as by_group
 from .algorithm import Algorithm1
 from .audit import StandardFamilies
 from .base import Patching
-from .groups import apply_to, checked_groups, group_patches
+from .groups import apply_to, group_patches
 from .start import Start, fit_start
 from .state import PatchedForecast
 from .tuning import FOLDS, PATIENCE, fewest_patches, held_out_losses
@@ -75,6 +72,7 @@ class LogitShiftPatching(Patching):
         start_*: the name of the start's class, `start_kind_`, and the values that it learned.
     """
 
+    takes_groups = True
     start: Start = "pooled"
     steps: int | None = None
     shrinkage: float = 0.3
@@ -82,91 +80,30 @@ class LogitShiftPatching(Patching):
     objective: Loss = "nll"
     max_steps: int = 150
     needs_groups: bool = False
-    _names: NDArray[np.str_] | None = field(default=None, init=False)
-    """The groups of the points at hand, while `fit` or `predict_proba` runs."""
 
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        *,
-        classes: ArrayLike | None = None,
-        ignore_index: int | str | None = None,
-    ) -> Self:
-        """Fit as every calibrator; `groups` [n] are names of groups that get their own patches.
-
-        `calibrators/patching/groups.py` explains them. `InputError` if a point has no name, or
-        without the standard utilities, which are those that groups are patched for.
-        """
-        if groups is None and self.needs_groups:
-            raise InputError(
-                "none are given", field="groups", fixes="name each point's group (--groups NAME)"
-            )
-        if groups is not None and not self.standard:
-            raise InputError(
-                "patches are for standard=True", field="groups", fixes="leave out standard=False"
-            )
-        given = {"sample_weight": sample_weight, "groups": groups}
-        X, y, sample_weight, groups = points_of(X, y, ignore_index, "X", **given)
-        self._names = None if groups is None else checked_groups(groups, np.shape(y)[0])
-        try:
-            fitted = super().fit(X, y, sample_weight, classes=classes)
-            self.groups_ = np.unique(np.empty(0, np.str_) if self._names is None else self._names)
-            return fitted
-        finally:
-            self._names = None
-
-    @overload
-    def predict_proba(self, X: Tensor, groups: ArrayLike | None = None) -> Tensor: ...
-    @overload
-    def predict_proba(
-        self, X: ArrayLike, groups: ArrayLike | None = None
-    ) -> NDArray[np.float64]: ...
-    def predict_proba(
-        self, X: ArrayLike, groups: ArrayLike | None = None
-    ) -> Tensor | NDArray[np.float64]:
-        """Return probabilities float64 [n, C]; `groups` [n] names each point's group.
-
-        Without `groups`, and for a group that `fit` did not see, the map is that without groups;
-        a warning names unseen groups.
-        """
-        if groups is None:
-            return super().predict_proba(X)
-        check_same_order({"X": X, "groups": groups})
-        self._names = checked_groups(groups, np.shape(X)[0])
-        unseen = np.setdiff1d(self._names, self.groups_)
-        if unseen.size:
-            warnings.warn(
-                f"groups: {', '.join(unseen[:5])} had no calibration point, so they get the map "
-                "without groups",
-                stacklevel=2,
-            )
-        try:
-            return super().predict_proba(X)
-        finally:
-            self._names = None
-
-    def _predict_proba(self, logits: Tensor) -> Tensor:
+    def _predict_proba(self, logits: Array, names: Array | None = None) -> Array:
         p = super()._predict_proba(logits)
-        if self._names is not None and hasattr(self, "group_names_"):
-            apply_to(p, self._names, by_group.restored_patches(self), self._update())
+        if names is not None and hasattr(self, "group_names_"):
+            apply_to(p, names, by_group.restored_patches(self), self._update())
         return p
 
-    def _trial(self, z: Tensor) -> Tensor:
+    def _trial(self, z: Array) -> Array:
         if hasattr(self, "group_names_") or hasattr(self, "group_numbers_"):
             patches = by_group.restored_patches(self)  # to see whether a file has all of them
             if not {group for group, _ in patches} <= set(self.groups_.tolist()):
                 raise InputError("group_names_ has other groups than groups_")
         return super()._trial(z)
 
-    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+    def _to_module(self, dtype: Any) -> Any:
         if len(getattr(self, "group_names_", ())):
             warnings.warn("to_module: leaves out the patches of groups", stacklevel=3)
         return super()._to_module(dtype)
 
-    def _fit(self, logits: Tensor, labels: Tensor) -> None:
+    def _fit(self, logits: Array, labels: Array, names: Array | None = None) -> None:
+        if names is not None and not self.standard:
+            raise InputError(
+                "patches are for standard=True", field="groups", fixes="leave out standard=False"
+            )
         self._check_shared({"steps": 0, "max_steps": 0, "sampled_count": 0})
         if not 0 < self.shrinkage <= 1:
             raise InputError(
@@ -183,17 +120,17 @@ class LogitShiftPatching(Patching):
             given = probabilities, labels, self._run, self.objective, self.max_steps, self.seed
             patience = POOLED_PATIENCE if pooled else PATIENCE
             losses = held_out_losses(*given, with_progress(best, *shown), patience)
-            steps, self.held_out_ = best(losses), losses.mean(dim=1).cpu().numpy()
+            steps, self.held_out_ = best(losses), losses.mean(axis=1)
         patched = PatchedForecast(probabilities, labels)
         self._patch(start, self._run(patched), steps)
         patches = []
-        if self._names is not None:
+        if names is not None:
             p, families = patched.probabilities, StandardFamilies(0, self.seed)
 
             def begin(state: PatchedForecast) -> Algorithm1:
                 return Algorithm1(state, families, self._update(), self.tolerance)
 
-            patches = group_patches(p, labels, self._names, begin, self.max_steps, self.seed)
+            patches = group_patches(p, labels, names, begin, self.max_steps, self.seed)
         self.__dict__.update(by_group.stored_patches(patches))
 
     def _run(self, state: PatchedForecast) -> Algorithm1:

@@ -3,15 +3,14 @@
 The projection of x is max(x - τ, 0) with τ such that the entries sum to one. Compiled loops on the
 CPU go row by row, without intermediate matrices, and find τ by Michelot's active set: start with
 all entries, drop those at or below the current τ, repeat. That needs no sort and two to five
-passes. Elsewhere torch's sort gives τ in one go.
+passes.
 """
 
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.compiled import compiled, compiled_sums
 from utility_calibration.metrics.kernels.threads import over_blocks, row_blocks
 
@@ -19,33 +18,22 @@ from .state import MOVED_ELEMENTS, PatchedForecast
 from .utilities import Vectors
 
 
-def moved_rows(state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float) -> Tensor:
+def moved_rows(state: PatchedForecast, rows: Array, vectors: Vectors, step: float) -> Array:
     """Return Π_simplex(p + step u⃗) of k `rows`: float64 [k, C]."""
     p = state.probabilities
-    if state.on_cpu:
-        moved = p.new_empty(len(rows), p.shape[1])
-        _move_rows(*_arrays(state, rows, vectors), step, moved.numpy())
-        return moved
-    push = step * vectors.table
-    if not vectors.by_rank:
-        return project_rows_torch(p[rows] + push)
-    classes = state.order[rows, : push.shape[1]].to(torch.int64)
-    return project_rows_torch(p[rows].scatter_add(1, classes, push.expand(len(rows), -1)))
+    moved = np.empty((len(rows), p.shape[1]))
+    _move_rows(*_arrays(state, rows, vectors), step, moved)
+    return moved
 
 
 def displacement(
-    state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float
+    state: PatchedForecast, rows: Array, vectors: Vectors, step: float
 ) -> tuple[float, float]:
     """Return Σ<p - y, d> and Σ‖d‖² over `rows`, where d are the displacements by a step.
 
     The sum of Brier scores would change by exactly 2 Σ<p - y, d> + Σ‖d‖².
     """
-    if not state.on_cpu:
-        p = state.probabilities[rows]
-        d = moved_rows(state, rows, vectors, step) - p
-        of_label = d.gather(1, state.labels[rows, None])
-        return float((d * p).sum() - of_label.sum()), float(d.square().sum())
-    sums, labels = np.empty((len(rows), 2)), state.labels.numpy()
+    sums, labels = np.empty((len(rows), 2)), state.labels
 
     def work(start: int, stop: int) -> None:
         block = slice(start, stop)
@@ -57,20 +45,10 @@ def displacement(
     return float(slope), float(square)
 
 
-def project_rows_torch(points: Tensor) -> Tensor:
-    """Return the nearest point of the simplex to each row of `points`: [k, C], on any device."""
-    ordered = points.sort(dim=1, descending=True).values
-    excess = ordered.cumsum(dim=1) - 1
-    count = torch.arange(1, points.shape[1] + 1, device=points.device, dtype=points.dtype)
-    active = (ordered * count > excess).sum(dim=1, keepdim=True)
-    tau = excess.gather(1, active - 1) / active
-    return (points - tau).clamp(min=0)
-
-
-def _arrays(state: PatchedForecast, rows: Tensor, vectors: Vectors) -> list[Any]:
+def _arrays(state: PatchedForecast, rows: Array, vectors: Vectors) -> list[Any]:
     """Return the first arguments of the kernels."""
-    tensors = state.probabilities, state.order, rows, vectors.table
-    return [*(tensor.numpy() for tensor in tensors), vectors.by_rank]
+    table = np.ascontiguousarray(vectors.table)
+    return [state.probabilities, state.order, rows, table, vectors.by_rank]
 
 
 @compiled_sums

@@ -8,15 +8,12 @@ small, so the pool of maps is cross-fitted: a fit on the rest predicts each fift
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from torch import Tensor
+from utility_calibration.metrics.arrays import Array
 
 from ..base import Calibrator
-from ..dirichlet.calibrator import DirichletCalibration
 from ..pooled.pool import PooledScaling
-from ..structured import StructuredMatrixScaling
 from ..temperature import TemperatureScaling
 from ..uncalibrated import Uncalibrated
-from ..vector import VectorScaling
 
 PaperStart = Literal["softmax", "temperature"]
 Start = Literal["pooled", "softmax", "temperature"]
@@ -25,17 +22,11 @@ STARTS: dict[str, type[Calibrator]] = {
     "softmax": Uncalibrated,
     "temperature": TemperatureScaling,
 }
-EARLIER: tuple[type[Calibrator], ...] = (
-    VectorScaling,
-    StructuredMatrixScaling,
-    DirichletCalibration,
-)
-"""Starts of 0.3.0, which its saved files hold."""
 PREFIX = "start_"
 KIND = "start_kind_"
 
 
-def fit_start(start: Start, logits: Tensor, labels: Tensor, seed: int) -> tuple[Calibrator, Tensor]:
+def fit_start(start: Start, logits: Array, labels: Array, seed: int) -> tuple[Calibrator, Array]:
     """Return the start, fitted on all points, and the probabilities to patch, float64 [n, C].
 
     `seed` determines the fifths.
@@ -57,7 +48,7 @@ def stored(start: Calibrator) -> dict[str, Any]:
 
 def restored(attributes: Mapping[str, Any]) -> Calibrator:
     """Return the start whose `stored` values are among `attributes`."""
-    by_name = {kind.__name__: kind for kind in (*STARTS.values(), *EARLIER)}
+    by_name = {kind.__name__: kind for kind in STARTS.values()}
     calibrator = by_name[str(attributes[KIND])]()
     for name, value in attributes.items():
         if name.startswith(PREFIX) and name != KIND:

@@ -6,12 +6,12 @@ Only the rows that a patch moves are ranked again. Every number of a row depends
 from collections.abc import Callable
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.forecast import Forecast
 from utility_calibration.metrics.kernels.compiled import compiled
-from utility_calibration.metrics.kernels.ranks import descending_order, places_of
+from utility_calibration.metrics.kernels.ranks import descending_order
 from utility_calibration.metrics.kernels.threads import over_blocks, row_blocks
 from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
@@ -31,45 +31,35 @@ class PatchedForecast:
     but not audited. `ranks`, int64 [n], are those of the labels.
     """
 
-    def __init__(self, probabilities: Tensor, labels: Tensor | None = None) -> None:
-        first = probabilities.to(torch.float64).contiguous()
-        self.on_cpu = first.device.type == "cpu"
-        self.probabilities, self.top_sums = torch.empty_like(first), torch.empty_like(first)
-        self.order = torch.empty_like(first, dtype=torch.int32 if self.on_cpu else torch.int64)
-        all_rows = torch.arange(len(first), device=first.device)
-        self.labels = torch.full_like(all_rows, -1) if labels is None else labels
-        self.ranks = torch.empty_like(all_rows)
+    def __init__(self, probabilities: Array, labels: Array | None = None) -> None:
+        first = np.ascontiguousarray(probabilities, np.float64)
+        self.probabilities, self.top_sums = np.empty_like(first), np.empty_like(first)
+        self.order = np.empty(first.shape, np.int32)
+        all_rows = np.arange(len(first))
+        self.labels = np.full_like(all_rows, -1) if labels is None else labels
+        self.ranks = np.empty_like(all_rows)
         self.move(all_rows, lambda block: first[block])
 
-    def move(self, rows: Tensor, moved: Callable[[slice], Tensor]) -> None:
+    def move(self, rows: Array, moved: Callable[[slice], Array]) -> None:
         """Give `rows[block]` the probabilities `moved(block)` [k, C], and rank them."""
         own = self.probabilities, self.order, self.top_sums, self.labels, self.ranks
-        arrays = [tensor.numpy() for tensor in own] if self.on_cpu else []
 
         def work(start: int, stop: int) -> None:
             block, p = rows[start:stop], moved(slice(start, stop))
             order = descending_order(p, TIED_RANKS)
-            if self.on_cpu:
-                _replace_rows(p.numpy(), order.numpy(), block.numpy(), *arrays)
-            else:
-                self.probabilities[block] = p
-                self.order[block] = order
-                self.top_sums[block] = p.gather(1, order).cumsum(dim=1)
-                self.ranks[block] = places_of(self.labels[block], order)
+            _replace_rows(np.ascontiguousarray(p), order, block, *own)
 
-        classes = self.probabilities.shape[1]
-        size = MOVED_ELEMENTS if self.on_cpu else max(1, len(rows)) * classes
-        over_blocks(work, row_blocks(len(rows), classes, size))
+        over_blocks(work, row_blocks(len(rows), self.probabilities.shape[1], MOVED_ELEMENTS))
 
-    def losses(self, loss: Loss) -> Tensor:
+    def losses(self, loss: Loss) -> Array:
         """Return each point's -log p_y, or Σ_c (p_c - y_c)²: float64 [n]."""
-        of_label = self.probabilities.gather(1, self.labels[:, None])[:, 0]
+        of_label = self.probabilities[np.arange(len(self.labels)), self.labels]
         if loss == "nll":
-            return -of_label.clamp(min=LIKELIHOOD_FLOOR).log()
+            return -np.log(of_label.clip(min=LIKELIHOOD_FLOOR))
         # Σ (p - y)² = ‖p‖² - 2 p_y + 1, which needs no matrix of outcomes.
-        return self.probabilities.square().sum(dim=1) - 2 * of_label + 1
+        return np.square(self.probabilities).sum(axis=1) - 2 * of_label + 1
 
-    def forecast(self, rows: Tensor | None = None) -> Forecast:
+    def forecast(self, rows: Array | None = None) -> Forecast:
         """Return the current forecast of all points or of `rows`, with the same ties."""
         p = self.probabilities
         return Forecast(p if rows is None else p[rows], TIED_RANKS)

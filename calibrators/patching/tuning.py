@@ -28,9 +28,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.kernels.draws import Draws
 from utility_calibration.metrics.validation import InputError
 
 from ..losses import Loss
@@ -61,7 +62,7 @@ class TuningRun:
     limits: Sequence[int]
     log: list[Run] = field(default_factory=list)
     made: int = 0
-    reached: list[Tensor] = field(default_factory=list)
+    reached: list[Array] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -73,8 +74,8 @@ class HoldOut:
     forecast; `score` scores a held-out forecast, smaller is better.
     """
 
-    probabilities: Tensor
-    labels: Tensor
+    probabilities: Array
+    labels: Array
     share: float
     seed: int
     begin: Callable[[float, bool, PatchedForecast], Algorithm1]
@@ -146,30 +147,29 @@ class HoldOut:
             run.made, run.reached = algorithm.number, [fitted.probabilities, held.probabilities]
 
 
-def shuffled(labels: Tensor, seed: int) -> Tensor:
+def shuffled(labels: Array, seed: int) -> Array:
     """Return the numbers of the points in random order, int64 [n]."""
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randperm(len(labels), generator=generator).to(labels.device)
+    return Draws(seed).permutation(len(labels))
 
 
-def folds_of(labels: Tensor, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
+def folds_of(labels: Array, seed: int) -> Iterator[tuple[Array, Array]]:
     """Yield for every fold the numbers of the points outside and inside it, both int64."""
     order = shuffled(labels, seed)
     folds = [order[k::FOLDS] for k in range(FOLDS)]
     for k, held in enumerate(folds):
-        yield torch.cat(folds[:k] + folds[k + 1 :]), held
+        yield np.concatenate(folds[:k] + folds[k + 1 :]), held
 
 
 def held_out_losses(
-    probabilities: Tensor,
-    labels: Tensor,
+    probabilities: Array,
+    labels: Array,
     run: Callable[[PatchedForecast], Algorithm1],
     loss: Loss,
     most: int,
     seed: int,
-    best: Callable[[Tensor], int],
+    best: Callable[[Array], int],
     patience: int = PATIENCE,
-) -> Tensor:
+) -> Array:
     """Return the losses of held-out points after 0, 1, … patches: float64 [T + 1, held].
 
     All points have `probabilities` [n, C] before any patch, and `labels` [n]. `run` begins the
@@ -182,7 +182,7 @@ def held_out_losses(
             fitted, scored = (PatchedForecast(probabilities[k], labels[k]) for k in (kept, held))
             runs.append((run(fitted), scored))
     states = [state for _, state in runs]
-    losses = torch.cat([state.losses(loss) for state in states])[None]
+    losses = np.concatenate([state.losses(loss) for state in states])[None]
     while len(losses) <= min(most, best(losses) + patience):
         patches = [(algorithm.round(), algorithm.update, state) for algorithm, state in runs]
         if not any(patch for patch, _, _ in patches):
@@ -190,18 +190,18 @@ def held_out_losses(
         for patch, update, state in patches:
             if patch is not None:
                 patch.apply(state, update)
-        now = torch.cat([state.losses(loss) for state in states])
-        losses = torch.cat([losses, now[None]])
+        now = np.concatenate([state.losses(loss) for state in states])
+        losses = np.concatenate([losses, now[None]])
     return losses
 
 
-def fewest_patches(losses: Tensor, errors: float = 1.0) -> int:
+def fewest_patches(losses: Array, errors: float = 1.0) -> int:
     """Return the smallest t whose mean of `losses` [T + 1, n] is within noise of the smallest.
 
     Noise is so many standard `errors` of the paired difference.
     """
-    means = losses.mean(dim=1)
-    best, points = int(torch.nonzero(means <= means.min() + ROUNDING)[0]), losses.shape[1]
+    means = losses.mean(axis=1)
+    best, points = int((means <= means.min() + ROUNDING).argmax()), losses.shape[1]
     excess = losses[: best + 1] - losses[best]
-    noise = errors * excess.std(dim=1) / points**0.5 if points > 1 else torch.inf
-    return int(torch.nonzero(excess.mean(dim=1) <= noise + ROUNDING)[0])
+    noise = errors * excess.std(axis=1, ddof=1) / points**0.5 if points > 1 else np.inf
+    return int((excess.mean(axis=1) <= noise + ROUNDING).argmax())

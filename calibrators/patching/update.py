@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
 
-import torch
-from torch import Tensor
+import numpy as np
+
+from utility_calibration.metrics.arrays import Array
 
 from ..losses import Loss
 from ..solvers.root import solve_increasing
@@ -65,14 +66,14 @@ class ProjectedDescent:
         return self.search.step(try_step, first)
 
 
-def on_grid(moved: Tensor, before: Tensor) -> Tensor:
+def on_grid(moved: Array, before: Array) -> Array:
     """Return `moved` [n, C], with rows that differ from `before` rounded to multiples of 2^-40.
 
     Projection makes plateaus of entries that are equal except for rounding. The metrics have no
     tolerance, so their ranks and bins would order such entries by the last bit.
     """
-    changed = (moved != before).any(dim=1, keepdim=True)
-    return torch.where(changed, (moved * GRID).round_().div_(GRID), moved)
+    changed = (moved != before).any(axis=1, keepdims=True)
+    return np.where(changed, np.round(moved * GRID) / GRID, moved)
 
 
 @dataclass(frozen=True)
@@ -95,17 +96,19 @@ class ExponentialTilting:
         size = self.shrinkage * abs(delta)
         return Step(size, problem.change(-witness.sign * size))
 
-    def moved(self, state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float) -> Tensor:
+    def moved(self, state: PatchedForecast, rows: Array, vectors: Vectors, step: float) -> Array:
         """Return p_j exp(step u⃗_j) / Z of `rows`."""
         p = state.probabilities[rows]
         exponents = step * vectors.table
         if vectors.by_rank:
-            places = state.order[rows][:, : exponents.shape[1]].to(torch.int64)
-            p.scatter_(1, places, p.gather(1, places) * exponents.exp())
+            places = state.order[rows, : exponents.shape[1]]
+            moved = np.take_along_axis(p, places, axis=1) * np.exp(exponents)
+            np.put_along_axis(p, places, moved, axis=1)
         else:  # the row's maximum cancels in Z; subtracting it prevents overflow
-            exponents -= exponents.amax(dim=1, keepdim=True)
-            p *= exponents.exp()
-        return p.div_(p.sum(dim=1, keepdim=True))
+            exponents -= exponents.max(axis=1, keepdims=True)
+            p *= np.exp(exponents)
+        p /= p.sum(axis=1, keepdims=True)
+        return p
 
 
 @dataclass(frozen=True)
@@ -116,8 +119,8 @@ class TiltProblem:
     masses: float64 [k, L], their probabilities; realized: Σ u, shifted too; span: largest level.
     """
 
-    levels: Tensor
-    masses: Tensor
+    levels: Array
+    masses: Array
     realized: float
     span: float
 
@@ -127,14 +130,14 @@ class TiltProblem:
         rows = witness.rows
         v, u = witness.v[rows], witness.u[rows]
         if witness.utility.kind in ("class", "top_k"):
-            v = v.clamp(max=1)
-            levels, masses = v.new_tensor([[0.0, 1.0]]), torch.stack([1 - v, v], dim=1)
+            v = v.clip(max=1)
+            levels, masses = np.array([[0.0, 1.0]]), np.stack([1 - v, v], axis=1)
             return cls(levels, masses, float(u.sum()), 1.0)
         masses, levels = state.probabilities[rows], vectors.table
         if vectors.by_rank:
-            masses = masses.gather(1, state.order[rows].to(torch.int64))
-            levels = torch.nn.functional.pad(levels, (0, masses.shape[1] - levels.shape[1]))
-        lowest = levels.amin(dim=1, keepdim=True)
+            masses = np.take_along_axis(masses, state.order[rows], axis=1)
+            levels = np.pad(levels, ((0, 0), (0, masses.shape[1] - levels.shape[1])))
+        lowest = levels.min(axis=1, keepdims=True)
         levels = levels - lowest
         return cls(levels, masses, float((u - lowest[:, 0]).sum()), float(levels.max()))
 
@@ -148,18 +151,18 @@ class TiltProblem:
     def change(self, delta: float) -> float:
         """Return the change of the summed NLL by a tilt by δ: Σ (log Z - δ u)."""
         total = self._moments(delta)[0]
-        return float((total / self.masses.sum(dim=1)).log().sum()) - delta * self.realized
+        return float(np.log(total / self.masses.sum(axis=1)).sum()) - delta * self.realized
 
-    def _moments(self, delta: float) -> Tensor:
+    def _moments(self, delta: float) -> Array:
         """Return Σ_l m_l e^{δ l} l^r of every point for r = 0, 1, 2: [3, k]."""
-        weighted = torch.exp(delta * self.levels)[:, :, None] * self._powers
+        weighted = np.exp(delta * self.levels)[:, :, None] * self._powers
         if len(weighted) == 1:
             return (self.masses @ weighted[0]).T
-        return torch.einsum("kl,klr->rk", self.masses, weighted)
+        return np.einsum("kl,klr->rk", self.masses, weighted)
 
     @cached_property
-    def _powers(self) -> Tensor:
-        return torch.stack([torch.ones_like(self.levels), self.levels, self.levels**2], dim=-1)
+    def _powers(self) -> Array:
+        return np.stack([np.ones_like(self.levels), self.levels, self.levels**2], axis=-1)
 
 
 Update = ProjectedDescent | ExponentialTilting

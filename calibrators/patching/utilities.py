@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Self
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.forecast import Outcomes
 from utility_calibration.metrics.utilities.base import UtilityClass
 from utility_calibration.metrics.utilities.decision import Decision
@@ -46,7 +46,7 @@ class Vectors(NamedTuple):
     If `by_rank`, entry j is for the class of rank j, and ranks beyond the table's width are paid 0.
     """
 
-    table: Tensor
+    table: Array
     by_rank: bool = False
 
     def of(self, rows: slice) -> Self:
@@ -55,8 +55,8 @@ class Vectors(NamedTuple):
 
     def spread(self, classes: int) -> float:
         """Return the mean ‖u⃗ - mean u⃗‖² of the rows; the simplex has no room along mean u⃗."""
-        means = self.table.sum(dim=1) / classes
-        return float((self.table.square().sum(dim=1) - classes * means.square()).mean())
+        means = self.table.sum(axis=1) / classes
+        return float((np.square(self.table).sum(axis=1) - classes * np.square(means)).mean())
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Utility:
     number: int
 
     @classmethod
-    def standard(cls, kind: Kind, index: int, payoff: Tensor | None = None) -> Self:
+    def standard(cls, kind: Kind, index: int, payoff: Array | None = None) -> Self:
         """Return the utility of class `index`, of K = `index` + 1, or of a sampled `payoff` [C]."""
         if kind in SAMPLED and payoff is not None:
             return cls(kind, index, Linear(payoff) if kind == "linear" else Rank(payoff), 0)
@@ -84,50 +84,50 @@ class Utility:
         """Whether it pays the rank of the outcome, not its class; a user's own may do either."""
         return self.kind in ("top_k", "rank")
 
-    def payoff(self, classes: int) -> Tensor:
+    def payoff(self, classes: int) -> Array:
         """Return what each class or each rank pays, float64 [C]; a user's own may have none."""
         if self.kind in ("class", "top_k"):
             return indicator(self.kind, self.number, classes)
         assert isinstance(self.utilities, PayoffClass)
         return self.utilities.payoff(self.number, classes)
 
-    def predicted_and_realized(self, state: PatchedForecast) -> tuple[Tensor, Tensor]:
+    def predicted_and_realized(self, state: PatchedForecast) -> tuple[Array, Array]:
         """Return v and u of every point, float64 [n] each; u means nothing without labels.
 
         v is a column for payoffs 0 and 1, else a product with the probabilities or top-K sums.
         """
         if self.kind == "own":
             forecast = state.forecast()
-            outcomes = Outcomes(state.labels.clamp(min=0)[None], forecast=forecast)
+            outcomes = Outcomes(state.labels.clip(min=0)[None], forecast=forecast)
             return self.utilities.predicted_and_realized(forecast, outcomes, self.number)
         values, codes = state.probabilities, state.labels
         if self.by_rank:
             values, codes = state.top_sums, state.ranks
-        payoff = self.payoff(values.shape[1]).to(values.device)
+        payoff = self.payoff(values.shape[1])
         if self.kind not in SAMPLED:
-            return values[:, self.number].contiguous(), payoff[codes]
+            return np.ascontiguousarray(values[:, self.number]), payoff[codes]
         return values @ (drops(payoff[None])[0] if self.by_rank else payoff), payoff[codes]
 
-    def vectors(self, state: PatchedForecast, rows: Tensor) -> Vectors:
+    def vectors(self, state: PatchedForecast, rows: Array) -> Vectors:
         """Return u⃗ of `rows`; by rank without the zeros at the end, so one entry for top-1."""
         if self.kind == "own":
             table = self.utilities.outcome_utilities(state.forecast(rows), self.number)
-            return Vectors(table.to(torch.float64))
-        payoff = self.payoff(state.probabilities.shape[1]).to(rows.device)
+            return Vectors(table.astype(np.float64, copy=False))
+        payoff = self.payoff(state.probabilities.shape[1])
         if self.by_rank:
-            payoff = payoff[: int(torch.nonzero(payoff).max()) + 1]
+            payoff = payoff[: int(np.flatnonzero(payoff).max()) + 1]
         return Vectors(payoff[None], self.by_rank)
 
 
 @lru_cache(maxsize=64)
-def indicator(kind: Kind, number: int, classes: int) -> Tensor:
+def indicator(kind: Kind, number: int, classes: int) -> Array:
     """Return the payoff [C] of a class or of the first ranks, which nobody may change."""
     return (ClassWise() if kind == "class" else TopK()).payoff(number, classes)
 
 
-def drops(payoffs: Tensor) -> Tensor:
+def drops(payoffs: Array) -> Array:
     """Return the weights w [b, C] with Σ_k θ_k p_(k) = Σ_K w_K (p_(1) + … + p_(K)) for any p."""
-    return payoffs - torch.nn.functional.pad(payoffs[:, 1:], (0, 1))
+    return payoffs - np.pad(payoffs[:, 1:], ((0, 0), (0, 1)))
 
 
 def described(utilities: Any) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def described(utilities: Any) -> dict[str, Any]:
         fixes = ["keep the calibrator in memory", f"use one of {', '.join(GIVEN_BY_NUMBERS)}"]
         raise InputError(told, field="utilities", fixes=fixes)
     if isinstance(utilities, GainMatrix):
-        numbers = torch.stack([utilities.matrix(k) for k in range(utilities.utilities)])
+        numbers = np.stack([utilities.matrix(k) for k in range(utilities.utilities)])
     else:
         numbers = utilities.losses if isinstance(utilities, Decision) else utilities.matrix
     return {"kind": kind, "values": numbers.tolist()}

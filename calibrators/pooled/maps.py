@@ -16,17 +16,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-import torch
-from torch import Tensor
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.ranks import descending_order
 from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.kernels.threads import row_blocks
 
 from ..dirichlet.curvature import ClassCurvature
 from ..dirichlet.linear_map import penalty_weights
-from ..losses import residuals
+from ..losses import block_residuals
 from ..solvers.lbfgs import Minimum, Pairs, dot, minimize
+from ..solvers.sums import summed
 
 PLACES = 12  # number of most probable classes of a row that have features
 KNOTS = (-0.05, -0.2, -0.5, -1.0, -2.0, -3.5, -5.0, -7.0)
@@ -38,7 +40,7 @@ TIED = 1e-6  # neighbours in a row's order whose ℓ are no further apart are ra
 OFF_DIAGONAL = 3.0  # strength of the penalty off the diagonal
 TOLERANCE = 1e-10  # Newton decrement in nats; the penalties leave no flat direction
 MAX_ITERATIONS = 200
-Precondition = Callable[[Tensor], Tensor]
+Precondition = Callable[[Array], Array]
 
 
 class Features(NamedTuple):
@@ -48,42 +50,46 @@ class Features(NamedTuple):
     φ.
     """
 
-    places: Tensor
-    values: Tensor
+    places: Array
+    values: Array
 
     @classmethod
-    def of(cls, inputs: Tensor, order: Tensor | None = None) -> Self:
+    def of(cls, inputs: Array, order: Array | None = None) -> Self:
         """Return the features of ℓ [n, C], whose classes are in descending `order` [n, C]."""
         order = descending_order(inputs, TIED) if order is None else order
-        places = order[:, :PLACES].to(torch.int64)
-        top = inputs.gather(1, places)[:, :, None]
-        at_rank = torch.eye(top.shape[1], max(BIASES, top.shape[1])).to(top)
+        places = order[:, :PLACES].astype(np.int64)
+        top = np.take_along_axis(inputs, places, axis=1)[:, :, None]
+        at_rank = np.eye(top.shape[1], max(BIASES, top.shape[1]))
         gap = (top[:, :1] - top[:, 1:2]) * at_rank[:, :1]
-        hinges, biases = (top - top.new_tensor(KNOTS)).clamp(min=0), at_rank[:, :BIASES]
-        biases = biases.expand(top.shape[0], -1, -1)  # not len(): a number to exporters
-        return cls(places, torch.cat([hinges, biases, at_rank[:, :SLOPES] * top, gap], dim=2))
+        hinges, biases = (top - np.array(KNOTS)).clip(min=0), at_rank[:, :BIASES]
+        biases = np.broadcast_to(biases, (len(top), *biases.shape))
+        parts = [hinges, biases, at_rank[:, :SLOPES] * top, gap]
+        return cls(places, np.concatenate(parts, axis=2))
 
-    def rows(self, rows: Tensor | slice) -> Self:
+    def rows(self, rows: Array | slice) -> Self:
         """Return the features of some rows."""
         return type(self)(self.places[rows], self.values[rows])
 
-    def add_to(self, scores: Tensor, theta: Tensor) -> Tensor:
+    def add_to(self, scores: Array, theta: Array) -> Array:
         """Return `scores` [n, C] plus Σ_k θ_k φ_k(c); they may be overwritten."""
-        return scores.scatter_add_(1, self.places, self.values @ theta)
+        at = np.arange(len(scores))[:, None], self.places
+        scores[at] += self.values @ theta  # the places of a row differ
+        return scores
 
-    def gradient(self, residuals: Tensor) -> Tensor:
+    def gradient(self, residuals: Array) -> Array:
         """Return the gradient by θ of a loss with gradient `residuals` [n, C] by the scores."""
-        return residuals.gather(1, self.places).flatten() @ self.values.flatten(0, 1)
+        own = np.take_along_axis(residuals, self.places, axis=1)
+        return own.ravel() @ self.values.reshape(own.size, -1)
 
 
 class Data(NamedTuple):
     """Points to fit: ℓ float64 [n, C], its features, and labels int64 [n]."""
 
-    inputs: Tensor
+    inputs: Array
     features: Features
-    labels: Tensor
+    labels: Array
 
-    def rows(self, rows: Tensor | slice) -> Self:
+    def rows(self, rows: Array | slice) -> Self:
         """Return some of the points."""
         return type(self)(self.inputs[rows], self.features.rows(rows), self.labels[rows])
 
@@ -96,46 +102,45 @@ class Data(NamedTuple):
 class MapPoint:
     """The parts of a point: θ [K], a [C], and the scales 1 + s [C] or the matrix W [C, C]."""
 
-    theta: Tensor
-    shift: Tensor
-    slopes: Tensor
+    theta: Array
+    shift: Array
+    slopes: Array
 
     @classmethod
-    def of(cls, vector: Tensor, classes: int) -> Self:
+    def of(cls, vector: Array, classes: int) -> Self:
         """Return the parts of a vector, which share its memory."""
-        theta, shift, slopes = vector.split((COUNT, classes, len(vector) - COUNT - classes))
+        theta, shift, slopes = np.split(vector, (COUNT, COUNT + classes))
         is_matrix = len(slopes) > classes
-        return cls(theta, shift, slopes.view(classes, classes) if is_matrix else slopes)
+        return cls(theta, shift, slopes.reshape(classes, classes) if is_matrix else slopes)
 
-    def scores(self, inputs: Tensor, features: Features) -> Tensor:
+    def scores(self, inputs: Array, features: Features) -> Array:
         """Return the scores of ℓ [n, C], [n, C]."""
-        is_matrix = self.slopes.dim() == 2
+        is_matrix = self.slopes.ndim == 2
         linear = inputs @ self.slopes.T if is_matrix else inputs * self.slopes
         return features.add_to(linear + self.shift, self.theta)
 
 
-def identity(classes: int, with_matrix: bool, device: torch.device) -> Tensor:
+def identity(classes: int, with_matrix: bool) -> Array:
     """Return the point of N, or of B, whose scores are ℓ."""
-    slopes = torch.eye(classes) if with_matrix else torch.ones(classes)
-    point = torch.cat([torch.zeros(COUNT + classes), slopes.flatten()])
-    return point.to(device, torch.float64)
+    slopes = np.eye(classes) if with_matrix else np.ones(classes)
+    return np.concatenate([np.zeros(COUNT + classes), slopes.ravel()])
 
 
-def widened(point: Tensor, classes: int) -> Tensor:
+def widened(point: Array, classes: int) -> Array:
     """Return a point of N as the point of B that is the same map."""
-    return torch.cat([point[:-classes], point[-classes:].diag().flatten()])
+    return np.concatenate([point[:-classes], np.diag(point[-classes:]).ravel()])
 
 
-def penalties(points: int, classes: int, with_matrix: bool, device: torch.device) -> Tensor:
+def penalties(points: int, classes: int, with_matrix: bool) -> Array:
     """Return the weight of each parameter's squared distance from the identity."""
     share = classes / points
-    weights = penalty_weights(classes, share, OFF_DIAGONAL * share, share, device)
+    weights = penalty_weights(classes, share, OFF_DIAGONAL * share, share)
     slopes = weights[:, :-1] if with_matrix else weights.diagonal()
-    return torch.cat([slopes.new_full((COUNT,), 1 / points), weights[:, -1], slopes.flatten()])
+    return np.concatenate([np.full(COUNT, 1 / points), weights[:, -1], slopes.ravel()])
 
 
 def solve(
-    data: Data, begin: Tensor, precondition: Precondition, pairs: Pairs | None = None
+    data: Data, begin: Array, precondition: Precondition, pairs: Pairs | None = None
 ) -> Minimum:
     """Return the point of least penalised NLL; `begin` says of which map, and where to start.
 
@@ -143,21 +148,29 @@ def solve(
     """
     n, classes = data.inputs.shape
     with_matrix = len(begin) > COUNT + 2 * classes
-    start = identity(classes, with_matrix, begin.device)
-    weights, blocks = penalties(n, classes, with_matrix, begin.device), data.blocks()
+    start = identity(classes, with_matrix)
+    weights, blocks = penalties(n, classes, with_matrix), data.blocks()
+    numbered = [(number, number + 1) for number in range(len(blocks))]
 
-    def objective(point: Tensor) -> tuple[float, Tensor]:
+    def objective(point: Array) -> tuple[float, Array]:
         away = point - start
         pull = weights * away
         loss, gradient = n * dot(pull, away), (2.0 * n) * pull
         here, sums = MapPoint.of(point, classes), MapPoint.of(gradient, classes)
-        for x, features, y in blocks:
+
+        def of_block(number: int, _: int) -> list[Any]:
+            x, features, y = blocks[number]
             scores = here.scores(x, features)
-            loss += residuals(scores, y)  # now `scores` holds the gradient by the scores
-            sums.theta.add_(features.gradient(scores))
-            sums.shift.add_(scores.sum(dim=0))
-            sums.slopes.add_(scores.T @ x if with_matrix else scores.mul_(x).sum(dim=0))
-        return loss / n, gradient.div_(n)
+            value = block_residuals(scores, y, np.ones(len(y)))
+            # Now `scores` holds the gradient by the scores.
+            slopes = scores.T @ x if with_matrix else (scores * x).sum(axis=0)
+            return [value, features.gradient(scores), scores.sum(axis=0), slopes]
+
+        value, theta, shift, slopes = summed(of_block, numbered)
+        sums.theta[:] += theta
+        sums.shift[:] += shift
+        sums.slopes[:] += slopes
+        return (loss + value) / n, gradient / n
 
     limits: dict[str, Any] = {"tolerance": TOLERANCE, "max_iterations": MAX_ITERATIONS}
     return minimize(objective, begin, precondition, pairs=pairs, **limits)
@@ -166,45 +179,58 @@ def solve(
 def preconditioner_n(data: Data) -> Precondition:
     """Return the inverse of N's Hessian at the identity."""
     n, classes = data.inputs.shape
-    hessian = data.inputs.new_zeros(COUNT + 2 * classes, COUNT + 2 * classes)
-    own, a, s = hessian.diagonal(), slice(COUNT, COUNT + classes), slice(COUNT + classes, None)
-    for x, features, _ in data.blocks():
+    blocks = data.blocks()
+    a, s = slice(COUNT, COUNT + classes), slice(COUNT + classes, None)
+
+    def of_block(number: int, _: int) -> list[Array]:
+        x, features, _labels = blocks[number]
         p, places = softmax(x), features.places
-        weighted = features.values * p.gather(1, places)[:, :, None]
-        means = torch.cat([weighted.sum(dim=1), p, p * x], dim=1)
-        hessian -= means.T @ means
-        flat, of_top = weighted.flatten(0, 1), x.gather(1, places).flatten()[:, None]
-        hessian[:COUNT, :COUNT] += flat.T @ features.values.flatten(0, 1)
-        hessian[a, :COUNT].index_add_(0, places.flatten(), flat)
-        hessian[s, :COUNT].index_add_(0, places.flatten(), flat * of_top)
-        hessian[s, a].diagonal().add_((p * x).sum(dim=0))
-        own[COUNT:].add_(torch.cat([p, p * x * x], dim=1).sum(dim=0))
+        weighted = features.values * np.take_along_axis(p, places, axis=1)[:, :, None]
+        means = np.concatenate([weighted.sum(axis=1), p, p * x], axis=1)
+        hessian = -(means.T @ means)
+        flat = weighted.reshape(places.size, -1)
+        of_top = np.take_along_axis(x, places, axis=1).reshape(-1, 1)
+        hessian[:COUNT, :COUNT] += flat.T @ features.values.reshape(places.size, -1)
+        hessian[a, :COUNT] += _added(places, flat, classes)
+        hessian[s, :COUNT] += _added(places, flat * of_top, classes)
+        np.einsum("ii->i", hessian[s, a])[:] += (p * x).sum(axis=0)
+        np.einsum("ii->i", hessian)[COUNT:] += np.concatenate([p, p * x * x], axis=1).sum(axis=0)
+        return [hessian]
+
+    (hessian,) = summed(of_block, [(number, number + 1) for number in range(len(blocks))])
     hessian /= n
-    own.add_(penalties(n, classes, False, own.device), alpha=2.0)
-    root = torch.linalg.cholesky(hessian.tril() + hessian.tril(-1).T)
-    return lambda gradients: torch.cholesky_solve(gradients.T, root).T
+    np.einsum("ii->i", hessian)[:] += 2.0 * penalties(n, classes, False)
+    root = cho_factor(hessian, lower=True, check_finite=False)  # it reads the lower half alone
+    return lambda gradients: cho_solve(root, gradients.T, check_finite=False).T
 
 
 def preconditioner_b(data: Data, of_n: Precondition) -> Precondition:
     """Return the sum of N's inverse and of the inverse curvature of every row of (W, a)."""
     n, classes = data.inputs.shape
-    sizes = COUNT, classes, classes * classes
+    ends = COUNT, COUNT + classes
 
-    def as_rows(points: Tensor) -> tuple[Tensor, Tensor]:
-        theta, shift, slopes = points.split(sizes, dim=1)
-        return theta, torch.cat([slopes.unflatten(1, (classes, -1)), shift[:, :, None]], dim=2)
+    def as_rows(points: Array) -> tuple[Array, Array]:
+        theta, shift, slopes = np.split(points, ends, axis=1)
+        slopes = slopes.reshape(-1, classes, classes)
+        return theta, np.concatenate([slopes, shift[:, :, None]], axis=2)
 
-    weights = as_rows(penalties(n, classes, True, data.inputs.device)[None])[1][0]
+    weights = as_rows(penalties(n, classes, True)[None])[1][0]
     of_rows = ClassCurvature.at(data.inputs, 1.0).preconditioner(2 * weights)
 
-    def apply(gradients: Tensor) -> Tensor:
+    def apply(gradients: Array) -> Array:
         theta, rows = as_rows(gradients)
-        diagonals = rows[:, :, -1], rows[:, :, :-1].diagonal(dim1=1, dim2=2)
-        theta, shift, scale = of_n(torch.cat([theta, *diagonals], 1)).split(
-            (COUNT, classes, classes), dim=1
-        )
+        diagonals = rows[:, :, -1], rows[:, :, :-1].diagonal(axis1=1, axis2=2)
+        theta, shift, scale = np.split(of_n(np.concatenate([theta, *diagonals], 1)), ends, axis=1)
         rows = of_rows(rows)
-        rows[:, :, :-1].diagonal(dim1=1, dim2=2).add_(scale)
-        return torch.cat([theta, shift + rows[:, :, -1], rows[:, :, :-1].flatten(1)], dim=1)
+        np.einsum("gii->gi", rows[:, :, :-1])[:] += scale
+        flat = rows[:, :, :-1].reshape(len(rows), -1)
+        return np.concatenate([theta, shift + rows[:, :, -1], flat], axis=1)
 
     return apply
+
+
+def _added(places: Array, rows: Array, classes: int) -> Array:
+    """Return for each class the sum of the rows at its places: [C, K]."""
+    flat = places.ravel()
+    columns = [np.bincount(flat, column, minlength=classes) for column in rows.T]
+    return np.stack(columns, axis=1)

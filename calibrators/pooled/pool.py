@@ -8,17 +8,17 @@ The scores are linear in the parameters, so a pool of maps is again one map.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import torch
-from torch import Tensor, nn
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.softmax import softmax
-from utility_calibration.metrics.kernels.threads import one_thread
+from utility_calibration.metrics.kernels.threads import over_blocks, row_blocks
 
 from ..base import Calibrator
 from ..losses import residuals
-from ..modules import log_mixture, order_of
 from ..patching.tuning import FOLDS, folds_of
 from ..solvers.lbfgs import dot, minimize
 from ..stored import POSITIVE, SHARE, Learned
@@ -48,7 +48,7 @@ class PooledScaling(Calibrator):
 
     seed: int = 0
 
-    def _fit(self, logits: Tensor, labels: Tensor) -> None:
+    def _fit(self, logits: Array, labels: Array) -> None:
         n = len(labels)
         temperature = TemperatureScaling()
         temperature._fit(logits, labels)
@@ -58,41 +58,35 @@ class PooledScaling(Calibrator):
         data = maps.Data(inputs, maps.Features.of(inputs), labels)
         members, held_out = cross_fit(data, self.seed)
         weights = pool_weights(held_out, labels)
-        self.cross_fitted = softmax((weights @ held_out.flatten(1)).view_as(logits))
-        self.pool_, self.map_ = weights.cpu().numpy(), (weights @ members).cpu().numpy()
+        self.cross_fitted = softmax(
+            (weights @ held_out.reshape(len(held_out), -1)).reshape(logits.shape)
+        )
+        self.pool_, self.map_ = weights, weights @ members
 
-    def _map_inputs(self, logits: Tensor) -> Tensor:
-        return log_mixture(softmax(logits, self.inverse_temperature_), self.uniform_share_)
+    def _map_inputs(self, logits: Array) -> Array:
+        q, share = softmax(logits, self.inverse_temperature_), self.uniform_share_
 
-    def _predict_proba(self, logits: Tensor) -> Tensor:
+        def work(start: int, stop: int) -> None:
+            part = q[start:stop]
+            part *= 1 - share
+            part += share / q.shape[1]
+            np.log(part, out=part)
+
+        over_blocks(work, row_blocks(*q.shape))
+        return q
+
+    def _predict_proba(self, logits: Array) -> Array:
         inputs = self._map_inputs(logits)
-        point = maps.MapPoint.of(torch.as_tensor(self.map_, device=logits.device), logits.shape[1])
+        point = maps.MapPoint.of(self.map_, logits.shape[1])
         return softmax(point.scores(inputs, maps.Features.of(inputs)))
 
-    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+    def _to_module(self, dtype: Any) -> Any:
+        from ..export.pooled import PooledModule
+
         return PooledModule(self, dtype)
 
 
-class PooledModule(nn.Module):
-    """Logits [n, C] to the pool's probabilities [n, C], for `torch.export` and ONNX."""
-
-    map: Tensor
-
-    def __init__(self, fitted: PooledScaling, dtype: torch.dtype) -> None:
-        super().__init__()
-        self.beta, self.share = fitted.inverse_temperature_, fitted.uniform_share_
-        self.register_buffer("map", torch.tensor(fitted.map_, dtype=dtype))
-
-    def forward(self, logits: Tensor) -> Tensor:
-        """[n, C] -> [n, C]"""
-        q = torch.softmax(logits.to(self.map.dtype) * self.beta, dim=1)
-        inputs = log_mixture(q, self.share)
-        features = maps.Features.of(inputs, order_of(inputs, maps.TIED))
-        point = maps.MapPoint.of(self.map, q.shape[1])
-        return torch.softmax(point.scores(inputs, features), dim=1)
-
-
-def cross_fit(data: maps.Data, seed: int) -> tuple[Tensor, Tensor]:
+def cross_fit(data: maps.Data, seed: int) -> tuple[Array, Array]:
     """Return the members, fitted on all points, [M, size], and their held-out scores [M, n, C].
 
     T is that of all points, because one parameter hardly adapts to a single fifth. So ℓ, the
@@ -101,7 +95,7 @@ def cross_fit(data: maps.Data, seed: int) -> tuple[Tensor, Tensor]:
     as the only member.
     """
     n, classes = data.inputs.shape
-    members, fits = [maps.identity(classes, False, data.inputs.device)], []
+    members, fits = [maps.identity(classes, False)], []
     if n >= 2 * FOLDS:
         of_n = maps.preconditioner_n(data)
         fits.append((maps.solve(data, members[0], of_n), of_n))
@@ -109,7 +103,7 @@ def cross_fit(data: maps.Data, seed: int) -> tuple[Tensor, Tensor]:
             of_b, begin = maps.preconditioner_b(data, of_n), maps.widened(fits[0][0].point, classes)
             fits.append((maps.solve(data, begin, of_b), of_b))
     members += [fit.point for fit, _ in fits]
-    scores = data.inputs.expand(len(members), -1, -1).clone()
+    scores = np.repeat(data.inputs[None], len(members), axis=0)
     for kept, held in folds_of(data.labels, seed) if fits else ():
         fitted, scored = data.rows(kept), data.rows(held)
         for member, (fit, precondition) in enumerate(fits, 1):
@@ -117,29 +111,28 @@ def cross_fit(data: maps.Data, seed: int) -> tuple[Tensor, Tensor]:
             point = maps.MapPoint.of(without, classes)
             scores[member, held] = point.scores(scored.inputs, scored.features)
     size = len(members[-1])
-    return torch.stack([m if len(m) == size else maps.widened(m, classes) for m in members]), scores
+    return np.stack([m if len(m) == size else maps.widened(m, classes) for m in members]), scores
 
 
-def pool_weights(scores: Tensor, labels: Tensor) -> Tensor:
+def pool_weights(scores: Array, labels: Array) -> Array:
     """Return the weights [M] of the members with the held-out `scores` [M, n, C]."""
     count, n, classes = scores.shape
-    alone, ridge = torch.eye(count).to(scores)[0], RIDGE / n**2
-    flat = scores.flatten(1)
+    alone, ridge = np.eye(count)[0], RIDGE / n**2
+    flat = scores.reshape(count, -1)
 
-    def objective(weights: Tensor) -> tuple[float, Tensor]:
-        pooled = (weights @ flat).view(n, classes)
+    def objective(weights: Array) -> tuple[float, Array]:
+        pooled = (weights @ flat).reshape(n, classes)
         loss = residuals(pooled, labels)  # now `pooled` holds the gradient by the scores
         away = weights - alone
-        gradient = flat @ pooled.flatten() / n
-        return loss / n + ridge * dot(away, away), gradient.add_(away, alpha=2 * ridge)
+        gradient = flat @ pooled.ravel() / n
+        return loss / n + ridge * dot(away, away), gradient + 2 * ridge * away
 
     p = softmax(scores[0])
-    centred = scores - (scores * p).sum(dim=2, keepdim=True)
-    hessian = (centred * p).flatten(1) @ centred.flatten(1).T / n
-    root = torch.linalg.cholesky(hessian + 2 * ridge * torch.eye(count).to(hessian))
+    centred = scores - (scores * p).sum(axis=2, keepdims=True)
+    hessian = (centred * p).reshape(count, -1) @ centred.reshape(count, -1).T / n
+    root = cho_factor(hessian + 2 * ridge * np.eye(count), lower=True)
 
-    def newton(gradients: Tensor) -> Tensor:
-        return torch.cholesky_solve(gradients.T, root).T
+    def newton(gradients: Array) -> Array:
+        return cho_solve(root, gradients.T).T
 
-    with one_thread():  # the last bit would depend on the number of threads
-        return minimize(objective, alone, newton, max_iterations=100).point
+    return minimize(objective, alone, newton, max_iterations=100).point

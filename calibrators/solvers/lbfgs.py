@@ -1,4 +1,4 @@
-"""Full-batch L-BFGS with a preconditioner, for smooth convex objectives on any device.
+"""Full-batch L-BFGS with a preconditioner, for smooth convex objectives.
 
 The algorithms are 7.4 and 7.5 of Nocedal and Wright, Numerical Optimization. The caller supplies
 the initial inverse Hessian, which is rescaled by the last step's curvature. The line search finds a
@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Self
 
-import torch
-from sklearn.exceptions import ConvergenceWarning
-from torch import Tensor
+import numpy as np
 
-from utility_calibration.metrics.kernels.threads import one_thread
+from utility_calibration.metrics.arrays import Array
 
-Objective = Callable[[Tensor], tuple[float, Tensor]]
+Objective = Callable[[Array], tuple[float, Array]]
 ARMIJO, CURVATURE = 1e-4, 0.9
 LINE_SEARCH_STEPS = 12
 ROUNDING = 1e-13
@@ -40,9 +38,9 @@ digits (λ 9, μ .02, twelve splits) takes 76 to 96 iterations instead of 224 to
 ACCEPTED = 1e-9  # Newton decrement in nats below which a fit that is stuck has converged
 
 
-def dot(a: Tensor, b: Tensor) -> float:
-    """Return the sum of a · b, row by row, because torch.sum depends on the number of threads."""
-    return float(torch.linalg.vecdot(a, b).sum())
+def dot(a: Array, b: Array) -> float:
+    """Return the sum of a · b, row by row."""
+    return float(np.vecdot(a, b).sum())
 
 
 class Pairs:
@@ -53,10 +51,10 @@ class Pairs:
     each pair; of the inverse without the oldest pair nothing else changes.
     """
 
-    def __init__(self, start: Tensor, others: Self | None = None) -> None:
-        most, self.added = max(10, min(PAIRS, PAIRED // start.numel())), 0
-        self.steps, self.changes = start.new_empty(2, most, start.numel())
-        self.inverse, self.curvatures = start.new_zeros(most, most), start.new_empty(most)
+    def __init__(self, start: Array, others: Self | None = None) -> None:
+        most, self.added = max(10, min(PAIRS, PAIRED // start.size)), 0
+        self.steps, self.changes = np.empty((2, most, start.size), start.dtype)
+        self.inverse, self.curvatures = np.zeros((most, most), start.dtype), np.empty(most)
         if others is not None:
             self.added, known = others.added, others.known
             for name in ("steps", "changes", "inverse", "curvatures"):
@@ -67,40 +65,37 @@ class Pairs:
         """The rows in use; the others may hold anything."""
         return slice(min(self.added, len(self.steps)))
 
-    def add(self, step: Tensor, change: Tensor) -> None:
+    def add(self, step: Array, change: Array) -> None:
         """Remember a step and the gradient's change, whose product is positive."""
         at = self.added % len(self.steps)
-        self.steps[at], self.changes[at], self.inverse[at] = step.flatten(), change.flatten(), 0
+        self.steps[at], self.changes[at], self.inverse[at] = step.ravel(), change.ravel(), 0
         self.added += 1
-        with one_thread():  # the last bit would depend on the number of threads
-            along = self.steps[self.known] @ self.changes[at]
+        along = self.steps[self.known] @ self.changes[at]
         known, curvature = self.known, float(along[at])
         self.inverse[known, at] = self.inverse[known, known] @ (along / -curvature)
         self.inverse[at, at], self.curvatures[at] = 1 / curvature, curvature
 
-    def direction(self, gradient: Tensor, precondition: Callable[[Tensor], Tensor]) -> Tensor:
+    def direction(self, gradient: Array, precondition: Callable[[Array], Array]) -> Array:
         """Return -H⁻¹ gradient."""
         direction, known = -gradient, self.known
         if not self.added:
             return precondition(direction[None])[0]
         steps, changes, inverse = self.steps[known], self.changes[known], self.inverse[known, known]
         last = (self.added - 1) % len(self.steps)
-        change, curvatures = changes[last].view_as(gradient), self.curvatures[known]
-        with one_thread():
-            weights = inverse @ (steps @ direction.flatten())
-            direction -= (weights @ changes).view_as(gradient)
-        solved, solved_change = precondition(torch.stack([direction, change]))
+        change, curvatures = changes[last].reshape(gradient.shape), self.curvatures[known]
+        weights = inverse @ (steps @ direction.ravel())
+        direction = direction - (weights @ changes).reshape(gradient.shape)
+        solved, solved_change = precondition(np.stack([direction, change]))
         direction = solved * (curvatures[last] / dot(change, solved_change))
-        with one_thread():
-            weights = (curvatures * weights - changes @ direction.flatten()) @ inverse
-            return direction.add_((weights @ steps).view_as(gradient))
+        weights = (curvatures * weights - changes @ direction.ravel()) @ inverse
+        return direction + (weights @ steps).reshape(gradient.shape)
 
 
 @dataclass(frozen=True)
 class Minimum:
     """Where the iteration ended."""
 
-    point: Tensor
+    point: Array
     decrement: float  # gᵀ H⁻¹ g with the current approximation: about twice the gap to the optimum
     iterations: int
     evaluations: int
@@ -109,8 +104,8 @@ class Minimum:
 
 
 def _line_search(
-    objective: Objective, point: Tensor, value: float, slope: float, direction: Tensor, noise: float
-) -> tuple[Tensor, float, Tensor, float] | None:
+    objective: Objective, point: Array, value: float, slope: float, direction: Array, noise: float
+) -> tuple[Array, float, Array, float] | None:
     """Return (new point, value, gradient, step length); None if no step makes progress.
 
     Bisection finds a step that satisfies the (approximate) weak Wolfe conditions. Values that
@@ -118,7 +113,7 @@ def _line_search(
     """
     low, high, length = 0.0, float("inf"), 1.0
     for _ in range(LINE_SEARCH_STEPS):
-        trial = torch.add(point, direction, alpha=length)
+        trial = point + length * direction
         trial_value, gradient = objective(trial)
         trial_slope = dot(gradient, direction)
         decreases = trial_value <= value + ARMIJO * length * slope
@@ -135,19 +130,19 @@ def _line_search(
 
 def minimize(
     objective: Objective,
-    start: Tensor,
-    precondition: Callable[[Tensor], Tensor],
+    start: Array,
+    precondition: Callable[[Array], Array],
     *,
     tolerance: float = PRINTED_DIGITS,
     max_iterations: int,
     noise: float = 0.0,
-    give_up: Callable[[int, Tensor], bool] | None = None,
+    give_up: Callable[[int, Array], bool] | None = None,
     pairs: Pairs | None = None,
 ) -> Minimum:
-    """Minimise `objective` (value, gradient) from `start`, a tensor of any shape.
+    """Minimise `objective` (value, gradient) from `start`, an array of any shape.
 
     `precondition` applies an approximate inverse Hessian (symmetric, positive definite) to each
-    tensor of a stack and must return a new stack. The iteration ends once the Newton decrement
+    array of a stack and must return a new stack. The iteration ends once the Newton decrement
     gᵀH⁻¹g is at most `tolerance`, or once rounding hides all progress. `noise` is the relative
     error of a value that is not computed in float64; the decrement then ends at that error. The
     result has converged if the last decrement is at most `ACCEPTED` or one of these bounds.
@@ -157,11 +152,11 @@ def minimize(
     """
     calls = count()
 
-    def counted(at: Tensor) -> tuple[float, Tensor]:
+    def counted(at: Array) -> tuple[float, Array]:
         next(calls)
         return objective(at)
 
-    point = start.clone()
+    point = start.copy()
     value, gradient = counted(point)
     known = Pairs(point, pairs)
     decrement, iteration, given_up, enough = float("inf"), 0, False, tolerance
@@ -188,7 +183,7 @@ def minimize(
         gradient = new_gradient
         curvature = length * dot(direction, change)
         if curvature > 0:  # pragma: no branch - the line search ensures it, except for rounding
-            known.add(direction.mul_(length), change)
+            known.add(direction * length, change)
     converged = 0 <= decrement <= max(enough, ACCEPTED) and not given_up
     return Minimum(point, decrement, iteration, next(calls), converged, known)
 
@@ -196,6 +191,8 @@ def minimize(
 def warn_unless_converged(fit: Minimum, name: str) -> None:
     """Warn the caller of `Calibrator.fit`, in one line, that `name` did not reach its optimum."""
     if not fit.converged:
+        from sklearn.exceptions import ConvergenceWarning  # it takes long to import
+
         warnings.warn(
             f"{name}: stopped after {fit.iterations} iterations, about {fit.decrement / 2:.1e} "
             "above the optimum; raise max_iterations",

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from utility_calibration.metrics.kernels.threads import row_blocks
+from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.kernels.threads import over_blocks, row_blocks
 
 from ..losses import Loss, row_weights
 from .root import solve_increasing
@@ -65,45 +64,46 @@ OUTCOMES = {
 }
 
 
-def _nll_terms(d: Tensor, scaled: Tensor, labels: Tensor, beta: float) -> Tensor:
+def _nll_terms(d: Array, scaled: Array, labels: Array, beta: float) -> Array:
     """Return -log p_y, its two derivatives by β and the size of the slope's terms: [4, n].
 
     d = z - max z [n, C], `scaled` is βd, and p = softmax(βd). The slope is Σ p d - d_y, the
     curvature the variance of d under p.
     """
-    weight = torch.exp(scaled)
-    total = weight.sum(dim=1)
-    weighted = weight.mul_(d)
-    mean = weighted.sum(dim=1) / total
-    variance = (torch.linalg.vecdot(weighted, d) / total - mean * mean).clamp_(min=0)
-    of_label = d.gather(1, labels[:, None])[:, 0]
-    loss = total.log() - beta * of_label
-    return torch.stack([loss, mean - of_label, variance, mean.abs() + of_label.abs()])
+    weight = np.exp(scaled)
+    total = weight.sum(axis=1)
+    weight *= d
+    mean = weight.sum(axis=1) / total
+    variance = np.maximum(np.vecdot(weight, d) / total - mean * mean, 0)
+    of_label = d[np.arange(len(d)), labels]
+    loss = np.log(total) - beta * of_label
+    return np.stack([loss, mean - of_label, variance, np.abs(mean) + np.abs(of_label)])
 
 
-def _brier_terms(d: Tensor, scaled: Tensor, labels: Tensor, beta: float) -> Tensor:
+def _brier_terms(d: Array, scaled: Array, labels: Array, beta: float) -> Array:
     """Return Σ (p - y)², its two derivatives by β and the size of the slope's terms: [4, n].
 
     Let d = z - max z, p = softmax(βd), m = Σ p d, v = Σ p d² - m², q_k = Σ p² d^k and y the label.
     The score is q_0 - 2 p_y + 1, half its slope q_1 - m q_0 - p_y (d_y - m), and half its curvature
     2 (q_2 - 2 m q_1 + m² q_0) - v q_0 - p_y ((d_y - m)² - v).
     """
-    p = torch.softmax(scaled, dim=1)
-    m = (p * d).sum(dim=1)
-    v = (p * d * d).sum(dim=1) - m * m
+    p = np.exp(scaled)
+    p /= p.sum(axis=1, keepdims=True)
+    m = (p * d).sum(axis=1)
+    v = (p * d * d).sum(axis=1) - m * m
     squares = p * p
-    q0, q1, q2 = squares.sum(dim=1), (squares * d).sum(dim=1), (squares * d * d).sum(dim=1)
-    at = labels[:, None]
-    p_label, away = p.gather(1, at)[:, 0], d.gather(1, at)[:, 0] - m
+    q0, q1, q2 = squares.sum(axis=1), (squares * d).sum(axis=1), (squares * d * d).sum(axis=1)
+    at = np.arange(len(d)), labels
+    p_label, away = p[at], d[at] - m
     score = q0 - 2 * p_label + 1
     slope = 2 * (q1 - m * q0 - p_label * away)
     curved = 2 * (q2 - 2 * m * q1 + m * m * q0) - v * q0 - p_label * (away * away - v)
-    size = 2 * (q1.abs() + (m * q0).abs() + (p_label * away).abs())
-    return torch.stack([score, slope, 2 * curved, size])
+    size = 2 * (np.abs(q1) + np.abs(m * q0) + np.abs(p_label * away))
+    return np.stack([score, slope, 2 * curved, size])
 
 
 def moments(
-    logits: Tensor, labels: Tensor, beta: float, loss: Loss = "nll", weights: Tensor | None = None
+    logits: Array, labels: Array, beta: float, loss: Loss = "nll", weights: Array | None = None
 ) -> Moments:
     """Return the `Moments` of `logits` [n, C], `labels`, `weights` [n] at `beta`, in float64.
 
@@ -111,17 +111,20 @@ def moments(
     """
     terms = _nll_terms if loss == "nll" else _brier_terms
     shares = row_weights(weights, logits)
-    totals = np.zeros(4)
-    for start, stop in row_blocks(len(logits), logits.shape[1], BLOCK):
+
+    def of(start: int, stop: int) -> Array:
         rows = slice(start, stop)
-        d = logits[rows].double()
-        d = d - d.amax(dim=1, keepdim=True)
-        scaled = beta * d
-        if bool(torch.isneginf(d.sum())):
-            scaled = scaled.masked_fill_(torch.isneginf(d), -math.inf)
-            d = d.masked_fill_(torch.isneginf(d), 0.0)
-        # NumPy's sum, because the last bit of torch's depends on the number of threads.
-        totals += (terms(d, scaled, labels[rows], beta) * shares[rows]).cpu().numpy().sum(axis=1)
+        d = logits[rows].astype(np.float64, copy=False)
+        d = d - d.max(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):  # 0 times -inf
+            scaled = beta * d
+        if bool(np.isneginf(d.sum())):
+            never = np.isneginf(d)
+            scaled[never], d[never] = -math.inf, 0.0
+        return (terms(d, scaled, labels[rows], beta) * shares[rows]).sum(axis=1)
+
+    blocks = row_blocks(len(logits), logits.shape[1], BLOCK)
+    totals = np.sum(over_blocks(of, blocks), axis=0)
     mean, slope, curvature, size = (totals / float(shares.sum())).tolist()
     return Moments(mean, slope, curvature, 4 * EPS * size)
 
@@ -129,7 +132,7 @@ def moments(
 class Passes:
     """The moments of a data set at any β. Each is computed once, by a pass over the logits."""
 
-    def __init__(self, logits: Tensor, labels: Tensor, loss: Loss, weights: Tensor | None) -> None:
+    def __init__(self, logits: Array, labels: Array, loss: Loss, weights: Array | None) -> None:
         self.logits, self.labels, self.loss, self.weights = logits, labels, loss, weights
         self.seen: dict[tuple[float, Loss], Moments] = {}
 
@@ -147,7 +150,7 @@ class Passes:
 
 
 def fit_temperature(
-    logits: Tensor, labels: Tensor, loss: Loss = "nll", weights: Tensor | None = None
+    logits: Array, labels: Array, loss: Loss = "nll", weights: Array | None = None
 ) -> TemperatureFit:
     """Return the exact minimiser of `loss` over β = 1/T for `logits`, `labels`, `weights` [n].
 
@@ -156,10 +159,10 @@ def fit_temperature(
     """
     passes = Passes(logits, labels, loss, weights)
     spread = math.sqrt(passes.at(0.0, "nll").curvature)
-    of_label = logits.gather(1, labels[:, None])[:, 0]
+    of_label = logits[np.arange(len(logits)), labels]
     if spread == 0:
         beta, outcome = 1.0, "constant"
-    elif bool((of_label == logits.amax(dim=1)).all()):
+    elif bool((of_label == logits.max(axis=1)).all()):
         beta, outcome = _separable(passes, spread)
     elif loss == "brier":
         beta, outcome = least_brier(passes, SMALLEST / spread, LARGEST / spread)
@@ -213,7 +216,7 @@ def least_brier(passes: Passes, low: float, high: float) -> tuple[float, str]:
     it is least at the high end.
     """
     grid = np.geomspace(low, high, math.ceil(math.log2(high / low)) + 1).tolist()
-    step = slice(None, None, max(1, passes.logits.numel() // SCANNED))
+    step = slice(None, None, max(1, passes.logits.size // SCANNED))
     weights = None if passes.weights is None else passes.weights[step]
     sample = Passes(passes.logits[step], passes.labels[step], "brier", weights)
     scores = [sample.at(beta).loss for beta in grid]

@@ -1,1 +1,1 @@
-"""Fast primitives below the definitions; each file holds its CPU and its torch version."""
+"""Fast primitives below the definitions, on NumPy arrays."""

@@ -16,9 +16,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from ..arrays import Array
 from .buckets import key_of
 from .compiled import compiled, compiled_sums
 from .threads import by_row, over_blocks, row_blocks
@@ -71,49 +70,36 @@ class Buckets(NamedTuple):
             of more than two values the squared residual stands for its variance.
     """
 
-    sums: Tensor
-    ends: Tensor
-    moments: Tensor
+    sums: Array
+    ends: Array
+    moments: Array
 
     @classmethod
-    def empty(cls, utilities: int, borders: Borders, device: Any = None) -> Buckets:
+    def empty(cls, utilities: int, borders: Borders) -> Buckets:
         """Return buckets without points."""
-        shape, kind = (utilities, borders.size), {"dtype": torch.float64, "device": device}
-        ends = torch.full((*shape, 2), -torch.inf, **kind)
-        return cls(torch.zeros(*shape, 3, **kind), ends, torch.zeros(utilities, 2, **kind))
+        shape = utilities, borders.size
+        ends = np.full((*shape, 2), -np.inf)
+        return cls(np.zeros((*shape, 3)), ends, np.zeros((utilities, 2)))
 
     def at(self, utilities: slice) -> Buckets:
         """Return the buckets of some utilities, which share their memory with these."""
         return Buckets(*(values[utilities] for values in self))
 
     def add(
-        self, predicted: Tensor, payoffs: Tensor, codes: Tensor, weights: Tensor,
-        ranges: Tensor, borders: Borders,
+        self, predicted: Array, payoffs: Array, codes: Array, weights: Array,
+        ranges: Array, borders: Borders,
     ) -> None:  # fmt: skip
         """Add n points: v [m, n], u = payoffs [m, L] at codes [n], weights [n], ranges [m, 2]."""
-        on_cpu = predicted.device.type == "cpu" and self.sums.device.type == "cpu"
-        (_add if on_cpu else add_torch)(self, predicted, payoffs, codes, weights, ranges, borders)
+        table, outcomes = np.ascontiguousarray(payoffs, np.float64), np.ascontiguousarray(codes)
+        per_side = borders.per_side
 
+        def work(start: int, stop: int) -> None:
+            part = slice(start, stop)
+            points = by_row(predicted[part]), table[part], outcomes, weights, ranges[part]
+            _add_rows(*points, borders.bits, per_side, borders.bins, *self.at(part))
 
-def _add(
-    buckets: Buckets, predicted: Tensor, payoffs: Tensor, codes: Tensor, weights: Tensor,
-    ranges: Tensor, borders: Borders,
-) -> None:  # fmt: skip
-    arrays = [values.numpy() for values in buckets]
-    table, outcome, w = (
-        payoffs.double().contiguous().numpy(),
-        codes.contiguous().numpy(),
-        weights.numpy(),
-    )
-    limits, per_side = ranges.numpy(), borders.per_side
-
-    def work(start: int, stop: int) -> None:
-        part = slice(start, stop)
-        given = (by_row(predicted[part]), table[part], outcome, w, limits[part])
-        _add_rows(*given, borders.bits, per_side, borders.bins, *(a[part] for a in arrays))
-
-    n = predicted.shape[1]
-    over_blocks(work, row_blocks(len(predicted), n, max(1 << 18, 64 * n)))
+        n = predicted.shape[1]
+        over_blocks(work, row_blocks(len(predicted), n, max(1 << 18, 64 * n)))
 
 
 @compiled
@@ -174,35 +160,6 @@ def _moments(v: Any, table: Any, codes: Any, weights: Any, low: float, high: flo
     return squares, variance
 
 
-def add_torch(
-    buckets: Buckets, predicted: Tensor, payoffs: Tensor, codes: Tensor, weights: Tensor,
-    ranges: Tensor, borders: Borders,
-) -> None:  # fmt: skip
-    """`Buckets.add` in plain torch: any device."""
-    low, high = ranges[:, :1], ranges[:, 1:]
-    width = high - low
-    scale = torch.where(width > 0, 1 / width, 0.0)
-    t = (predicted - low) * scale
-    is_low = t < MIDDLE
-    distance = (torch.where(is_low, t, 1 - t).clamp(min=0) + OFFSET).contiguous()
-    first = int(np.array(OFFSET).view(np.int64)) >> (52 - borders.bits)
-    level = (distance.view(torch.int64) >> (52 - borders.bits)) - first
-    level = level.clamp(max=borders.per_side - 1)
-    bin_of = (t * borders.bins).to(torch.int64).clamp(0, borders.bins - 1)
-    bucket = bin_of + torch.where(is_low, level, 2 * borders.per_side - 1 - level)
-    place = (bucket + borders.size * torch.arange(len(t), device=t.device)[:, None]).flatten()
-    residual = weights * (payoffs.double()[:, codes] - predicted)
-    parts = [residual.clamp(min=0), (-residual).clamp(min=0), weights.expand_as(residual)]
-    buckets.sums.view(-1, 3).index_add_(0, place, torch.stack(parts, dim=-1).view(-1, 3))
-    signed = torch.stack([-predicted, predicted], dim=-1).view(-1, 2)
-    buckets.ends.view(-1, 2).scatter_reduce_(0, place[:, None].expand(-1, 2), signed, "amax")
-    squares = residual.square().sum(dim=1)
-    product = ((high - predicted) * (predicted - low)).clamp(min=0)
-    variance = (weights.square() * product).sum(dim=1)
-    is_event = ((payoffs == low) | (payoffs == high)).all(dim=1)
-    buckets.moments.add_(torch.stack([torch.where(is_event, variance, squares), squares], dim=1))
-
-
 class Bounds(NamedTuple):
     """Bounds on the running sum of u - v of m utilities with B buckets.
 
@@ -210,22 +167,22 @@ class Bounds(NamedTuple):
     least, most: [m, B], its bounds inside each bucket.
     """
 
-    lower: Tensor
-    upper: Tensor
-    at_borders: Tensor
-    least: Tensor
-    most: Tensor
+    lower: Array
+    upper: Array
+    at_borders: Array
+    least: Array
+    most: Array
 
 
 def bounds_of(buckets: Buckets) -> Bounds:
     """Return what the module says of the running sums."""
     positive, negative = buckets.sums[..., POSITIVE], buckets.sums[..., NEGATIVE]
-    at_borders = torch.nn.functional.pad((positive - negative).cumsum(dim=1), (1, 0))
+    at_borders = np.pad((positive - negative).cumsum(axis=1), ((0, 0), (1, 0)))
     before, after = at_borders[:, :-1], at_borders[:, 1:]
     is_tied = buckets.ends[..., 1] == -buckets.ends[..., 0]
-    least = torch.where(is_tied, torch.minimum(before, after), before - negative)
-    most = torch.where(is_tied, torch.maximum(before, after), before + positive)
-    lower = at_borders.amax(dim=1) - at_borders.amin(dim=1)
+    least = np.where(is_tied, np.minimum(before, after), before - negative)
+    most = np.where(is_tied, np.maximum(before, after), before + positive)
+    lower = at_borders.max(axis=1) - at_borders.min(axis=1)
     # With rounding the bounds could be narrower than what they contain.
-    upper = torch.maximum(most.amax(dim=1) - least.amin(dim=1), lower)
+    upper = np.maximum(most.max(axis=1) - least.min(axis=1), lower)
     return Bounds(lower, upper, at_borders, least, most)

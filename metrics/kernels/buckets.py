@@ -179,18 +179,19 @@ def _walk_open(
 @compiled
 def ranges_by_buckets(
     predicted: Any, bits: Any, payoffs: Any, codes: Any, memory: Any,
-    tolerance: float, margin: float, ranges: Any,
+    tolerance: float, margin: float, known: float, ranges: Any,
 ) -> None:  # fmt: skip
     """Write the ranges [b] of the running sums of payoffs[codes] - v in the order of v [b, n].
 
     Sums count at the end of all points, and where the next v is further than the tolerance. If
     bounds on a range show that it is smaller than the largest by `margin`, the bound is written.
+    The largest is of these ranges and of `known`.
     bits: those of v, as integers. memory: `memory_of`.
     """
     extremes, extreme_bits, distance, bucket, index, numbers = memory[:6]
     parts, limits, starts, of_ends, of_open = memory[6:]
     rows, n = predicted.shape
-    widest = 0.0
+    widest = known
     for row in range(rows):
         v, table = predicted[row], payoffs[row]
         total = _sum_and_extremes(v, bits[row], extreme_bits)

@@ -12,8 +12,7 @@ labels (the noise floor) costs one gather and no sort. Realized utilities are gi
 So the matrix utilities × points is never built. Points may carry weights, several sets of them for
 one draw of the labels: resampled points, or multipliers of either sign.
 
-Two implementations, chosen by the device: numba on the CPU (buckets for one draw of the labels, a
-sort for several), `torch.sort` and `torch.cumsum` elsewhere. Both sum in float64.
+One draw of the labels is summed in buckets, several after a sort.
 """
 
 from __future__ import annotations
@@ -22,10 +21,9 @@ import math
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from ..arrays import Array
 from .buckets import memory_of, ranges_by_buckets
 from .drawn_ranges import draws_of, ranges_of_draws
 from .ranks import descending_order
@@ -41,15 +39,16 @@ Orders = list[NDArray[np.int32]]
 
 
 def prefix_range(
-    predicted: Tensor,
-    payoffs: Tensor,
-    codes: Tensor,
-    edges: Tensor | None = None,
-    weights: Tensor | None = None,
+    predicted: Array,
+    payoffs: Array,
+    codes: Array,
+    edges: Array | None = None,
+    weights: Array | None = None,
     tolerance: float = 0.0,
     margin: float = math.inf,
+    known: float = 0.0,
     orders: Orders | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Array, Array]:
     """Return the range of the running sums of payoff - prediction, and these sums at the edges.
 
     The range [R, b] is of the sums (0 included) at the ends of groups of tied v, for R draws of the
@@ -69,54 +68,23 @@ def prefix_range(
         tolerance: neighbours in the order of v that lie no further apart are tied; for one draw
             without edges. A rounding-size change of v then changes the extremes by no more than
             rounding.
-        margin: for one draw without edges on the CPU. Ranges that are smaller than the largest by
-            more than this need not be exact: the result may be bounds instead, whose range is also
-            smaller by more than this. That saves time in a search for the largest.
-        orders: what calls with the same predictions share: their order on the CPU.
+        margin: for one draw without edges. Ranges that are smaller than the largest by more than
+            this need not be exact: the result may be bounds instead, whose range is also smaller by
+            more than this. That saves time in a search for the largest.
+        known: a range of utilities outside this call, with which `margin` compares, too.
+        orders: what calls with the same predictions share: their order.
     """
     if edges is None:
-        edges = torch.zeros(1 if weights is None else len(weights), 0)
-        if len(codes) == 1 and weights is None and predicted.device.type == "cpu":
-            return _one_draw(predicted, payoffs, codes, tolerance, margin)
-    if predicted.device.type != "cpu":
-        return prefix_range_torch(predicted, payoffs, codes, edges, weights, tolerance)
+        edges = np.zeros((1 if weights is None else len(weights), 0))
+        if len(codes) == 1 and weights is None:
+            return _one_draw(predicted, payoffs, codes, tolerance, margin, known)
     return _several(predicted, payoffs, codes, edges, weights, [] if orders is None else orders)
 
 
-def prefix_range_torch(
-    predicted: Tensor,
-    payoffs: Tensor,
-    codes: Tensor,
-    edges: Tensor,
-    weights: Tensor | None = None,
-    tolerance: float = 0.0,
-) -> tuple[Tensor, Tensor]:
-    """`prefix_range` in plain torch: any device; the reference for the compiled versions."""
-    ordered, order = torch.sort(predicted, dim=1, stable=True)
-    gaps = ordered[:, 1:] - ordered[:, :-1] > tolerance
-    ends = torch.nn.functional.pad(gaps, (0, 1), value=True)  # of groups of tied predictions
-    weights = torch.ones_like(ordered[:1]) if weights is None else weights.double()
-    edges = edges.to(ordered)
-    draws = max(len(codes), len(weights))
-    low, high, at_edges = [], [], []
-    for k, draw in enumerate(codes.to(torch.int64).expand(draws, -1)):
-        weight = weights.expand(draws, -1)[k][order]
-        residuals = payoffs.gather(1, draw[order]) - ordered
-        sums, passed = (weight * residuals).cumsum(dim=1), weight.cumsum(dim=1)
-        wanted = edges.expand(draws, -1)[k].expand(len(passed), -1).contiguous()
-        place = torch.searchsorted(passed, wanted).clamp(max=passed.shape[1] - 1)
-        beyond = (passed.gather(1, place) - wanted).clamp(min=0)
-        at_edges.append(sums.gather(1, place) - beyond * residuals.gather(1, place))
-        at_ends = sums.where(ends, torch.zeros_like(sums))  # 0 is the empty prefix: always allowed
-        low.append(at_ends.min(dim=1).values.clamp(max=0))
-        high.append(at_ends.max(dim=1).values.clamp(min=0))
-    return torch.stack(high) - torch.stack(low), torch.stack(at_edges)
-
-
 def _one_draw(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, tolerance: float, margin: float
-) -> tuple[Tensor, Tensor]:
-    table = payoffs.contiguous().numpy()
+    predicted: Array, payoffs: Array, codes: Array, tolerance: float, margin: float, known: float
+) -> tuple[Array, Array]:
+    table = np.ascontiguousarray(payoffs)
     outcome = _short_codes(codes, table.shape[1])[0]
     rows, n = predicted.shape
     ranges = np.empty(rows)
@@ -125,37 +93,40 @@ def _one_draw(
         block = slice(start, stop)
         v = by_row(predicted[block])
         given = v, v.view(np.int64), table[block], outcome, memory_of(n)
-        ranges_by_buckets(*given, tolerance, margin, ranges[block])
+        ranges_by_buckets(*given, tolerance, margin, known, ranges[block])
 
     over_blocks(work, row_blocks(rows, n, max(BLOCK_ELEMENTS, TOGETHER * n)))
-    return torch.from_numpy(ranges)[None], predicted.new_empty(1, rows, 0)
+    return ranges[None], np.empty((1, rows, 0))
 
 
 def _several(
-    predicted: Tensor,
-    payoffs: Tensor,
-    codes: Tensor,
-    edges: Tensor,
-    weights: Tensor | None,
+    predicted: Array,
+    payoffs: Array,
+    codes: Array,
+    edges: Array,
+    weights: Array | None,
     orders: Orders,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Array, Array]:
     """Sort each utility's predictions once, for all draws of the labels or all sets of weights."""
-    v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
+    v, table = np.ascontiguousarray(predicted), np.ascontiguousarray(payoffs)
     outcomes = _short_codes(codes, table.shape[1])
     kernel: Any = ranges_of_draws
     if weights is not None and len(weights) > 1:
         kernel = ranges_of_weights
         # Reading weights takes most of the time: whole ones, as of resampled points, are bytes.
-        short = weights.to(torch.uint8)
-        read = short if torch.equal(short.to(weights.dtype), weights) else weights
-        by_point, is_signed = np.ascontiguousarray(read.numpy().T), bool(weights.min() < 0)
+        with np.errstate(invalid="ignore"):
+            short = weights.astype(np.uint8)
+        read = short if np.array_equal(short, weights) else weights
+        by_point, is_signed = np.ascontiguousarray(read.T), bool(weights.min() < 0)
         given: tuple[Any, ...] = outcomes[0], by_point, is_signed
     else:
-        of_points = np.ones(v.shape[1]) if weights is None else weights[0].double().numpy()
+        of_points = np.ones(v.shape[1])
+        if weights is not None:
+            of_points = weights[0].astype(np.float64, copy=False)
         given = (*draws_of(np.ascontiguousarray(outcomes.T)), of_points)
-    positions = edges.to(torch.float64).contiguous().numpy()
+    positions = np.ascontiguousarray(edges, np.float64)
     if not orders:
-        orders.append(descending_order(torch.from_numpy(-v)).numpy())  # bins may cut ties
+        orders.append(descending_order(-v))  # bins may cut ties
     # By utility: the arrays of a block of utilities are whole, as the kernels are compiled for.
     draws = max(len(codes), len(positions))
     low, high = np.empty((len(v), draws)), np.empty((len(v), draws))
@@ -167,11 +138,10 @@ def _several(
         kernel(v[block], orders[0][block], table[block], given, positions, sums)
 
     over_blocks(work, row_blocks(len(v), v.shape[1] * draws, SUMMED_AT_ONCE))
-    by_draw = (np.ascontiguousarray(array.swapaxes(0, 1)) for array in (high - low, at_edges))
-    ranges, sums_at_edges = map(torch.from_numpy, by_draw)
-    return ranges, sums_at_edges
+    return np.ascontiguousarray((high - low).T), np.ascontiguousarray(at_edges.swapaxes(0, 1))
 
 
-def _short_codes(codes: Tensor, outcomes: int) -> NDArray[Any]:
+def _short_codes(codes: Array, outcomes: int) -> NDArray[Any]:
     """Return unsigned integers of 16 or 32 bits: read fast, without a check for negative ones."""
-    return codes.to(torch.uint16 if outcomes <= 1 << 16 else torch.uint32).contiguous().numpy()
+    kind = np.uint16 if outcomes <= 1 << 16 else np.uint32
+    return np.ascontiguousarray(codes).astype(kind, copy=False)

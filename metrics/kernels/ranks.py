@@ -1,6 +1,6 @@
 """Rankings of the classes in every row of a matrix: in descending order, ties by class number.
 
-On the CPU each value becomes a 64-bit key whose unsigned order is the descending order of the
+Each value becomes a 64-bit key whose unsigned order is the descending order of the
 doubles. The lowest bits of the keys give way to the class number, and NumPy's vectorised sort of
 integers carries it along. The few rows with values that differ only in the lost bits are then
 sorted again, as doubles.
@@ -17,10 +17,9 @@ import math
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from ..arrays import Array
 from .buckets import ALL_BUT_SIGN
 from .compiled import compiled
 from .threads import over_blocks, row_blocks
@@ -41,7 +40,7 @@ SHORT = 32
 """Bits of a cell's number and the class number together."""
 
 
-def descending_order(matrix: Tensor, tied: float = 0.0) -> Tensor:
+def descending_order(matrix: Array, tied: float = 0.0) -> Array:
     """Return the classes of each row in descending order, by number where neighbours are tied.
 
     Args:
@@ -49,29 +48,30 @@ def descending_order(matrix: Tensor, tied: float = 0.0) -> Tensor:
         tied: neighbours in descending order that lie no further apart are tied.
 
     Returns:
-        [n, C], int32 on the CPU, int64 elsewhere.
+        int32 [n, C].
     """
-    if matrix.device.type != "cpu":
-        return descending_order_torch(matrix, tied)
-    values = matrix.contiguous().numpy()
+    values = np.ascontiguousarray(matrix)
     order = np.empty(values.shape, np.int32)
 
     def work(start: int, stop: int) -> None:
         _rank_rows(values[start:stop], tied, order[start:stop])
 
     over_blocks(work, row_blocks(len(values), values.shape[1], PACKED))
-    return torch.from_numpy(order)
+    return order
 
 
-def descending_order_torch(matrix: Tensor, tied: float) -> Tensor:
-    """`descending_order` in plain torch: any device."""
-    ranked, order = torch.sort(matrix, dim=1, descending=True, stable=True)
+def _plain_order(matrix: Array, tied: float) -> Array:
+    """`descending_order` by sorts of doubles."""
+    order = np.argsort(-matrix, axis=1, kind="stable")
     if not tied:
         return order
-    starts = torch.nn.functional.pad(ranked[:, :-1] - ranked[:, 1:] > tied, (1, 0))
+    ranked = np.take_along_axis(matrix, order, axis=1)
+    starts = np.zeros(order.shape, np.int64)
+    np.cumsum(ranked[:, :-1] - ranked[:, 1:] > tied, axis=1, out=starts[:, 1:])
     # A class keeps its place by the number of its group, so a stable sort by group is enough.
-    group = torch.empty_like(order).scatter_(1, order, starts.cumsum(dim=1))
-    return group.sort(dim=1, stable=True).indices
+    group = np.empty_like(order)
+    np.put_along_axis(group, order, starts, axis=1)
+    return group.argsort(axis=1, kind="stable")
 
 
 def _rank_rows(values: NDArray[np.float64], tied: float, order: NDArray[np.int32]) -> None:
@@ -90,8 +90,7 @@ def _rank_rows(values: NDArray[np.float64], tied: float, order: NDArray[np.int32
     packed.sort(axis=1)
     _unpack(packed, mask, values, tied, order, is_ranked)
     if not is_ranked.all():
-        others = torch.from_numpy(values[~is_ranked])
-        order[~is_ranked] = descending_order_torch(others, tied).numpy()
+        order[~is_ranked] = _plain_order(values[~is_ranked], tied)
 
 
 @compiled
@@ -208,34 +207,16 @@ def _unpack(packed: Any, mask: Any, values: Any, tied: float, order: Any, is_ran
         is_ranked[row] = wrong == 0
 
 
-def places_of(labels: Tensor, order: Tensor) -> Tensor:
+def places_of(labels: Array, order: Array) -> Array:
     """Return the position of each label in its row of `order`: int64 [n], 0 if it is not there."""
-    return (order == labels[:, None]).to(torch.uint8).argmax(dim=1)
+    return (order == labels[:, None]).argmax(axis=1)
 
 
-def sorted_rows(matrix: Tensor) -> Tensor:
-    """Return each row in ascending order; NumPy sorts in vector lanes where no order is wanted."""
-    if matrix.device.type != "cpu":
-        return matrix.sort(dim=1).values
-    return torch.from_numpy(np.sort(matrix.numpy(), axis=1))
-
-
-def columns_of(matrix: Tensor, columns: Tensor) -> Tensor:
-    """Return the matrix's columns of these numbers; NumPy takes a quarter of torch's time."""
-    if matrix.device.type != "cpu":
-        return matrix[:, columns]
-    return torch.from_numpy(np.take(matrix.numpy(), columns.numpy(), axis=1))
-
-
-def ranks_of(labels: Tensor, matrix: Tensor) -> Tensor:
+def ranks_of(labels: Array, matrix: Array) -> Array:
     """Return the zero-based rank of each label in its row, int64 [n], without a sort."""
-    if matrix.device.type == "cpu":
-        ranks = np.empty(len(matrix), np.int64)
-        _count_before(matrix.contiguous().numpy(), labels.to(torch.int64).numpy(), ranks)
-        return torch.from_numpy(ranks)
-    own = matrix.gather(1, labels.to(torch.int64)[:, None])
-    before = torch.arange(matrix.shape[1], device=matrix.device) < labels[:, None]
-    return ((matrix > own) | ((matrix == own) & before)).sum(dim=1)
+    ranks = np.empty(len(matrix), np.int64)
+    _count_before(np.ascontiguousarray(matrix), labels.astype(np.int64, copy=False), ranks)
+    return ranks
 
 
 @compiled
@@ -250,22 +231,62 @@ def _count_before(matrix: Any, labels: Any, ranks: Any) -> None:
         ranks[i] = count
 
 
-def top_classes(matrix: Tensor) -> Tensor:
-    """Return the column of each row's largest value, the first of equal ones: int64 [n]."""
-    if matrix.device.type != "cpu":
-        return matrix.max(dim=1).indices
-    return torch.from_numpy(matrix.numpy().argmax(axis=1))  # .6 of the time of torch
-
-
-def largest_values(matrix: Tensor, count: int) -> Tensor:
-    """Return the `count` largest values of each row in descending order: [n, count].
-
-    NumPy's sort and partition are vectorised, so they are faster than torch's `topk`.
-    """
-    if matrix.device.type != "cpu":
-        return matrix.topk(count, dim=1).values
-    values, rest = matrix.numpy(), matrix.shape[1] - count
+def largest_values(matrix: Array, count: int) -> Array:
+    """Return the `count` largest values of each row in descending order: [n, count]."""
+    values, rest = matrix, matrix.shape[1] - count
     if matrix.shape[1] > MOST_SORTED and 2 * count < matrix.shape[1]:
         values = np.partition(values, rest, axis=1)[:, rest:]
         rest = 0
-    return torch.from_numpy(np.sort(values, axis=1)[:, rest:]).flip(1)
+    return np.sort(values, axis=1)[:, rest:][:, ::-1]
+
+
+def places_above(sums: Array, shares: Array) -> Array:
+    """Return for shares [R, n] of the last sum the first place whose sum is larger: int64 [R, n].
+
+    `sums` [n, C] ascend in each row; a share of one has the last place.
+    """
+    sums, shares = np.ascontiguousarray(sums), np.ascontiguousarray(shares.T)
+    places = np.empty(shares.shape, np.int64)
+
+    def work(start: int, stop: int) -> None:
+        _find_places(sums[start:stop], shares[start:stop], places[start:stop])
+
+    over_blocks(work, row_blocks(len(sums), max(sums.shape[1], shares.shape[1])))
+    return places.T
+
+
+@compiled
+def _find_places(sums: Any, shares: Any, places: Any) -> None:
+    last = sums.shape[1] - 1
+    for i in range(sums.shape[0]):
+        row, whole = sums[i], sums[i, last]
+        for k in range(shares.shape[1]):
+            target = shares[i, k] * whole
+            low, high = 0, last
+            while low < high:
+                middle = (low + high) >> 1
+                if row[middle] > target:
+                    high = middle
+                else:
+                    low = middle + 1
+            places[i, k] = low
+
+
+def ranked_sums(matrix: Array, order: Array) -> Array:
+    """Return the running sums of each row's values in their `order`: [n, C]."""
+    values, sums = np.ascontiguousarray(matrix), np.empty(matrix.shape)
+
+    def work(start: int, stop: int) -> None:
+        _sum_ranked(values[start:stop], order[start:stop], sums[start:stop])
+
+    over_blocks(work, row_blocks(*values.shape))
+    return sums
+
+
+@compiled
+def _sum_ranked(matrix: Any, order: Any, sums: Any) -> None:
+    for i in range(matrix.shape[0]):
+        row, places, out, total = matrix[i], order[i], sums[i], 0.0
+        for k in range(places.size):
+            total += row[places[k]]
+            out[k] = total

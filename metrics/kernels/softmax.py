@@ -1,4 +1,4 @@
-"""Stable float64 softmax, on any device: compiled on the CPU, torch elsewhere.
+"""Stable float64 softmax, compiled.
 
 All calibrators that end in a softmax use these functions, so the rule is in one place: subtract
 the row's maximum first, compute in float64 whatever the logits' type, never return a probability
@@ -11,9 +11,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from ..arrays import Array
 from .compiled import compiled, compiled_sums
 from .threads import over_blocks, row_blocks
 
@@ -68,24 +67,18 @@ def softmax_rows(logits: Any, scale: float, out: Any) -> None:
             target[j] *= factor
 
 
-def has_kernels(tensor: Tensor) -> bool:
-    """Whether the compiled kernels can read `tensor`: on the CPU, float32 or float64."""
-    return tensor.device.type == "cpu" and tensor.dtype in (torch.float32, torch.float64)
+def has_kernels(array: Array) -> bool:
+    """Whether the compiled kernels can read `array`: float32 or float64."""
+    return array.dtype in (np.float32, np.float64)
 
 
-def softmax(logits: Tensor, scale: float = 1.0) -> Tensor:
-    """Return softmax(scale * logits) of `logits` [n, C] in float64 on its device; scale > 0."""
+def softmax(logits: Array, scale: float = 1.0) -> Array:
+    """Return softmax(scale * logits) of `logits` [n, C] in float64; scale > 0."""
     n, classes = logits.shape
-    out = torch.empty(n, classes, dtype=torch.float64, device=logits.device)
-    if has_kernels(logits):
-        values, target = logits.contiguous().numpy(), out.numpy()
-        over_blocks(
-            lambda start, stop: softmax_rows(values[start:stop], scale, target[start:stop]),
-            row_blocks(n, classes),
-        )
-        return out
-    for start, stop in row_blocks(n, classes, 1 << 24):
-        block = logits[start:stop].double()
-        block = (block - block.amax(dim=1, keepdim=True)) * scale
-        torch.softmax(block, dim=1, out=out[start:stop])
+    out = np.empty((n, classes))
+    values = np.ascontiguousarray(logits if has_kernels(logits) else logits.astype(np.float64))
+    over_blocks(
+        lambda start, stop: softmax_rows(values[start:stop], scale, out[start:stop]),
+        row_blocks(n, classes),
+    )
     return out

@@ -1,9 +1,8 @@
-"""Uniform numbers by position: entry k of a stream is computed from k alone, on any device.
+"""Uniform numbers by position: entry k of a stream is computed from k alone.
 
 A stream's entry k is SplitMix64's k-th output: a 64-bit counter, key + k·γ, stirred by two
 multiplications (Steele, Lea & Flood 2014; the finalizer is Stafford's variant 13). No state is kept
-between calls. So any single entry of a very large matrix can be computed by itself, and the CPU and
-the GPU draw the same bits.
+between calls. So any single entry of a very large matrix can be computed by itself.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from ..arrays import Array
 from .compiled import compiled
+from .draws import Draws
 from .threads import over_blocks, row_blocks
 
 GAMMA = 0x9E3779B97F4A7C15
@@ -22,30 +21,26 @@ FIRST = 0xBF58476D1CE4E5B9
 SECOND = 0x94D049BB133111EB
 
 
-def stream_keys(seed: int, count: int) -> Tensor:
+def stream_keys(seed: int, count: int) -> Array:
     """Return the keys of `count` independent streams: int64 [count]."""
-    generator = torch.Generator().manual_seed(seed)
-    limit = 1 << 63
-    return torch.randint(-limit, limit - 1, (count,), generator=generator)
+    return Draws(seed).keys(count)
 
 
-def hashed_uniforms(keys: Tensor, positions: Tensor, high: float = 1.0) -> Tensor:
+def hashed_uniforms(keys: Array, positions: Array, high: float = 1.0) -> Array:
     """Return uniform numbers on [0, high): float64 [r, m].
 
     Args:
         keys: int64 [m], of m streams.
         positions: int64 [r, m], which entries of each stream, or [r, 1] for the same of all.
     """
-    if keys.device.type != "cpu":
-        return _stirred_torch(keys + positions * _signed(GAMMA)) * high
-    streams, places = keys.numpy().view(np.uint64), positions.numpy().view(np.uint64)
+    streams, places = keys.view(np.uint64), positions.view(np.uint64)
     uniforms = np.empty((len(places), len(streams)))
 
     def work(start: int, stop: int) -> None:
         _fill(streams, places[start:stop], high, uniforms[start:stop])
 
     over_blocks(work, row_blocks(*uniforms.shape))
-    return torch.from_numpy(uniforms)
+    return uniforms
 
 
 @compiled
@@ -71,21 +66,3 @@ def _uniform(state: Any) -> Any:
     z = z ^ (z >> np.uint64(31))
     # The upper 53 bits; signed, because that conversion has a vector instruction.
     return np.float64(np.int64(z >> np.uint64(11))) * 2.0**-53
-
-
-def _stirred_torch(states: Tensor) -> Tensor:
-    """`_uniform` in plain torch, whose integers are signed and wrap."""
-    z = (states ^ _shifted(states, 30)) * _signed(FIRST)
-    z = (z ^ _shifted(z, 27)) * _signed(SECOND)
-    z = z ^ _shifted(z, 31)
-    return _shifted(z, 11).to(torch.float64) * 2.0**-53
-
-
-def _shifted(z: Tensor, by: int) -> Tensor:
-    """Shift right without the sign."""
-    return (z >> by) & ((1 << (64 - by)) - 1)
-
-
-def _signed(number: int) -> int:
-    """The signed 64-bit integer of the same bits."""
-    return number - (1 << 64) if number >> 63 else number

@@ -3,7 +3,7 @@
     from utility_calibration.metrics.plots import UtilityDisplay
     UtilityDisplay.reliability(labels, p, TopK()).figure_.savefig("topk.pdf")
 
-They need matplotlib; the rest of the package does not. What draws them needs no torch.
+They need matplotlib; the rest of the package does not.
 """
 
 from utility_calibration.imports import on_first_use

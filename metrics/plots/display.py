@@ -13,7 +13,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
-from torch import Tensor
 
 from .. import uc
 from ..class_order import class_codes, codes_of
@@ -176,8 +175,8 @@ class UtilityDisplay:
         **drawn: Any,
     ) -> UtilityDisplay:
         """Draw the net benefit of acting on the probability of class `event` (Vickers & Elkin)."""
-        p = check_probabilities(y_prob).cpu().numpy()
-        y = _codes(y_true, y_prob, classes).cpu().numpy()
+        p = check_probabilities(y_prob)
+        y = _codes(y_true, y_prob, classes)
         if not 0 <= event < p.shape[1]:
             raise InputError(f"{event}, expected a class from 0 to {p.shape[1] - 1}", field="event")
         by_forecast, always = (
@@ -239,7 +238,7 @@ class UtilityDisplay:
         return self
 
 
-def _codes(y_true: ArrayLike, y_prob: ArrayLike, classes: ArrayLike | None) -> Tensor:
+def _codes(y_true: ArrayLike, y_prob: ArrayLike, classes: ArrayLike | None) -> Array:
     if np.ndim(y_true) == 2 and np.ndim(y_prob) == 1:
         told, fix = "a matrix, and y_prob a vector", "labels come first here"
         raise InputError(told, field="y_true", fixes=fix)

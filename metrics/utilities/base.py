@@ -8,23 +8,22 @@ the realized utility u⃗(p)[y]. To add a utility class of your own, define its 
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from inspect import signature
 from typing import Any, NamedTuple, overload
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
+from ..arrays import Array, OtherArray, as_array, like
 from ..forecast import Forecast, Outcomes
 from ..kernels.prefix_range import Orders, prefix_range
-from ..kernels.ranks import columns_of
 from ..scores import checked
 from ..shown import WorstInterval
 from ..uc import first_largest, worst_interval
-from ..validation import InputError, check_numbers, like
+from ..validation import InputError, check_numbers
 
 BLOCK_BYTES = 64 << 20
 """Largest size of a block of predicted utilities [b, n], unless `FEWEST_ROWS` rows need more."""
@@ -35,9 +34,9 @@ FEWEST_ROWS = 64
 class Block(NamedTuple):
     """Utilities of a class on a forecast, as `prefix_range` takes them: u = payoffs[:, codes]."""
 
-    predicted: Tensor  # [b, n]
-    payoffs: Tensor  # [b, L]
-    codes: Tensor  # [R, n]
+    predicted: Array  # [b, n]
+    payoffs: Array  # [b, L]
+    codes: Array  # [R, n]
     orders: Orders | None = None  # what blocks with the same predictions share
 
 
@@ -59,6 +58,11 @@ class UtilityClass(ABC):
     def __hash__(self) -> int:
         return hash((type(self), *vars(self)))  # not the values, which may be large
 
+    def digest(self) -> str:
+        """Return a text that equal utilities share in all programs; functions count by name."""
+        content = f"{type(self).__qualname__} {_content(vars(self))}"
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
     def __repr__(self) -> str:
         held, shown = vars(self), []
         for parameter, value in zip(signature(type(self)).parameters.values(), held.values()):
@@ -72,7 +76,7 @@ class UtilityClass(ABC):
         """Return the number m of utilities; `InputError` if they are for other than C `classes`."""
 
     @abstractmethod
-    def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
+    def outcome_utilities(self, forecast: Forecast, index: int) -> Array:
         """Return u⃗ of utility `index`: float64 [n, C], column j for the outcome e_j."""
 
     def blocks(
@@ -80,13 +84,13 @@ class UtilityClass(ABC):
     ) -> Iterator[Block]:
         """Yield the utilities of `part` in order. This general form yields one at a time."""
         n, classes = forecast.n, forecast.classes
-        offsets = torch.arange(n, device=outcomes.labels.device) * classes
+        offsets = np.arange(n) * classes
         for index in range(self.count(classes))[part]:
-            vectors = self.outcome_utilities(forecast, index).to(torch.float64)
-            predicted = (forecast.probabilities * vectors).sum(dim=1)
+            vectors = as_array(self.outcome_utilities(forecast, index)).astype(np.float64)
+            predicted = (forecast.probabilities * vectors).sum(axis=1)
             yield Block(predicted[None], vectors.reshape(1, -1), outcomes.labels + offsets)
 
-    def alike(self, forecast: Forecast) -> Tensor | None:
+    def alike(self, forecast: Forecast) -> Array | None:
         """Return for each point the first point that must have equal predictions: [n], or None."""
         return forecast.alike
 
@@ -101,42 +105,42 @@ class UtilityClass(ABC):
         alike = self.alike(forecast)
         for block in self.blocks(forecast, outcomes, part):
             if alike is not None:
-                block = block._replace(predicted=columns_of(block.predicted, alike))
+                block = block._replace(predicted=np.take(block.predicted, alike, axis=1))
             yield block
 
-    def spread(self, block: Block) -> Tensor:
+    def spread(self, block: Block) -> Array:
         """Return the range ρ of each utility: [b]; override it if payoffs are not all values."""
-        return block.payoffs.amax(dim=1) - block.payoffs.amin(dim=1)
+        return block.payoffs.max(axis=1) - block.payoffs.min(axis=1)
 
-    def bounds(self, classes: int) -> Tensor:
+    def bounds(self, classes: int) -> Array:
         """Return the smallest and the largest value of each utility: [m, 2]; [-1, 1] in general."""
-        return torch.tensor([[-1.0, 1.0]], dtype=torch.float64).repeat(self.count(classes), 1)
+        return np.tile([-1.0, 1.0], (self.count(classes), 1))
 
     def predicted_and_realized(
         self, forecast: Forecast, outcomes: Outcomes, index: int
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Array, Array]:
         """Return v and u of utility `index` under the first draw of the labels: [n] each."""
         block = next(self.tied_blocks(forecast, outcomes, slice(index, index + 1)))
         return block.predicted[0], block.payoffs[0, block.codes[0]]
 
-    def errors(self, forecast: Forecast, outcomes: Outcomes) -> Tensor:
+    def errors(self, forecast: Forecast, outcomes: Outcomes) -> Array:
         """Return UC of every utility under every draw of the labels: float64 [R, m]."""
         errors = []
         for block in self.tied_blocks(forecast, outcomes):
             ranges, _ = prefix_range(*block[:3], weights=outcomes.factors, orders=block.orders)
             errors.append(ranges / outcomes.size)
-        return torch.cat(errors, dim=1)
+        return np.concatenate(errors, axis=1)
 
     @overload
     def calibration_errors(
         self,
-        probabilities: Tensor,
-        labels: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        probabilities: OtherArray,
+        labels: ArrayLike | OtherArray,
+        sample_weight: ArrayLike | OtherArray | None = None,
         *,
         classes: ArrayLike | None = None,
         ignore_index: int | str | None = None,
-    ) -> Tensor: ...
+    ) -> OtherArray: ...
     @overload
     def calibration_errors(
         self,
@@ -149,13 +153,13 @@ class UtilityClass(ABC):
     ) -> NDArray[np.float64]: ...
     def calibration_errors(
         self,
-        probabilities: ArrayLike,
-        labels: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        probabilities: Any,
+        labels: Any,
+        sample_weight: Any = None,
         *,
         classes: ArrayLike | None = None,
         ignore_index: int | str | None = None,
-    ) -> Tensor | NDArray[np.float64]:
+    ) -> Any:
         """Return UC of each utility of the class (eq. 3.2): [m], of the kind of `probabilities`.
 
         Args:
@@ -180,7 +184,7 @@ class UtilityClass(ABC):
         return self.worst_of(*points, self.errors(*points)[0])
 
     def worst_of(
-        self, forecast: Forecast, outcomes: Outcomes, errors: Tensor
+        self, forecast: Forecast, outcomes: Outcomes, errors: Array
     ) -> tuple[int, WorstInterval]:
         """Return `worst` for `errors` [m] that were computed on the first draw of `outcomes`."""
         index = first_largest(errors)
@@ -190,11 +194,25 @@ class UtilityClass(ABC):
 
 
 def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, Tensor) and isinstance(other, Tensor):
-        return one.device == other.device and torch.equal(one, other)
     if hasattr(one, "shape") or hasattr(other, "shape"):  # arrays of a user's own class
         return type(one) is type(other) and np.array_equal(one, other)
+    if type(one) is type(other) and isinstance(one, list | tuple):  # `==` fails for lists of arrays
+        return len(one) == len(other) and all(map(_same, one, other))
+    if type(one) is type(other) and isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
     return bool(one == other)
+
+
+def _content(value: Any) -> str:
+    """Return a text that is equal for equal values, and for no others that a class may hold."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return f"{value.dtype} {value.shape} {digest}"
+    if isinstance(value, dict):
+        return repr([(key, _content(entry)) for key, entry in value.items()])
+    if isinstance(value, list | tuple):
+        return repr([_content(entry) for entry in value])
+    return getattr(value, "__qualname__", None) or repr(value)
 
 
 def _text(value: Any) -> str:
@@ -228,14 +246,14 @@ def check_sample(count: int, classes: int, gain: float = 0.0) -> None:
         raise InputError(told, field="sample")
 
 
-def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Tensor:
-    """Return the parameters of a utility class as a finite float64 tensor of `ndim` dimensions."""
-    tensor = check_numbers(values, name).to(torch.float64)
-    if tensor.ndim == ndim - 1:
-        tensor = tensor[None]
-    if tensor.ndim != ndim or tensor.numel() == 0:
-        told = f"expected {ndim - 1} or {ndim} dimensions, none empty, got {list(tensor.shape)}"
-        raise InputError(told, field=name)
-    if not bool(torch.isfinite(tensor).all()):
+def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Array:
+    """Return the parameters of a utility class: finite float64 of `ndim` dimensions."""
+    numbers = check_numbers(values, name).astype(np.float64, copy=False)
+    if numbers.ndim == ndim - 1:
+        numbers = numbers[None]
+    if numbers.ndim != ndim or numbers.size == 0:
+        message = f"expected {ndim - 1} or {ndim} dimensions, none empty, got {list(numbers.shape)}"
+        raise InputError(message, field=name)
+    if not np.isfinite(numbers).all():
         raise InputError("NaN or infinite values", field=name)
-    return tensor
+    return numbers

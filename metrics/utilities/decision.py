@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import torch
+import numpy as np
 from numpy.typing import ArrayLike
-from torch import Tensor
 
+from ..arrays import Array
 from ..forecast import Forecast, Outcomes
+from ..kernels.threads import product
 from .base import Block, UtilityClass, check_classes, parameter_matrix
 
 
@@ -31,19 +32,19 @@ class Decision(UtilityClass):
         check_classes("losses", self.losses.shape[1], classes)
         return self.losses.shape[0]
 
-    def bounds(self, classes: int) -> Tensor:
+    def bounds(self, classes: int) -> Array:
         self.count(classes)
-        return torch.stack(torch.aminmax(-self.losses.flatten(1), dim=1), dim=1)
+        return np.stack([-self.losses.max(axis=(1, 2)), -self.losses.min(axis=(1, 2))], axis=1)
 
-    def _act(self, forecast: Forecast, index: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _act(self, forecast: Forecast, index: int) -> tuple[Array, Array, Array]:
         """Return the loss [C, K], the chosen action's expected loss [n] and the action [n]."""
         self.count(forecast.classes)
-        loss = self.losses[index].to(forecast.probabilities.device)
-        expected = forecast.probabilities @ loss
-        action = expected.argmin(dim=1)
-        return loss, expected.gather(1, action[:, None])[:, 0], action
+        loss = self.losses[index]
+        expected = product(forecast.probabilities, loss)
+        action = expected.argmin(axis=1)
+        return loss, np.take_along_axis(expected, action[:, None], axis=1)[:, 0], action
 
-    def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
+    def outcome_utilities(self, forecast: Forecast, index: int) -> Array:
         loss, _, action = self._act(forecast, index)
         return -loss[:, action].T
 

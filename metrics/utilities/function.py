@@ -2,48 +2,65 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from ..errors import InputError
+from ..arrays import Array, plain
+from ..errors import InputError, reason_of
 from ..forecast import Forecast
 from .base import UtilityClass
 
+OF_TENSORS = re.compile(r"Tensor|'(dim|keepdim)'")
+"""What messages of torch's functions have, and of NumPy's methods with torch's arguments."""
+
 
 class FunctionUtility(UtilityClass):
-    """One utility given as a function: probabilities [n, C] -> u⃗ [n, C], torch to torch.
+    """One utility given as a function: probabilities [n, C] -> u⃗ [n, C], on NumPy arrays.
 
     Each row of the result must depend only on the same row of the probabilities, because the
     function is also called with some of the rows.
     """
 
-    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+    def __init__(self, function: Callable[[Array], Array]) -> None:
         self.function = function
 
     def count(self, classes: int) -> int:
         return 1
 
-    def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
+    def outcome_utilities(self, forecast: Forecast, index: int) -> Array:
         p, wrong = forecast.probabilities, ""
-        vectors = self.function(p)
-        if not isinstance(vectors, Tensor):
+        try:
+            vectors = plain(self.function(p), "utility function")
+        except (AttributeError, TypeError) as error:
+            raise _for_tensors(error) from error
+        if not isinstance(vectors, np.ndarray):
             kind = type(vectors).__name__
-            fix = "return a tensor, written with torch's functions"
-            wrong = f"{kind} for a torch tensor of probabilities; {fix}"
+            fix = "return an array"
+            wrong = f"{kind} for an array of probabilities; {fix}"
         elif vectors.shape != p.shape:
             shapes = f"shape {list(vectors.shape)} for probabilities of shape {list(p.shape)}"
             wrong = f"{shapes}; return u(p, e_j) for every outcome j"
-        elif not bool(torch.isfinite(vectors).all()):
+        elif not bool(np.isfinite(vectors).all()):
             wrong = "NaN or infinite values"
         if wrong:
             raise InputError(f"returned {wrong}", field="utility function")
-        return vectors.detach()
+        return vectors
 
 
-Utility = UtilityClass | Callable[[Tensor], Tensor]
-"""A utility class, or a function p [n, C] -> u⃗ [n, C] from torch to torch."""
+def _for_tensors(error: AttributeError | TypeError) -> Exception:
+    """Return what to raise: another error where a function takes its array for a torch tensor."""
+    is_method = isinstance(error, AttributeError) and isinstance(error.obj, np.ndarray)
+    if not is_method and not OF_TENSORS.search(str(error)):
+        return error
+    message = f"it is called with a NumPy array, not with a tensor ({reason_of(error)})"
+    fixes = "write it with NumPy", "begin it with p = torch.from_numpy(p)"
+    return InputError(message, field="utility function", fixes=fixes)
+
+
+Utility = UtilityClass | Callable[[Array], Array]
+"""A utility class, or a function p [n, C] -> u⃗ [n, C] on NumPy arrays."""
 
 
 def utilities_of(utilities: Utility | Iterable[Utility]) -> list[UtilityClass]:

@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 
-import torch
+import numpy as np
 from numpy.typing import ArrayLike
-from torch import Tensor
 
-from ..forecast import Forecast, Outcomes
+from ..arrays import Array
+from ..forecast import Forecast, Outcomes, row_bytes
+from ..kernels.draws import Draws
+from ..kernels.threads import product
 from ..kernels.uniforms import hashed_uniforms, stream_keys
 from ..validation import InputError
 from .base import (
@@ -58,12 +60,12 @@ class GainMatrix(UtilityClass):
             )
         if float(matrices.min()) < 0 or float(matrices.max()) > 1:
             raise InputError("values outside [0, 1]", field="gains")
-        if bool((matrices.diagonal(dim1=1, dim2=2) != 1).any()):
+        if bool((matrices.diagonal(axis1=1, axis2=2) != 1).any()):
             raise InputError("the diagonal (a right prediction) must be 1", field="gains")
-        wrong = ~torch.eye(classes, dtype=torch.bool, device=matrices.device)
-        self._hold(matrices, classes, *map(float, torch.aminmax(matrices[:, wrong])))
+        off = matrices[:, ~np.eye(classes, dtype=bool)]
+        self._hold(matrices, classes, float(off.min()), float(off.max()))
 
-    def _hold(self, users: Tensor, classes: int, low: float, high: float) -> None:
+    def _hold(self, users: Array, classes: int, low: float, high: float) -> None:
         """Take what describes each user, [m, ...], and the range of the gains off the diagonal."""
         self._users, self._classes, self._low, self._high = users, classes, low, high
 
@@ -93,13 +95,12 @@ class GainMatrix(UtilityClass):
         check_sample(count, classes, gain)
         if not 1 <= subsets <= classes:
             raise InputError(f"{subsets}, expected 1 … {classes}", field="subsets")
-        generator = torch.Generator().manual_seed(seed)
+        draws = Draws(seed)
         if partition_seed is None:
-            places = torch.rand(count, classes, generator=generator).argsort(dim=1)
+            places = draws.short_uniforms(count, classes).argsort(axis=1)
         else:
-            shared = torch.Generator().manual_seed(partition_seed)
-            places = torch.randperm(classes, generator=shared)
-        part = torch.randint(subsets, (count, 1), generator=generator)
+            places = Draws(partition_seed).permutation(classes)
+        part = draws.below(subsets, count, 1)
         return _Specialists(places % subsets == part, classes, gain)
 
     @property
@@ -110,33 +111,33 @@ class GainMatrix(UtilityClass):
     @property
     def different(self) -> int:
         """The number of users who differ: specialists of one shared part are the same user."""
-        return len(torch.unique(self._users, dim=0))
+        return len(np.unique(row_bytes(self._users.reshape(self.utilities, -1) + 0)))
 
     def count(self, classes: int) -> int:
         check_classes("gains", self._classes, classes)
         return self.utilities
 
-    def part(self, users: slice, device: torch.device) -> GainMatrix:
-        """Return the users of a slice, with what describes them on `device`."""
+    def part(self, users: slice) -> GainMatrix:
+        """Return the users of a slice."""
         part = copy(self)
-        part._users = self._users[users].to(device)
+        part._users = self._users[users]
         return part
 
-    def matrix(self, index: int) -> Tensor:
+    def matrix(self, index: int) -> Array:
         """Return R of one utility: float64 [C, C]."""
-        user = self.part(slice(index, index + 1), self._users.device)
-        return torch.cat([user._columns(j) for j in range(self._classes)], dim=1)
+        user = self.part(slice(index, index + 1))
+        return np.concatenate([user._columns(j) for j in range(self._classes)], axis=1)
 
-    def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
+    def outcome_utilities(self, forecast: Forecast, index: int) -> Array:
         _, _, chosen = self.choose(forecast, slice(index, index + 1))
-        return self.matrix(index).to(chosen.device).T[chosen[:, 0].to(torch.int64)]
+        return self.matrix(index).T[chosen[:, 0]]
 
-    def bounds(self, classes: int) -> Tensor:
-        return torch.tensor([[self._low, 1.0]], dtype=torch.float64).repeat(self.count(classes), 1)
+    def bounds(self, classes: int) -> Array:
+        return np.tile([self._low, 1.0], (self.count(classes), 1))
 
-    def spread(self, block: Block) -> Tensor:
+    def spread(self, block: Block) -> Array:
         """Return 1 minus the smallest gain of any user; a block has only the observed gains."""
-        return torch.full_like(block.predicted[:, 0], 1 - self._low)
+        return np.full_like(block.predicted[:, 0], 1 - self._low)
 
     def blocks(
         self, forecast: Forecast, outcomes: Outcomes, part: slice = slice(None)
@@ -151,42 +152,43 @@ class GainMatrix(UtilityClass):
             together, best, chosen = self.choose(forecast, users)
             for start in range(0, best.shape[1], step):
                 few = slice(start, start + step)
-                gains = together.part(few, best.device)._gains(true, chosen[points, few])
-                yield Block(best[:, few].T.contiguous(), gains.T.contiguous(), codes)
+                gains = together.part(few)._gains(true, chosen[points, few])
+                yield Block(
+                    np.ascontiguousarray(best[:, few].T), np.ascontiguousarray(gains.T), codes
+                )
 
     def choose(
         self, forecast: Forecast, users: slice = slice(None)
-    ) -> tuple[GainMatrix, Tensor, Tensor]:
+    ) -> tuple[GainMatrix, Array, Array]:
         """Return users, their expected gains and the classes that they predict, [n, m] each."""
         self.count(forecast.classes)
-        part = self.part(users, forecast.probabilities.device)
+        part = self.part(users)
         return part, *part._choose(forecast.probabilities)
 
-    def _gains(self, true: Tensor, predicted: Tensor) -> Tensor:
+    def _gains(self, true: Array, predicted: Array) -> Array:
         """Return each user's gain for `predicted` [n, m], [1, 1] if all are the same: [n, m]."""
-        numbers = torch.arange(len(self._users), device=true.device)
-        return self._users[numbers, true[:, None], predicted.to(torch.int64)]
+        numbers = np.arange(len(self._users))
+        return self._users[numbers, true[:, None], predicted]
 
-    def _columns(self, predicted: int) -> Tensor:
+    def _columns(self, predicted: int) -> Array:
         """Return the gains for predicting class `predicted`, per true class: float64 [C, m]."""
-        true = torch.arange(self._classes, device=self._users.device)
-        return self._gains(true, torch.full_like(true[:1, None], predicted))
+        true = np.arange(self._classes)
+        return self._gains(true, np.full((1, 1), predicted))
 
-    def _choose(self, p: Tensor) -> tuple[Tensor, Tensor]:
+    def _choose(self, p: Array) -> tuple[Array, Array]:
         """Return the expected gain of each user's best class, and that class: [n, m] each."""
         shape = (len(p), self.utilities)
-        best = torch.full(shape, -torch.inf, dtype=torch.float64, device=p.device)
-        chosen = torch.zeros(shape, dtype=torch.int32, device=p.device)
+        best, chosen = np.full(shape, -np.inf), np.zeros(shape, np.int32)
         # If wrong predictions gain at most 0.1, about 1.3 classes per point are tried.
-        for j, possible in enumerate(self._possible(p).T.contiguous()):
-            points = torch.nonzero(possible).flatten()
+        for j, possible in enumerate(np.ascontiguousarray(self._possible(p).T)):
+            points = np.flatnonzero(possible)
             if len(points):
-                expected, so_far = p[points] @ self._columns(j), best[points]
-                chosen[points] = torch.where(expected > so_far, j, chosen[points])
-                best[points] = torch.maximum(expected, so_far)
+                expected, so_far = product(p[points], self._columns(j)), best[points]
+                chosen[points] = np.where(expected > so_far, j, chosen[points])
+                best[points] = np.maximum(expected, so_far)
         return best, chosen
 
-    def _possible(self, p: Tensor) -> Tensor:
+    def _possible(self, p: Array) -> Array:
         """Return which classes any user may choose at each point: bool [n, C].
 
         The expected gain of class j is between p_j + low (1 - p_j) and p_j + high (1 - p_j). Where
@@ -194,19 +196,19 @@ class GainMatrix(UtilityClass):
         probable class gains the users at least.
         """
         if self._high == 1:
-            return torch.ones_like(p, dtype=torch.bool)
+            return np.ones_like(p, dtype=bool)
 
-        def may_gain(p: Tensor, at_least: Tensor) -> Tensor:
-            smallest = (at_least - MARGIN - self._high * p.sum(dim=1)) / (1 - self._high)
+        def may_gain(p: Array, at_least: Array) -> Array:
+            smallest = (at_least - MARGIN - self._high * p.sum(axis=1)) / (1 - self._high)
             return p >= smallest[:, None]
 
-        highest, top = p.max(dim=1)
-        possible = may_gain(p, self._low * p.sum(dim=1) + (1 - self._low) * highest)
-        unclear = torch.nonzero(possible.sum(dim=1) > FEW_CLASSES).flatten()
-        at_least = torch.empty_like(highest[unclear])
-        for j in torch.unique(top[unclear]).tolist():
+        highest, top = p.max(axis=1), p.argmax(axis=1)
+        possible = may_gain(p, self._low * p.sum(axis=1) + (1 - self._low) * highest)
+        unclear = np.flatnonzero(possible.sum(axis=1) > FEW_CLASSES)
+        at_least = np.empty_like(highest[unclear])
+        for j in np.unique(top[unclear]).tolist():
             here = top[unclear] == j
-            at_least[here] = (p[unclear[here]] @ self._columns(j)).min(dim=1).values
+            at_least[here] = product(p[unclear[here]], self._columns(j)).min(axis=1)
         possible[unclear] = may_gain(p[unclear], at_least)
         return possible
 
@@ -214,37 +216,39 @@ class GainMatrix(UtilityClass):
 class _Aligned(GainMatrix):
     """Off-diagonal gains uniform on [0, high): R_ij is entry i C + j of a stream per user."""
 
-    def __init__(self, keys: Tensor, classes: int, high: float) -> None:
+    def __init__(self, keys: Array, classes: int, high: float) -> None:
         self._hold(keys, classes, 0.0, high)
 
-    def _gains(self, true: Tensor, predicted: Tensor) -> Tensor:
+    def _gains(self, true: Array, predicted: Array) -> Array:
         entries = true[:, None] * self._classes + predicted
         gains = hashed_uniforms(self._users, entries, self._high)
-        return gains.masked_fill_(predicted == true[:, None], 1.0)
+        return np.where(predicted == true[:, None], 1.0, gains)
 
 
 class _Specialists(GainMatrix):
     """Wrong predictions gain `high` inside a user's subset of the classes, bool [m, C], else 0."""
 
-    def __init__(self, subsets: Tensor, classes: int, high: float) -> None:
+    def __init__(self, subsets: Array, classes: int, high: float) -> None:
         self._hold(subsets, classes, 0.0, high)
 
-    def _gains(self, true: Tensor, predicted: Tensor) -> Tensor:
+    def _gains(self, true: Array, predicted: Array) -> Array:
         shape = (len(true), self.utilities)
-        inside = self._users.T.gather(0, predicted.to(torch.int64).expand(shape))
-        gains = inside.to(torch.float64) * self._high
-        return gains.masked_fill_(predicted == true[:, None], 1.0)
+        inside = np.take_along_axis(self._users.T, np.broadcast_to(predicted, shape), axis=0)
+        gains = inside * self._high
+        return np.where(predicted == true[:, None], 1.0, gains)
 
-    def _choose(self, p: Tensor) -> tuple[Tensor, Tensor]:
+    def _choose(self, p: Array) -> tuple[Array, Array]:
         """Choose the class of largest p_j + high (Σp - p_j) in the subset, or of largest p_j."""
-        total, (highest, top) = p.sum(dim=1), p.max(dim=1)
-        subsets, of_user = torch.unique(self._users, dim=0, return_inverse=True)
+        total, highest, top = p.sum(axis=1), p.max(axis=1), p.argmax(axis=1)
+        _, first, of_user = np.unique(
+            row_bytes(self._users), return_index=True, return_inverse=True
+        )
         best, chosen = [], []
-        for subset in subsets:
-            members = torch.nonzero(subset).flatten()
-            largest, place = p[:, members].max(dim=1)
+        for subset in self._users[first]:
+            members = np.flatnonzero(subset)
+            largest, place = p[:, members].max(axis=1), p[:, members].argmax(axis=1)
             gain, j = largest + self._high * (total - largest), members[place]
             is_inside = (gain > highest) | ((gain == highest) & (j < top))
-            best.append(torch.where(is_inside, gain, highest))
-            chosen.append(torch.where(is_inside, j, top).to(torch.int32))
-        return torch.stack(best, dim=1)[:, of_user], torch.stack(chosen, dim=1)[:, of_user]
+            best.append(np.where(is_inside, gain, highest))
+            chosen.append(np.where(is_inside, j, top).astype(np.int32))
+        return np.stack(best, axis=1)[:, of_user], np.stack(chosen, axis=1)[:, of_user]

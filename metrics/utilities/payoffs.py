@@ -12,12 +12,13 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-import torch
+import numpy as np
 from numpy.typing import ArrayLike
-from torch import Tensor
 
+from ..arrays import Array
 from ..forecast import Forecast, Outcomes
-from ..kernels.ranks import sorted_rows
+from ..kernels.draws import Draws
+from ..kernels.threads import product
 from ..option_checks import is_whole
 from ..validation import InputError
 from . import base
@@ -31,46 +32,49 @@ class PayoffClass(UtilityClass):
     is_short = False
     """Whether `near` gives only b + 1 payoffs of b utilities; all of them are C² numbers."""
 
-    def near(self, part: slice, classes: int, codes: Tensor) -> tuple[Tensor, Tensor]:
+    def near(self, part: slice, classes: int, codes: Array) -> tuple[Array, Array]:
         """Return payoffs [b, L] of the utilities in `part`, and the outcomes' codes in them."""
         return self.payoffs(classes)[part], codes
 
     @abstractmethod
-    def payoffs(self, classes: int) -> Tensor:
+    def payoffs(self, classes: int) -> Array:
         """Return the payoff vectors of the utilities: float64 [m, C]."""
 
     def count(self, classes: int) -> int:
         return len(self.payoffs(classes))
 
-    def bounds(self, classes: int) -> Tensor:
-        parts, codes = base.equal_blocks(range(self.count(classes)), classes), torch.arange(1)
-        tables = [self.near(part, classes, codes)[0].to(torch.float64) for part in parts]
-        return torch.cat([torch.stack(torch.aminmax(table, dim=1), dim=1) for table in tables])
+    def bounds(self, classes: int) -> Array:
+        parts, codes = base.equal_blocks(range(self.count(classes)), classes), np.arange(1)
+        tables = [
+            self.near(part, classes, codes)[0].astype(np.float64, copy=False) for part in parts
+        ]
+        return np.concatenate([np.stack([t.min(axis=1), t.max(axis=1)], axis=1) for t in tables])
 
-    def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
+    def predicted(self, forecast: Forecast, payoffs: Array, part: slice) -> Array:
         """Return v of the utilities in `part`, [b, n], for their `payoffs` [b, C]."""
         if self.coordinate == "class":
-            return payoffs @ forecast.probabilities.T
-        return forecast.joined(lambda rows: payoffs @ rows.ranked.T)
+            return product(payoffs, forecast.probabilities.T)
+        return forecast.joined(lambda rows: product(payoffs, rows.ranked.T))
 
-    def codes(self, outcomes: Outcomes) -> Tensor:
+    def codes(self, outcomes: Outcomes) -> Array:
         """Return the coordinate of each outcome: [R, n]."""
         return outcomes.labels if self.coordinate == "class" else outcomes.ranks
 
-    def payoff(self, index: int, classes: int) -> Tensor:
+    def payoff(self, index: int, classes: int) -> Array:
         """Return the payoff vector of utility `index`: float64 [C]."""
-        table, own = self.near(slice(index, index + 1), classes, torch.arange(classes))
-        return table[0, own].to(torch.float64)
+        table, own = self.near(slice(index, index + 1), classes, np.arange(classes))
+        return table[0, own].astype(np.float64, copy=False)
 
-    def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
+    def outcome_utilities(self, forecast: Forecast, index: int) -> Array:
         p = forecast.probabilities
-        payoff = self.payoff(index, forecast.classes).to(p.device)
+        payoff = self.payoff(index, forecast.classes)
         if self.coordinate == "class":
-            return payoff.expand_as(p)
-        order = forecast.order.to(torch.int64)
-        return torch.empty_like(p).scatter_(1, order, payoff.expand_as(p))
+            return np.broadcast_to(payoff, p.shape)
+        vectors = np.empty_like(p)
+        np.put_along_axis(vectors, forecast.order, np.broadcast_to(payoff, p.shape), axis=1)
+        return vectors
 
-    def alike(self, forecast: Forecast) -> Tensor | None:
+    def alike(self, forecast: Forecast) -> Array | None:
         """Compare probabilities by class, or in descending order if payoffs are by rank."""
         return forecast.alike if self.coordinate == "class" else forecast.ranked_alike
 
@@ -83,14 +87,14 @@ class PayoffClass(UtilityClass):
         most = max(base.FEWEST_ROWS, forecast.n) if self.is_short else None
         for block in base.equal_blocks(range(self.count(classes))[part], forecast.n, most):
             table, own = self.near(block, classes, codes)
-            table = table.to(forecast.probabilities)
+            table = table.astype(np.float64, copy=False)
             of_these = self, block.start, block.stop
             if of_these in forecast.kept:
                 predicted, orders = forecast.kept[of_these]
             else:
                 predicted, orders = self.predicted(forecast, table, block), []
                 if outcomes.draws > 1:
-                    predicted = predicted.contiguous()
+                    predicted = np.ascontiguousarray(predicted)
                     forecast.keep(of_these, predicted, orders)
             yield Block(predicted, table, own, orders)
 
@@ -116,24 +120,24 @@ class ClassWise(PayoffClass):
             raise InputError(told, field="ClassWise")
         return len(self.classes)
 
-    def payoffs(self, classes: int) -> Tensor:
+    def payoffs(self, classes: int) -> Array:
         """Return one row per chosen class."""
-        rows = torch.arange(classes) if self.classes is None else torch.tensor(self.classes)
+        rows = np.arange(classes) if self.classes is None else np.array(self.classes)
         self.count(classes)
-        return torch.nn.functional.one_hot(rows, classes).to(torch.float64)
+        return (rows[:, None] == np.arange(classes)).astype(np.float64)
 
     @property
     def is_short(self) -> bool:  # type: ignore[override]
         return self.classes is None
 
-    def near(self, part: slice, classes: int, codes: Tensor) -> tuple[Tensor, Tensor]:
+    def near(self, part: slice, classes: int, codes: Array) -> tuple[Array, Array]:
         if not self.is_short:
             return super().near(part, classes, codes)
         size = part.stop - part.start
         is_other = (codes < part.start) | (codes >= part.stop)
-        return torch.eye(size, size + 1), torch.where(is_other, size, codes - part.start)
+        return np.eye(size, size + 1), np.where(is_other, size, codes - part.start)
 
-    def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
+    def predicted(self, forecast: Forecast, payoffs: Array, part: slice) -> Array:
         """Return columns of the probabilities. Without a product, ties stay ties."""
         columns = part if self.classes is None else list(self.classes[part])
         return forecast.probabilities[:, columns].T
@@ -166,26 +170,26 @@ class TopK(PayoffClass):
             raise InputError(told, field="ks", fixes="give TopK such numbers, or none for all")
         return len(ks)
 
-    def payoffs(self, classes: int) -> Tensor:
+    def payoffs(self, classes: int) -> Array:
         """Return ones up to rank K, then zeros."""
         count = self.count(classes)
         ks = range(1, count + 1) if self.ks is None else self.ks
-        return (torch.arange(classes) < torch.tensor(ks)[:, None]).to(torch.float64)
+        return (np.arange(classes) < np.array(ks)[:, None]).astype(np.float64)
 
     @property
     def is_short(self) -> bool:  # type: ignore[override]
         return self.ks is None
 
-    def near(self, part: slice, classes: int, codes: Tensor) -> tuple[Tensor, Tensor]:
+    def near(self, part: slice, classes: int, codes: Array) -> tuple[Array, Array]:
         if not self.is_short:
             return super().near(part, classes, codes)
         size = part.stop - part.start
         columns = size + (part.stop < classes)  # all C pay for every rank
-        return torch.ones(size, columns).tril(), (codes - part.start).clamp(0, size)
+        return np.tri(size, columns), (codes - part.start).clip(0, size)
 
-    def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
+    def predicted(self, forecast: Forecast, payoffs: Array, part: slice) -> Array:
         """Return the sums of the K largest probabilities, without a copy if all K are used."""
-        columns = part if self.is_short else payoffs.sum(dim=1).long() - 1
+        columns = part if self.is_short else payoffs.sum(axis=1).astype(np.int64, copy=False) - 1
         return forecast.joined(lambda rows: rows.top_sums[:, columns].T)
 
 
@@ -195,17 +199,17 @@ class TopClass(TopK):
     def __init__(self) -> None:
         super().__init__(ks=(1,))
 
-    def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
+    def predicted(self, forecast: Forecast, payoffs: Array, part: slice) -> Array:
         """Return the largest probability, which needs no ranking."""
         return forecast.top[0][None]
 
-    def codes(self, outcomes: Outcomes) -> Tensor:
+    def codes(self, outcomes: Outcomes) -> Array:
         """Return known ranks, else 0 for the most probable class and 1 for any other."""
         if outcomes.known_ranks is not None:
             return outcomes.known_ranks
-        return (~outcomes.hits).to(outcomes.labels.dtype)
+        return (~outcomes.hits).astype(outcomes.labels.dtype)
 
-    def alike(self, forecast: Forecast) -> Tensor | None:
+    def alike(self, forecast: Forecast) -> Array | None:
         """Compare probabilities by class, because the largest one needs no ranking."""
         return forecast.alike
 
@@ -224,18 +228,18 @@ class DiscountedCumulativeGain(PayoffClass):
             raise InputError(f"expected numbers >= 0, got {list(exponents)}", field="exponents")
         self.exponents = tuple(float(g) for g in exponents)
 
-    def payoffs(self, classes: int) -> Tensor:
-        ranks = torch.arange(1, classes + 1, dtype=torch.float64)
-        return torch.log2(1 + ranks) ** -torch.tensor(self.exponents, dtype=torch.float64)[:, None]
+    def payoffs(self, classes: int) -> Array:
+        ranks = np.arange(1.0, classes + 1)
+        return np.log2(1 + ranks) ** -np.array(self.exponents)[:, None]
 
 
 class GivenPayoffs(PayoffClass):
     """Payoff vectors from a user's matrix [m, C], which messages call `name`."""
 
     name: str
-    matrix: Tensor
+    matrix: Array
 
-    def payoffs(self, classes: int) -> Tensor:
+    def payoffs(self, classes: int) -> Array:
         base.check_classes(self.name, self.matrix.shape[1], classes)
         return self.matrix
 
@@ -273,17 +277,17 @@ class Rank(GivenPayoffs):
     @classmethod
     def sample(cls, count: int, classes: int, seed: int) -> Rank:
         """Draw `count` valuations uniformly from {‖θ‖_∞ = 1, θ_1 >= … >= θ_C}."""
-        return cls(-sorted_rows(-sample_unit_sphere_infinity(count, classes, seed)))
+        return cls(-np.sort(-sample_unit_sphere_infinity(count, classes, seed), axis=1))
 
 
-def sample_unit_sphere_infinity(count: int, classes: int, seed: int) -> Tensor:
+def sample_unit_sphere_infinity(count: int, classes: int, seed: int) -> Array:
     """Return `count` vectors uniform on {a in R^C : ‖a‖_∞ = 1}: float64 [count, C] (sec. 4).
 
     A coordinate chosen at random is ±1, the others are uniform in [-1, 1].
     """
     base.check_sample(count, classes)
-    generator = torch.Generator().manual_seed(seed)
-    vectors = torch.rand(count, classes, generator=generator, dtype=torch.float64) * 2 - 1
-    face = torch.randint(classes, (count, 1), generator=generator)
-    sign = torch.randint(2, (count, 1), generator=generator).to(torch.float64) * 2 - 1
-    return vectors.scatter_(1, face, sign)
+    draws = Draws(seed)
+    vectors = draws.uniforms(count, classes) * 2 - 1
+    face, sign = draws.below(classes, count, 1), draws.below(2, count, 1) * 2.0 - 1
+    np.put_along_axis(vectors, face, sign, axis=1)
+    return vectors

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import torch
+import numpy as np
 from numpy.typing import ArrayLike
-from torch import Tensor
 
+from ..arrays import Array
 from ..forecast import Forecast
+from ..kernels.threads import product
 from ..validation import InputError
 from .base import Block, UtilityClass, check_classes, parameter_matrix
 
@@ -31,13 +32,13 @@ class Similarity(UtilityClass):
         check_classes("similarity matrix", len(self.matrix), classes)
         return 1
 
-    def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
+    def outcome_utilities(self, forecast: Forecast, index: int) -> Array:
         self.count(forecast.classes)
-        return forecast.probabilities @ self.matrix.to(forecast.probabilities.device)
+        return product(forecast.probabilities, self.matrix)
 
-    def bounds(self, classes: int) -> Tensor:
-        return torch.stack(torch.aminmax(self.matrix))[None]
+    def bounds(self, classes: int) -> Array:
+        return np.array([[self.matrix.min(), self.matrix.max()]])
 
-    def spread(self, block: Block) -> Tensor:
+    def spread(self, block: Block) -> Array:
         """Return the range of S, because u is a mean of its entries."""
-        return (self.matrix.max() - self.matrix.min()).to(block.predicted.device)[None]
+        return (self.matrix.max() - self.matrix.min())[None]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utility_calibration.calibrators.files import plain_arrays
+from utility_calibration.metrics.archive import read_arrays
 from utility_calibration.metrics.atomic import atomic_path
 from utility_calibration.metrics.errors import InputError
 
@@ -68,10 +69,6 @@ def read_json(path: Path | str) -> Any:
 
 def read_npz(path: Path | str, mapped: Collection[str] = ()) -> dict[str, NDArray[Any]]:
     """All arrays of an npz; those in `mapped` stay in the file. `InputError` if it is damaged."""
-    from utility_calibration.metrics.archive import (
-        read_arrays,  # it imports torch, which takes a second
-    )
-
     return read_arrays(path, fix="replace or delete it and rerun", mapped=mapped)
 
 

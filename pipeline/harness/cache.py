@@ -25,10 +25,16 @@ Save = Callable[[Path], object]  # writes an npz to a path
 def record_of(path: Path) -> Record | None:
     """The record inside an npz, checked once a program; None if it is absent or damaged."""
     try:
-        state = path.stat()
+        state = state_of(path)
     except OSError:
         return None
-    return _record(path, (state.st_ino, state.st_mtime_ns, state.st_size))
+    return _record(path, state)
+
+
+def state_of(path: Path) -> tuple[int, ...]:
+    """What tells a file from one that replaced it: another time alone may be missed."""
+    state = path.stat()
+    return state.st_dev, state.st_ino, state.st_ctime_ns, state.st_mtime_ns, state.st_size
 
 
 @cache

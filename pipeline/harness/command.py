@@ -233,5 +233,5 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, Unresolved):  # what a resolver of ours says
         said = said.partition("resolving interpolation: ")[2].partition(" full_key: ")[0] or said
     if is_out_of_memory(error):
-        return f"out of memory; set jobs=1, or device=cpu if a GPU is meant ({said[:160]})"
+        return f"out of memory; set jobs=1 ({said[:160]})"
     return said

@@ -1,6 +1,5 @@
-"""The machine's cores, memory, devices and disks for this process; versions of libraries."""
+"""The machine's cores, memory and disks for this process; versions of libraries."""
 
-import os
 import platform
 import re
 import socket
@@ -21,45 +20,6 @@ OUT_OF_MEMORY = re.compile(
     "(out of|not enough|can't allocate) memory|ALLOC(ATION)?_FAILED|CUBLAS_STATUS_NOT_INITIALIZED"
 )
 """In torch's errors where memory is short. The last one: cuBLAS got no workspace."""
-
-
-class MissingDevice(RuntimeError):
-    """A device that is not there. One line."""
-
-
-def device_name(device: str, auto: str = "cpu") -> str:
-    """The device to compute on.
-
-    Where there is a GPU, the device auto becomes the argument `auto`: cuda for forward passes. Fits
-    and scores launch very many small kernels and stay on the CPU. MissingDevice: no such GPU.
-    """
-    if device == "cpu" or (device, auto) == ("auto", "cpu"):  # no need to load torch
-        return "cpu"
-    import torch
-
-    if device == "auto":
-        return auto if torch.cuda.is_available() else "cpu"
-    if not torch.cuda.is_available():
-        fix = "set device=cpu, or install a CUDA build of torch on a machine with a GPU"
-        raise MissingDevice(f"device={device}: torch {torch.__version__} sees no CUDA GPU; {fix}")
-    index, count = int(device.partition(":")[2] or 0), torch.cuda.device_count()
-    if index >= count:
-        raise MissingDevice(f"device={device}: there are {count} GPUs, numbered from cuda:0")
-    use_plain_float32()
-    return device
-
-
-def use_plain_float32() -> None:
-    """Turn TF32 off for matrices and convolutions, whatever the environment says.
-
-    With TF32, GPUs round float32 numbers to 10 bits. TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1 turns it on
-    for matrices while torch loads, and NVIDIA's libraries have a variable of their own.
-    """
-    import torch
-
-    os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # read when cuBLAS and cuDNN begin
-    torch.set_float32_matmul_precision("highest")
-    torch.backends.cudnn.allow_tf32 = False
 
 
 def is_out_of_memory(error: BaseException) -> bool:

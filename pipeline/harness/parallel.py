@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar
 
 from .cache import Record, Save, publish, record_of
 from .command import UnitsFailed, is_user_error, one_line
-from .machine import core_count, device_name, free_memory, run_notes
+from .machine import core_count, free_memory, run_notes
 from .progress import Bar, say
 from .settings import Settings
 from .workers import can_fork, workers
@@ -49,9 +49,9 @@ class Task:
     settings: Settings
     path: Path
     key: str
-    make: Callable[[str, Progress], tuple[Save, Record]]
-    """Called with the device and a progress. It returns a function that writes the arrays, and the
-    record without its key."""
+    make: Callable[[Progress], tuple[Save, Record]]
+    """Called with a progress. It returns a function that writes the arrays, and the record without
+    its key."""
     size: int = 0  # logits of its benchmark, n x C
 
     def is_current(self) -> bool:
@@ -109,11 +109,11 @@ def late(name: str, *arguments: Any) -> Any:
     return resolve_name(name)(*arguments)
 
 
-def job_count(jobs: int | str, sizes: Sequence[int], device: str, are_there: bool = False) -> int:
+def job_count(jobs: int | str, sizes: Sequence[int], are_there: bool = False) -> int:
     """The number of processes that work on units of `sizes` (n x C each) at the same time.
 
-    `auto` is this process alone on a GPU, and for little work unless workers `are_there`. Otherwise
-    it is one process per core, or fewer where the memory is short. Each process has its share of
+    `auto` is this process alone for little work, unless workers `are_there`. Otherwise it is one
+    process per core, or fewer where the memory is short. Each process has its share of
     the cores as threads when it starts: all of them if there is one process, and one where all
     cores are busy, because threads that share small matrices mostly wait.
     """
@@ -121,7 +121,7 @@ def job_count(jobs: int | str, sizes: Sequence[int], device: str, are_there: boo
         return 1
     if jobs != "auto":
         return min(int(jobs), len(sizes))
-    if device.startswith("cuda") or (sum(sizes) <= LITTLE and not are_there):
+    if sum(sizes) <= LITTLE and not are_there:
         return 1
     fitting = max(1, free_memory() // (BYTES_PER_LOGIT * max([1, *sizes])))
     return min(core_count(), fitting, len(sizes))
@@ -137,10 +137,10 @@ def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
     settings, busy = tasks[0].settings, []
     calls = [partial(attempt, task, wait=False) for task in tasks]
     with workers() as ours:
-        device, are_there = device_name(settings.device), ours.pool is not None
-        jobs = job_count(settings.jobs, [task.size for task in tasks], device, are_there)
-        threads = max(1, core_count() // max(1, jobs))
-        outcomes = ours.results(title, calls, jobs, threads, device)
+        sizes = [task.size for task in tasks]
+        jobs = job_count(settings.jobs, sizes, are_there=ours.pool is not None)
+        threads = core_count() // jobs if jobs > 1 else 1  # counting takes a moment
+        outcomes = ours.results(title, calls, jobs, max(1, threads))
         with Bar(title, len(tasks)) as bar:  # its thread would not survive a fork
             for outcome in outcomes:
                 if outcome.state == "busy":
@@ -167,7 +167,7 @@ def all_called(
     with workers() as ours:
         pays = ours.pool is not None or can_fork()
         named = [partial(_named, name, call) for name, call in calls.items()]
-        results = ours.results(title, named, job_count(jobs, [0] * len(calls), "cpu", pays))
+        results = ours.results(title, named, job_count(jobs, [0] * len(calls), pays))
         with Bar(title, len(calls)) as bar:
             for name, result in results:
                 found[name] = result
@@ -195,7 +195,7 @@ def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome
             with FileLock(lock, timeout=-1 if wait else 0):
                 if not task.settings.force and task.is_current():
                     return Outcome(task, "current")
-                save, record = task.make(device_name(task.settings.device), progress)
+                save, record = task.make(progress)
                 publish(task.path, save, {"key": task.key, **record})
                 del save, record  # they hold the arrays of the unit
                 _return_memory()

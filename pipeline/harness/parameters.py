@@ -112,7 +112,7 @@ def _is_in_name(key: str, benchmark: str | None, arguments: Sequence[str]) -> bo
     return f"${{.{rest}}}" in str(written.get("name"))
 
 
-IN_NAMES = {"benchmark", "calibrator", "split", "evaluation", "jobs", "device"}
+IN_NAMES = {"benchmark", "calibrator", "split", "evaluation", "jobs"}
 """Settings whose values the names of files hold, or which change none."""
 OF_A_RUN = {"params", "benchmark", "calibrator", "split", "jobs", "force", "objective"}
 """The only settings that stand beside `params` on a command line: the file has all others."""

@@ -133,7 +133,6 @@ class Settings:
     split: int | None = None
     seed: int = MISSING
     jobs: Any = MISSING
-    device: str = MISSING
     tables: Tables = MISSING
     objective: str | None = None
     force: bool = MISSING

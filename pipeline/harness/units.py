@@ -19,7 +19,6 @@ from .parameters import configured, searched, with_params
 from .settings import Settings
 
 FILE_NAME = (r"[\w-][\w .+-]*", "letters, digits, - _ . + and spaces; it becomes a file's name")
-DEVICE = (r"auto|cpu|cuda(:\d+)?", "auto, cpu, cuda or cuda:<k>")
 COUNT = (r"[1-9]\d{0,2}|1000", "a whole number from 1 to 1000, such as 10")
 AT_LEAST_1 = (r"[1-9]\d*", "a whole number of at least 1, such as 15")
 COUNT_OR_0 = (r"\d+", "a whole number, such as 200")
@@ -35,7 +34,6 @@ ALLOWED_VALUES = {
     "seed": SEED,
     "splits.seed": SEED,
     "jobs": (r"auto|[1-9]\d*", "auto, or a whole number of at least 1, such as 4"),
-    "device": DEVICE,
     "evaluation.bins": AT_LEAST_1,
     "evaluation.class_weights": ("uniform|prior", "uniform or prior"),
     "evaluation.utilities": COUNT_OR_0,
@@ -45,7 +43,7 @@ ALLOWED_VALUES = {
     "evaluation.utility_batch": AT_LEAST_1,
     "evaluation.utility_seed": SEED,
     "evaluation.noise_seed": SEED,
-    "sources.device": DEVICE,
+    "sources.device": (r"auto|cpu|cuda(:\d+)?", "auto, cpu, cuda or cuda:<k>"),
 }
 """For each setting of all stages: the pattern of its text, and the words for messages."""
 

@@ -1,8 +1,8 @@
 """Worker processes of a program: forks of it, which share all that it has imported.
 
 They start when a step first has work for them, and serve every later step. A fork works on one
-thread of a CPU, because threads of OpenMP and what a GPU holds do not survive it. Where that is not
-enough, and on other systems than Linux, each worker starts from nothing.
+thread, because threads of OpenMP do not survive it. Where that is not enough, and on other systems
+than Linux, each worker starts from nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ class Workers:
         calls: Sequence[Callable[[], Result]],
         jobs: int,
         threads: int = 1,
-        device: str = "cpu",
     ) -> Iterator[Result]:
         """What the calls return, in the order in which they end.
 
@@ -57,15 +56,15 @@ class Workers:
         """
         if jobs <= 1:
             return (call() for call in calls)
-        self._start(jobs, threads, device)
+        self._start(jobs, threads)
         return self._in_turn(title, calls, jobs)
 
-    def _start(self, count: int, threads: int, device: str) -> None:
-        """Start `count` workers, unless enough are there already and can use the device."""
-        if self.pool and count <= self.count and (device == "cpu" or not self.are_forks):
+    def _start(self, count: int, threads: int) -> None:
+        """Start `count` workers, unless enough are there already."""
+        if self.pool and count <= self.count:
             return
         self.stack.close()
-        self.count, self.are_forks = count, can_fork(threads, device)
+        self.count, self.are_forks = count, can_fork(threads)
         self.pool = self.stack.enter_context(_pool(count, threads, self.are_forks))
 
     def _in_turn(
@@ -108,17 +107,17 @@ def workers() -> Iterator[Workers]:
             _of_program = None
 
 
-def can_fork(threads: int = 1, device: str = "cpu") -> bool:
-    """Whether workers with so many threads, and work on the device, may be forks."""
+def can_fork(threads: int = 1) -> bool:
+    """Whether workers with so many threads may be forks."""
     has_one_thread = os.environ.get(THREADS[0], str(threads)) == "1"
-    return platform.system() == "Linux" and device == "cpu" and has_one_thread
+    return platform.system() == "Linux" and has_one_thread
 
 
 @contextmanager
 def _pool(count: int, threads: int, are_forks: bool) -> Iterator[ProcessPoolExecutor]:
     """Start `count` workers, which end with this process, however it ends.
 
-    Each has `threads` threads of torch, and NumPy and SciPy have one. The environment's
+    Each has `threads` threads, and NumPy's and SciPy's libraries have one. The environment's
     OMP_NUM_THREADS is stronger than both.
     """
     from concurrent.futures import ProcessPoolExecutor
@@ -189,12 +188,12 @@ def _begin_fork(ended: Connection, ours: Connection) -> None:
 
 
 def _begin(ended: Connection, threads: int | None) -> None:
-    import torch
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if threads is not None:
-        torch.set_num_threads(threads)
+        from utility_calibration.metrics.kernels.threads import set_threads
+
+        set_threads(threads)
     threading.Thread(target=_end_with_program, args=(ended,), daemon=True).start()
 
 

@@ -86,7 +86,7 @@ def numbers_of(
     import pandas as pd
 
     cells = pd.DataFrame({name: table[name] for name in columns})
-    # pandas would return memory that is not writable, of which torch warns.
+    # pandas would return memory that is not writable.
     matrix = cells.apply(as_numbers).to_numpy(np.float64, copy=True, na_value=np.nan)
     wrong = ~(np.isfinite(matrix) | (matrix == lowest))
     is_empty_row = cells.isna().all(axis=1).to_numpy()

@@ -50,7 +50,7 @@ def scaled(given: Given, values: str, mistakes: list[InputError]) -> Given:
                 raise InputError(told, field="labels", fixes="give one per row")
     checks: dict[str, Callable[[Any], Any]] = {
         "splits": lambda held: {name: tested(name, words, n) for name, words in held.items()},
-        "weights": lambda held: check_weights(held, n, "weight").numpy(),
+        "weights": lambda held: check_weights(held, n, "weight"),
         "groups": lambda held: _groups(held, n),
         "clusters": lambda held: text_of(held, n, "clusters"),
     }

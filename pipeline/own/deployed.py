@@ -33,7 +33,7 @@ from .told import some_of
 
 def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calibrator:
     """Fit a calibrator `on_all` points, else on the calibration points of the first split."""
-    fitted: Calibrator = fitted_on(settings, cached, None if on_all else 0, "cpu")
+    fitted: Calibrator = fitted_on(settings, cached, None if on_all else 0)
     kept: dict[str, Any] = {"takes_": cached.details.get("origin", {}).get("values", "logits")}
     if fitted.needs_groups and "groups" in cached.details:
         kept["groups_from_"] = settings.benchmark.source.get("groups") or "groups"
@@ -76,6 +76,12 @@ def loaded(path: Path) -> Calibrator:
     return calibrator
 
 
+def group_column(calibrator: Calibrator) -> str:
+    """The column or array with the group of each point; "" if the calibrator has no groups."""
+    has_groups = len(getattr(calibrator, "groups_", ())) > 0
+    return str(getattr(calibrator, "groups_from_", "groups" if has_groups else ""))
+
+
 def class_names_of(calibrator: Calibrator) -> list[str] | None:
     """The names of the classes in the calibrator's order; None if it knows their numbers alone."""
     names = getattr(calibrator, "class_names_", None)
@@ -101,7 +107,7 @@ def unlabelled(path: Path, calibrator: Calibrator, choices: Choices) -> Iterator
     Raises:
         InputError: the file does not fit the calibrator.
     """
-    takes, group_name = kind_taken(calibrator), str(getattr(calibrator, "groups_from_", ""))
+    takes, group_name = kind_taken(calibrator), group_column(calibrator)
     predicted = str(getattr(calibrator, "predictions_from_", "")) or None
     choices = replace(choices, predictions=choices.predictions or predicted)
     names: Any = class_names_of(calibrator)
@@ -146,8 +152,7 @@ def forecaster_of(path: Path, known: Known) -> Callable[[NDArray[np.float32]], N
     """
     calibrator = loaded(path)
     classes = known.classes.texts
-    group_name = str(getattr(calibrator, "groups_from_", ""))
-    if calibrator.needs_groups or group_name:
+    if calibrator.needs_groups or group_column(calibrator):
         message = "has patches of groups, which one pass does not read"
         raise InputError(message, file=path, fixes="score its output: utility-calibration apply")
     takes = kind_taken(calibrator)

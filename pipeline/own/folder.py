@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from utility_calibration.calibrators.files import REQUIRED
+from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.archive import array_names
 from utility_calibration.metrics.validation import InputError
 
@@ -126,11 +127,10 @@ def check_replaceable(path: Path, option: str, columns: Sequence[str] | None = N
 
     `columns` are those of a table of probabilities, which may be an npz; None: of a calibrator.
     """
-    import pandas as pd
-    import pyarrow.parquet
-
     if not path.exists():
         return
+    import pandas as pd  # few commands write over a file
+
     with suppress(InputError, OSError, ValueError):
         if columns is None:
             is_ours = set(array_names(path)) >= REQUIRED
@@ -139,7 +139,7 @@ def check_replaceable(path: Path, option: str, columns: Sequence[str] | None = N
         elif path.suffix.lower() == ".csv":
             is_ours = list(pd.read_csv(path, nrows=0)) == list(columns)
         else:
-            is_ours = pyarrow.parquet.read_schema(path).names == list(columns)
+            is_ours = require("pyarrow.parquet").read_schema(path).names == list(columns)
         if is_ours:
             return
     fixes = ["move it", "name another"]

@@ -33,7 +33,6 @@ def settings_of(options: Options, methods: Sequence[str]) -> dict[str, Settings]
     )
     config, calibrators = composed_with(methods, overrides)
     # What follows is set after composing: it needs no quoting for Hydra's grammar then.
-    config.device = options.device
     config.benchmark.name = re.sub(r"[^\w-]+", "_", options.file.stem)[:50] or "file"
     config.benchmark.precomputed = None
     config.benchmark.source.path = "set last"

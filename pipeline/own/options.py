@@ -24,7 +24,7 @@ OWN = {
     "valuations": "users paid by rank: CSV, a line per user, columns 1, 2, … for the ranks",
     "losses": "a decision: CSV, a line per class (named first), a column per action",
     "gain": "gains in [0, 1]: CSV, a line per true class (named first), a column per predicted one",
-    "utility": "a function of probabilities [n, C] to u(p, e_j) [n, C], torch to torch",
+    "utility": "a function of probabilities [n, C] to u(p, e_j) [n, C], NumPy arrays",
 }
 """Options for own utilities; each adds the metric u_<option>."""
 
@@ -92,7 +92,6 @@ class Options(Choices):
     )
     seed: int = option("of splits and tuning (default: 0)", default=0, type=int)
     jobs: str = option("processes (default: auto)", default="auto")
-    device: str = option("auto, cpu or cuda (default: auto)", default="auto")
     stream: bool = option(
         "one pass over files of any size (docs/streaming.md), of the forecast or of --calibrator",
         default=False,

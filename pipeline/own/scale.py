@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from utility_calibration.calibrators.inputs import log_of, lookalike
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.validation import (
     COARSE_ROUNDING,
     ROUNDING,
@@ -39,12 +38,12 @@ def with_logits(given: Given, values: str) -> Given:
     kind = given.kind if values == "auto" else values
     matrix = given.matrix if given.single is None else np.reshape(given.matrix, (-1, 1))
     numbers = check_numbers(matrix, kind or "answers")
-    are_matrix = numbers.ndim == 2 and numbers.numel() > 0
+    are_matrix = numbers.ndim == 2 and numbers.size > 0
     near = are_matrix and values != "logits" and _are_probabilities(numbers, kind)
     kind = kind or ("probabilities" if near else "logits")
     notes = list(given.notes)
     if kind == "logits":
-        logits = check_logits(both_classes(numbers, kind, log_odds=True), name=kind).numpy()
+        logits = check_logits(both_classes(numbers, kind, log_odds=True), name=kind)
         if values == "auto":
             if (seen := lookalike(both_classes(numbers, kind))) is not None:
                 told = f"{seen.what}, but would be read as logits"
@@ -83,7 +82,7 @@ def with_logits(given: Given, values: str) -> Given:
     return replace(given, kind=kind, matrix=in_float32(logits), notes=tuple(notes))
 
 
-def _are_probabilities(numbers: Tensor, kind: str | None) -> bool:
+def _are_probabilities(numbers: Array, kind: str | None) -> bool:
     """Whether all values [n, C] are in [0, 1] and rows sum to one, rounding and clipping included.
 
     A single column may be of any class. InputError: predicted classes, percentages, other sums.
@@ -93,12 +92,12 @@ def _are_probabilities(numbers: Tensor, kind: str | None) -> bool:
         if not bool((rows >= -COARSE_ROUNDING).all()):
             return False
     if bool((numbers == numbers.round()).all()) and (
-        classes == 1 or bool((numbers.sum(dim=1) == 1).all())
+        classes == 1 or bool((numbers.sum(axis=1) == 1).all())
     ):
         told = "only whole numbers, like predicted classes"
         fixes = ["give the classifier's probabilities (predict_proba)", "give its logits"]
         raise InputError(told, field=kind or "columns", fixes=fixes)
-    low, high = map(float, torch.aminmax(numbers))
+    low, high = float(numbers.min()), float(numbers.max())
     if high > 1 + COARSE_ROUNDING or high != high:
         if kind == "probabilities" and classes > 1 and (seen := lookalike(numbers)) is not None:
             raise InputError(seen.what, field=kind, fixes="divide each row by its sum")
@@ -108,12 +107,12 @@ def _are_probabilities(numbers: Tensor, kind: str | None) -> bool:
             fixes.append("if all log-odds are positive: --values logits")
             raise InputError(told, field="columns", fixes=fixes)
         return False
-    sums = numbers.sum(dim=1, dtype=torch.float64)
-    off = (sums - 1).abs()
+    sums = numbers.sum(axis=1, dtype=np.float64)
+    off = np.abs(sums - 1)
     if classes == 1 or bool((off <= ROW_SUM_TOLERANCE).all()) or _are_rounded(numbers):
         return True
     row = int(off.argmax())
-    rule = first_that_holds(SUMS_ARE_NOT_ONE, numbers.to(torch.float64).numpy())
+    rule = first_that_holds(SUMS_ARE_NOT_ONE, numbers.astype(np.float64))
     fixes = [*rule.fixes]
     if high < LIKE_COSINES:
         fixes.append("if they are logits, such as cosines: --values logits")
@@ -141,40 +140,40 @@ def _refuse_two_kinds(matrix: NDArray[Any], tested: NDArray[np.bool_] | None) ->
         raise InputError(told, field="logits", fixes=fixes)
 
 
-def _logarithms(p: Tensor) -> tuple[NDArray[np.float64], float]:
+def _logarithms(p: Array) -> tuple[NDArray[np.float64], float]:
     """The logarithms of probabilities, -inf for 0, and how far these are from being probabilities.
 
     That is how far sums differ from one, and values from [0, 1].
     """
-    sums = p.sum(dim=1, keepdim=True, dtype=torch.float64)
-    off = float(torch.stack([(sums - 1).abs().max(), -p.min(), p.max() - 1]).max())
+    sums = p.sum(axis=1, keepdims=True, dtype=np.float64)
+    off = float(max(np.abs(sums - 1).max(), -p.min(), p.max() - 1))
     p = p / sums if _are_rounded(p) else p
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the note says the same
-        return log_of(p).numpy(), off
+        return log_of(p), off
 
 
-def _are_rounded(matrix: Tensor) -> bool:
+def _are_rounded(matrix: Array) -> bool:
     """Whether rows of probabilities [n, C] may miss a sum of one by rounding or clipping."""
-    p = matrix.to(torch.float64)
-    off = (p.sum(dim=1) - 1).abs()
+    p = matrix.astype(np.float64, copy=False)
+    off = np.abs(p.sum(axis=1) - 1)
     gap, low = float(off.max()) - ROUNDING, float(p.min())
     if low < 0 or p.max() > 1 or not ROW_SUM_TOLERANCE - ROUNDING < gap <= FARTHEST_SUM:
         return False
     if gap <= BFLOAT16:
         return True
     # Small values may have been raised to the smallest one.
-    if low > 0 and bool((off <= low * (p == low).sum(dim=1) + BFLOAT16).all()):
+    if low > 0 and bool((off <= low * (p == low).sum(axis=1) + BFLOAT16).all()):
         return True
     # The values show the rounding: what was cut to the top K has more digits. Each value is
     # compared with its digits as a whole number, of which float16 is off by up to .05.
     some = p[:: max(1, len(p) // 1000)]
     some = some[some > 0]
-    places = some.log10().floor()
+    places = np.floor(np.log10(some))
     for digits in DIGITS:
         whole = some * 10 ** (digits - 1 - places)
         if gap <= p.shape[1] * 10.0**-digits / 2 and bool(
-            ((whole - whole.round()).abs() < 0.1).all()
+            (np.abs(whole - whole.round()) < 0.1).all()
         ):
             return True
     return False

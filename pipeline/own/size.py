@@ -14,7 +14,7 @@ from hydra.utils import get_class
 
 from utility_calibration.metrics.archive import Stored, array_headers, array_names
 from utility_calibration.metrics.forecast import LARGEST_WHOLE, MOST_POINTS
-from utility_calibration.metrics.samples import MULTIPLIERS
+from utility_calibration.metrics.option_checks import USUAL_CONFIDENCE, draws_for
 from utility_calibration.metrics.validation import InputError
 
 from ..harness.machine import free_memory
@@ -58,7 +58,7 @@ def core_seconds(methods: Mapping[str, Settings], n: int, classes: int) -> float
         per_point, per_logit = FITS.get(name, FITS["patching"])
         utilities = 2 * (classes + of.floor_utilities)
         work = PER_REDRAWN * of.floor_repetitions + PER_SORTED
-        work += PER_WEIGHTED * (of.bootstrap_repetitions + MULTIPLIERS)
+        work += PER_WEIGHTED * (of.bootstrap_repetitions + draws_for(USUAL_CONFIDENCE))
         if n - calibrating > MOST_POINTS:
             work *= 4  # orders are not kept, and their rows leave the cache
         fit = calibrating * (per_point + per_logit * classes)

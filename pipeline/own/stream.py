@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,7 +70,6 @@ RULES = (
     Rule(("quick",), "one pass is always the same", "leave it out", needs_all=False),
     Rule(("wide",), "one pass always prints all columns", "leave it out", needs_all=False),
     Rule(("seed",), "one pass draws nothing at random", "leave it out", needs_all=False),
-    Rule(("device",), "one pass computes on the CPU", "leave it out", needs_all=False),
 )
 """What one pass refuses: no option is accepted that would have no effect."""
 
@@ -108,7 +107,7 @@ def score_streamed(options: Options) -> None:
     Raises:
         InputError, MissingResource, UsageError, UnitsFailed: what cannot be used, in one line.
     """
-    settings = replace(settings_of(options, [PRESENT])[PRESENT], device="cpu")
+    settings = settings_of(options, [PRESENT])[PRESENT]
     shards = all_shards(options.file)
     reading = reading_of(options, shards)
     tasks = tasks_of(settings, shards, reading)

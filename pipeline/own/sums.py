@@ -69,10 +69,9 @@ class Reading:
 def summed(
     shards: Sequence[Shard],
     reading: Reading,
-    _device: str,
     progress: Callable[[int, int, str], None],
 ) -> tuple[Save, Record]:
-    """Add up the points of some shards, on the CPU; `Task.make` says what is returned.
+    """Add up the points of some shards; `Task.make` says what is returned.
 
     The record has a digest of each shard's points, their number, and notes of the reading.
 

@@ -117,13 +117,13 @@ def _numbered_names(data: Any) -> pd.DataFrame:
 
 def _of_parquet(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
     import pandas as pd
-    import pyarrow.parquet
 
+    parquet = require("pyarrow.parquet")
     if rows is None:
         check_memory(*parquet_size(path))
         yield _without_categories(pd.read_parquet(path))
         return
-    with pyarrow.parquet.ParquetFile(path) as file:
+    with parquet.ParquetFile(path) as file:
         for batch in file.iter_batches(rows):
             yield _without_categories(batch.to_pandas())
 
@@ -138,9 +138,7 @@ def parquet_size(path: Path) -> tuple[int, int]:
 
     A text that is repeated takes next to nothing in the file.
     """
-    import pyarrow.parquet
-
-    held = pyarrow.parquet.read_metadata(path)
+    held = require("pyarrow.parquet").read_metadata(path)
     groups = map(held.row_group, range(held.num_row_groups))
     parts = [group.column(place) for group in groups for place in range(held.num_columns)]
     each = [PER_TEXT if "BYTE_ARRAY" in part.physical_type else PER_CELL for part in parts]

@@ -15,7 +15,7 @@ SHOWN: dict[str, dict[str, Any]] = yaml.safe_load(
 """How each method is shown, in the order of rows."""
 TITLES: dict[str, str] = {key: shown["title"] for key, shown in SHOWN.items()}
 PEERS = [key for key, shown in SHOWN.items() if shown.get("peer", False)]
-"""Calibrators of other packages (calibrators/peers.py): rows of the suite `extended` only."""
+"""Calibrators of other packages (calibrators/wrapped.py): rows of the suite `extended` only."""
 METHODS = {key: title for key, title in TITLES.items() if key not in PEERS}
 
 VARIANT_WORDS: dict[str, str] = {

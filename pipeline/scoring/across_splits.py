@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 
 from utility_calibration.metrics.acting import largest_gain
 from utility_calibration.metrics.diagram import Predictions, predictions_of, utility_diagram
@@ -36,7 +35,7 @@ REPETITIONS = 100  # redrawn label vectors behind a diagram's noise band
 DIGITS = 4  # significant digits of a diagram's numbers
 
 
-def across_splits(units: Sequence[Unit], device: str, progress: Progress) -> tuple[Save, Record]:
+def across_splits(units: Sequence[Unit], progress: Progress) -> tuple[Save, Record]:
     """The record: `worst` by metric, and for each of `groups` its rows, curves and intervals."""
     settings, logits = units[0].settings, find_logits(units[0].settings)
     groups, names = logits.arrays().get("groups"), _large_groups(units, logits)
@@ -44,7 +43,7 @@ def across_splits(units: Sequence[Unit], device: str, progress: Progress) -> tup
     pooled: dict[str, list[HeldOut]] = {name: [] for name in ("", *names)}  # "": all points
     parts: dict[str, list[Scored]] = {name: [] for name in names}
     for unit in units[: len(units) if names else together]:
-        test = held_out(unit, "cpu")
+        test = held_out(unit)
         for name, tests in pooled.items():
             own = test if groups is None or not name else test.where(groups[test.points] == name)
             if len(tests) < together:
@@ -92,19 +91,18 @@ def worst_of(
     parts, by_metric = [], {}
     for test in splits:
         forecast = Forecast(test.probabilities)  # sorted once for all metrics
-        weights = None if test.weights is None else torch.from_numpy(test.weights)
         numbers, random = np.empty((repetitions, len(test.points))), np.random.default_rng(0)
         for of_points in numbers:  # those of all points at once take most of a run's memory
             rows = test.points if test.clusters is None else test.clusters
             of_points[:] = random.random(test.population)[rows]
-        drawn = forecast.redraw(torch.from_numpy(numbers)).labels
-        parts.append((forecast, forecast.outcomes(test.labels, weights), drawn))
+        drawn = forecast.redraw(numbers).labels
+        parts.append((forecast, forecast.outcomes(test.labels, test.weights), drawn))
     for metric in metrics_of(options):
         utilities = metric.utilities(options)
         if utilities is None:
             continue
         errors = [utilities.errors(f, outcomes)[0] for f, outcomes, _ in parts]
-        index = first_largest(torch.stack(errors).mean(dim=0))
+        index = first_largest(np.stack(errors).mean(axis=0))
         points = [predictions_of(utilities, f, o, index, drawn) for f, o, drawn in parts]
         pooled = Predictions.pooled(points)
         diagram = utility_diagram(pooled, points=81)

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 from hydra.utils import instantiate
 from numpy.typing import NDArray
 
@@ -45,20 +44,20 @@ TINY = 1e-300
 MOST_SAVINGS = 1 << 27  # numbers kept per method, 1 GB: of each pair of actions and draw of labels
 
 
-def costs_of(units: Sequence[Unit], device: str, progress: Progress) -> tuple[Save, Record]:
+def costs_of(units: Sequence[Unit], progress: Progress) -> tuple[Save, Record]:
     """The record: `costs` by the losses in `evaluation.own`, with all calibrators on all splits.
 
     Per method and constant action mean losses, gaps, and for two classes the decision curve.
     """
     entry = (units[0].settings.evaluation.own or {})["u_losses"]
     decision = instantiate(entry, _convert_="all")
-    losses: Floats = decision.losses[0].numpy()
+    losses: Floats = decision.losses[0]
     by_split: dict[str, list[dict[str, Any]]] = {}
     drawn: dict[str, Any] = {}  # summed over the splits, because of their size
     share = 1.0
     for unit in units:
-        test, method = held_out(unit, "cpu"), unit.calibrator
-        p, labels, is_whole = test.probabilities.numpy(), test.labels.numpy(), test.rows_sum_to_one
+        test, method = held_out(unit), unit.calibrator
+        p, labels, is_whole = test.probabilities, test.labels, test.rows_sum_to_one
         taken = decisions(losses, p, labels, rows_sum_to_one=is_whole)
         if not by_split:
             share = len(labels) / test.population
@@ -131,14 +130,14 @@ def _on_split(losses: Floats, test: HeldOut, taken: Decisions, unit: Unit) -> di
     `drawn` [B] and `drawn_constant` [K, B]: the costs under draws of the points, the same for every
     method; none where there are many splits, whose tests need none.
     """
-    labels, actions, evaluation = test.labels.numpy(), losses.shape[1], unit.settings.evaluation
+    labels, actions, evaluation = test.labels, losses.shape[1], unit.settings.evaluation
     weights = np.ones(len(labels)) if test.weights is None else test.weights
     numbers, count = test.points, test.population
     if test.clusters is not None:
         numbers, count = test.clusters, test.cluster_count
     is_drawn = unit.settings.splits.count < FEWEST_SPLITS and count <= LARGEST
     draws, seed = evaluation.bootstrap_repetitions * is_drawn, evaluation.noise_seed
-    times = resampled_weights(torch.from_numpy(numbers), count, draws, seed)
+    times = resampled_weights(numbers, count, draws, seed)
     drawn = np.concatenate([np.empty((0, len(labels))), *map(np.asarray, times)]) * weights
     drawn /= np.maximum(drawn.sum(axis=1, keepdims=True), TINY)
     found = {
@@ -152,7 +151,7 @@ def _on_split(losses: Floats, test: HeldOut, taken: Decisions, unit: Unit) -> di
         "share": np.bincount(taken.actions, weights, actions) / weights.sum(),
     }
     if len(losses) == 2:
-        p = test.probabilities.numpy()[:, 1].clip(0, 1)
+        p = test.probabilities[:, 1].clip(0, 1)
         found["curve"] = net_benefit(p, labels, THRESHOLDS, weights)
         found["always"] = net_benefit(np.ones(len(labels)), labels, THRESHOLDS, weights)
     return found
@@ -163,10 +162,10 @@ def _savings_by_chance(
 ) -> Floats:
     """`swap_savings` under labels drawn from the forecast: [R, K, K]."""
     repetitions = min(evaluation.floor_repetitions, max(1, MOST_SAVINGS // losses.shape[1] ** 2))
-    forecast, points = Forecast(test.probabilities), torch.from_numpy(test.points)
+    forecast, points = Forecast(test.probabilities), test.points
     draws = redrawn_outcomes(forecast, points, repetitions, evaluation.noise_seed)
     saved = [swap_savings(losses, taken.actions, draw.labels, test.weights) for _, draw in draws]
-    return np.asarray(torch.cat(saved))
+    return np.concatenate(saved)
 
 
 def _otherwise(savings: Floats, drawn: Floats | None, names: Sequence[str]) -> Record:

@@ -8,8 +8,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-import torch
-from torch import Tensor
 
 from utility_calibration.calibrators.patching.algorithm import Algorithm1
 from utility_calibration.calibrators.patching.audit import Family, class_family
@@ -17,7 +15,10 @@ from utility_calibration.calibrators.patching.line_search import line_search
 from utility_calibration.calibrators.patching.state import PatchedForecast
 from utility_calibration.calibrators.patching.update import ProjectedDescent
 from utility_calibration.metrics import GainMatrix
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.forecast import Forecast, Outcomes
+from utility_calibration.metrics.kernels.draws import Draws
+from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.validation import InputError
 
 from ..harness.artifacts import save_npz
@@ -40,9 +41,7 @@ def sample_users(family: str, classes: int, iteration: int, options: Dynamics) -
     raise InputError(family, field="dynamics.families", fixes="known: aligned, misaligned")
 
 
-def studied(
-    settings: Settings, family: str, split: int, device: str, progress: Progress
-) -> tuple[Save, Record]:
+def studied(settings: Settings, family: str, split: int, progress: Progress) -> tuple[Save, Record]:
     """Run the study; return what writes its arrays, and its record.
 
     The arrays are the columns of two tables: `history`, a row per iteration, of which the last has
@@ -52,9 +51,8 @@ def studied(
     cached, options = find_logits(settings), settings.dynamics
     states = []
     for points in indices_of(settings, cached, split):
-        logits = torch.from_numpy(cached.arrays()["logits"][points]).to(device, torch.float64)
-        labels = torch.from_numpy(cached.arrays()["labels"][points]).to(device)
-        states.append(PatchedForecast(logits.softmax(dim=1), labels))
+        logits = cached.arrays()["logits"][points].astype(np.float64)
+        states.append(PatchedForecast(softmax(logits), cached.arrays()["labels"][points]))
     calibration, held_out = states
     tables = run_study(calibration, held_out, family, options)
     arrays = {
@@ -104,7 +102,7 @@ def run_study(
         if iteration in (*options.snapshots, last):
             users = {"user": np.arange(len(errors)), "error": errors}
             snapshots.append(pd.DataFrame({"iteration": iteration, **users}))
-        unseen = float(class_family(auditor.users, held_out).bounds.max())
+        unseen = float(class_family(auditor.users, held_out).errors(0.0).max())
         row = {"iteration": iteration, "worst": float(errors.max()), "mean": float(errors.mean())}
         moved = int(errors.argmax()), np.nan, np.nan, 0.0, 0
         if patch is not None:
@@ -129,7 +127,7 @@ class UserAuditor:
         classes = state.probabilities.shape[1]
         self.users = sample_users(self.family, classes, number, self.options)
         audited = class_family(self.users, state)
-        self.errors = audited.bounds.cpu().numpy()  # a class's bounds are its errors
+        self.errors = audited.errors(0.0)
         return [audited]
 
 
@@ -140,20 +138,22 @@ def worst_floor(
     if not options.floor_draws:
         return None
     noise = noise_errors(state, users, options.floor_draws, options.seed)
-    worst = noise.cpu().numpy().max(axis=1)
+    worst = noise.max(axis=1)
     q05, q95 = np.quantile(worst, [0.05, 0.95])
     return {"mean": float(worst.mean()), "q05": float(q05), "q95": float(q95)}
 
 
-def noise_errors(state: PatchedForecast, users: GainMatrix, draws: int, seed: int) -> Tensor:
+def noise_errors(state: PatchedForecast, users: GainMatrix, draws: int, seed: int) -> Array:
     """Return UC of each user for labels drawn from the forecast, [draws, m].
 
     A few draws at a time share the users' choices, because memory holds the gains of each draw.
     """
-    generator = torch.Generator().manual_seed(seed)
-    uniforms = torch.rand((draws, len(state.labels)), generator=generator, dtype=torch.float64)
+    uniforms = Draws(seed).uniforms(draws, len(state.labels))
     # Drawing labels stores two n × C matrices in a forecast, so another one draws them.
     labels = Forecast(state.probabilities).redraw(uniforms).labels
     forecast = Forecast(state.probabilities)
-    together = [Outcomes(few) for few in labels.split(DRAWS_TOGETHER)]
-    return torch.cat([users.errors(forecast, outcomes) for outcomes in together])
+    together = [
+        Outcomes(labels[start : start + DRAWS_TOGETHER])
+        for start in range(0, draws, DRAWS_TOGETHER)
+    ]
+    return np.concatenate([users.errors(forecast, outcomes) for outcomes in together])

@@ -5,51 +5,41 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import torch
 from hydra.utils import instantiate
-
-from utility_calibration.calibrators.peers import PeerCalibration
 
 from ..harness.cache import Record, Save
 from ..harness.parallel import Progress
 from ..harness.settings import Settings
 from ..harness.units import Unit
-from .points import (
-    CachedLogits,
-    find_logits,
-    groups_at,
-    indices_of,
-    logits_at,
-    weights_at,
-)
+from .points import CachedLogits, find_logits, groups_at, indices_of, logits_at, weights_at
 
 PREDICTED = 200  # number of test points whose predicted probabilities the record has a digest of
 
 
-def fitted_on(settings: Settings, cached: CachedLogits, split: int | None, device: str) -> Any:
+def fitted_on(settings: Settings, cached: CachedLogits, split: int | None) -> Any:
     """The calibrator, fitted to the calibration points of a split, or for None to all points."""
     points = np.arange(cached.n) if split is None else indices_of(settings, cached, split)[0]
     calibrator: Any = instantiate(settings.calibrator, _convert_="all")
     calibrator.inputs = cached.inputs
     calibrator.fit(
-        torch.from_numpy(logits_at(cached, points)).to(device),
-        torch.from_numpy(cached.arrays()["labels"][points]).to(device),
+        logits_at(cached, points),
+        cached.arrays()["labels"][points],
         sample_weight=weights_at(cached, points),
         **groups_at(cached, points, calibrator),
     )
     return calibrator
 
 
-def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
+def fitted(unit: Unit, progress: Progress) -> tuple[Save, Record]:
     """Fit a unit's calibrator; return the function that writes its arrays, and its record."""
     cached = find_logits(unit.settings)
-    calibrator = fitted_on(unit.settings, cached, unit.split, device)
+    calibrator = fitted_on(unit.settings, cached, unit.split)
     _, test = indices_of(unit.settings, cached, unit.split)
-    if isinstance(calibrator, PeerCalibration):  # a loaded one would have to fit again
-        calibrator.cache_predictions(torch.from_numpy(logits_at(cached, test)).to(device))
+    if hasattr(calibrator, "cache_predictions"):  # another package's; a loaded one would fit again
+        calibrator.cache_predictions(logits_at(cached, test))
     few = test[:PREDICTED]
-    rows = torch.from_numpy(logits_at(cached, few)).to(device)
-    predicted = calibrator.predict_proba(rows, **groups_at(cached, few, calibrator)).cpu().numpy()
+    rows = logits_at(cached, few)
+    predicted = calibrator.predict_proba(rows, **groups_at(cached, few, calibrator))
     log = getattr(calibrator, "tuning_log_", [])
     return calibrator.save, {
         "benchmark": unit.benchmark,

@@ -5,12 +5,11 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import torch
 from hydra.utils import get_class, instantiate
 from numpy.typing import NDArray
-from torch import Tensor
 
 from utility_calibration.metrics import scorecard
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.threads import LITTLE, one_thread, row_blocks
 
 from ..harness.artifacts import save_npz
@@ -31,8 +30,8 @@ class HeldOut(NamedTuple):
     `cluster_count` in the benchmark.
     """
 
-    probabilities: Tensor
-    labels: Tensor
+    probabilities: Array
+    labels: Array
     points: NDArray[np.int64]
     population: int
     rows_sum_to_one: bool
@@ -47,10 +46,10 @@ class HeldOut(NamedTuple):
         return self._replace(**{k: own[k][kept] for k in names if own[k] is not None})
 
 
-def evaluated(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
+def evaluated(unit: Unit, progress: Progress) -> tuple[Save, Record]:
     """Score a fitted unit; return the function that writes its arrays, and its record."""
     cached = points.find_logits(unit.settings)
-    entries, arrays = scored(unit.settings, held_out(unit, device))
+    entries, arrays = scored(unit.settings, held_out(unit))
     return partial(save_npz, arrays=arrays), {
         "benchmark": unit.benchmark,
         "calibrator": unit.calibrator,
@@ -63,21 +62,21 @@ def evaluated(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record
     }
 
 
-def held_out(unit: Unit, device: str) -> HeldOut:
+def held_out(unit: Unit) -> HeldOut:
     """A fitted unit's calibrated probabilities and labels on its test points."""
     kind: Any = get_class(unit.settings.calibrator["_target_"])
     calibrator, cached = kind.load(unit.fit_path), points.find_logits(unit.settings)
     calibrator.inputs = cached.inputs  # a calibrator with a constructor of its own does not save it
     classes, clusters = int(cached.details["classes"]), points.clusters_of(cached)
     _, test = points.indices_of(unit.settings, cached, unit.split)
-    probabilities = torch.empty(len(test), classes, dtype=torch.float64, device=device)
+    probabilities = np.empty((len(test), classes))
     for a, b in row_blocks(len(test), classes, PREDICTED_TOGETHER):
-        rows = torch.from_numpy(points.logits_at(cached, test[a:b])).to(device)
+        rows = points.logits_at(cached, test[a:b])
         groups = points.groups_at(cached, test[a:b], calibrator)
         probabilities[a:b] = calibrator.predict_proba(rows, **groups)
     return HeldOut(
         probabilities,
-        torch.from_numpy(cached.arrays()["labels"][test]).to(device),
+        cached.arrays()["labels"][test],
         test,
         cached.n,
         bool(getattr(calibrator, "normalize", True)),
@@ -89,7 +88,7 @@ def held_out(unit: Unit, device: str) -> HeldOut:
 
 def scored(settings: Settings, test: HeldOut) -> tuple[dict[str, Any], dict[str, Any]]:
     """The scorecard of test points: the entries of a record, and the arrays of an npz."""
-    with one_thread(test.probabilities.numel() <= LITTLE):
+    with one_thread(test.probabilities.size <= LITTLE):
         card = scorecard(
             test.probabilities,
             test.labels,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from utility_calibration.metrics.errors import InputError
 
 from ..harness.artifacts import CorruptFile, read_npz
-from ..harness.cache import arrays_digest, record_of
+from ..harness.cache import arrays_digest, record_of, state_of
 from ..harness.settings import Settings
 from ..own.told import naming
 
@@ -76,14 +76,14 @@ def logits_path(settings: Settings) -> Path:
 def find_logits(settings: Settings) -> CachedLogits:
     """The benchmark's cached logits, checked once per program; CorruptFile where there are none."""
     path = logits_path(settings)
-    if path.is_file() and (cached := _checked(path, path.stat().st_mtime_ns)) is not None:
+    if path.is_file() and (cached := _checked(path, state_of(path))) is not None:
         return cached
     fix = "run utility-calibration logits with the same arguments"
     raise CorruptFile(f"{path}: no logits, or damaged ones; {fix}")
 
 
 @lru_cache(maxsize=16)
-def _checked(path: Path, changed: int) -> CachedLogits | None:
+def _checked(path: Path, state: tuple[int, ...]) -> CachedLogits | None:
     record = record_of(path)
     if record is None or "details" not in record:
         return None

@@ -22,9 +22,10 @@ from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
 
 from ..harness.artifacts import sha256_of
-from ..harness.machine import core_count, device_name, is_out_of_memory, use_plain_float32
+from ..harness.machine import core_count, is_out_of_memory
 from ..harness.parallel import Progress, no_progress
 from .content import drawn_rows
+from .device import device_name, use_plain_float32
 
 Collate = Callable[[list[Any]], tuple[Any, Tensor]]
 
@@ -54,7 +55,7 @@ class Run:
     @property
     def place(self) -> torch.device:
         """The device of the forward pass."""
-        return torch.device(device_name(self.device, auto="cuda"))
+        return torch.device(device_name(self.device))
 
     def described(self) -> dict[str, str]:
         """Device and precision of a run, for the record."""

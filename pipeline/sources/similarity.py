@@ -170,7 +170,7 @@ def file_similarity(*, path: str | Path, decimal: str | None = None) -> Found:
         if "class_names" in arrays:
             names = text_of(arrays["class_names"], len(held), "class_names").tolist()
     try:
-        matrix: NDArray[np.float64] = Similarity(held).matrix.numpy()
+        matrix: NDArray[np.float64] = Similarity(held).matrix
     except InputError as error:
         raise InputError(str(error), file=path) from error
     if np.abs(matrix - matrix.T).max() > ASYMMETRY * np.abs(matrix).max():

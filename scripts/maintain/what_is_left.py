@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -65,8 +64,8 @@ class Number(NamedTuple):
 def numbers_of(p: NDArray[np.float64], labels: NDArray[np.int64]) -> tuple[Number, ...]:
     """The three numbers of a forecast [n, C], in the order of `PANELS`."""
     acting, left = acting_gain(TopK(), p, labels), recalibration_gain(p, labels)
-    forecast = Forecast(torch.from_numpy(p))
-    drawn = redrawn_outcomes(forecast, torch.arange(len(p)), DRAWS, 0)
+    forecast = Forecast(p)
+    drawn = redrawn_outcomes(forecast, np.arange(len(p)), DRAWS, 0)
     by_chance = [two_bin_error(p, row) for _, draw in drawn for row in draw.labels]
     low, high = 1e4 * np.quantile(by_chance, (0.05, 0.95))
     return (

@@ -1,11 +1,10 @@
 """Compare our speed with the plain definitions and with other packages, and check the answers.
 
-python -m utility_calibration.scripts.speed --peers         with probmetrics and others
-python -m utility_calibration.scripts.speed --device cuda   also ours on the GPU
-python -m utility_calibration.scripts.speed --cases ecdf    titles with this word
-python -m utility_calibration.scripts.speed --quick         small sizes
+python -m utility_calibration.scripts.speed --peers        with probmetrics and others
+python -m utility_calibration.scripts.speed --cases ecdf   titles with this word
+python -m utility_calibration.scripts.speed --quick        small sizes
 
-Writes <output>/speed_<device>.{csv,md} at the end. Exit code 1 means that an answer of ours is not
+Writes <output>/speed_cpu.{csv,md} at the end. Exit code 1 means that an answer of ours is not
 that of the definition, or that a contender failed.
 """
 
@@ -26,16 +25,15 @@ from statistics import median
 from typing import Any
 
 import pandas as pd
-import torch
-from torch.utils.benchmark import select_unit
 
+from utility_calibration.metrics.kernels.threads import set_threads
 from utility_calibration.pipeline.harness.artifacts import write_text
 from utility_calibration.pipeline.harness.command import Parser
 from utility_calibration.pipeline.harness.machine import core_count, versions
 from utility_calibration.pipeline.harness.progress import say
 from utility_calibration.pipeline.reporting.wording import markdown_table
 
-from .cases import CASES, OURS, PEERS, Case, Size, data
+from .cases import CASES, PEERS, Case, Size, data
 
 QUICK = Size(1500, 20, utilities=50)
 MIN_SECONDS = 0.5
@@ -52,24 +50,21 @@ HEADINGS = ("Work", "Size", "Contender", "Median", "Speed-up", "Difference")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write, print; return the exit code."""
     options = parse(arguments)
-    if options.device == "cuda" and not torch.cuda.is_available():
-        say("--device cuda: no CUDA device (or a torch without CUDA); measuring the CPU only")
-        options.device = "cpu"
     if absent := [name for name in PEERS if options.peers and find_spec(name) is None]:
         say(f"--peers: not installed: {', '.join(absent)} (pip install -r requirements-peers.txt)")
     warnings.simplefilter("ignore")  # of other packages about their own code
-    torch.set_num_threads(1)
+    set_threads(1)
     wanted = [word.lower() for word in options.cases]
     cases = [case for case in CASES if any(word in case.title.lower() for word in wanted)]
     work = [(case, size) for case in cases for size in ([QUICK] if options.quick else case.sizes)]
     rows: list[dict[str, Any]] = []
     for number, (case, size) in enumerate(work, 1):
         say(f"[{number}/{len(work)}] {case.title}, {size}")
-        for row in measured(case, size, options.device, options.peers):
+        for row in measured(case, size, options.peers):
             rows.append(row)
             say("    " + "  ".join(cells(row)[2:]))
     table = pd.DataFrame(rows)
-    path = options.output / f"speed_{options.device}.csv"
+    path = options.output / "speed_cpu.csv"
     write_text(path, table.assign(machine=machine()).to_csv(index=False, float_format="%.4g"))
     notes = [f"- {case.title}: {case.note}." for case in cases if case.note]
     write_text(path.with_suffix(".md"), markdown(rows, notes))
@@ -80,7 +75,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = Parser(__doc__)
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default: cpu")
     parser.add_argument("--peers", action="store_true", help="also measure other packages")
     parser.add_argument("--quick", action="store_true", help="small sizes, a minute")
     titles = ", ".join(case.title for case in CASES)
@@ -93,18 +87,17 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def measured(case: Case, size: Size, device: str, with_peers: bool) -> Iterator[dict[str, Any]]:
+def measured(case: Case, size: Size, with_peers: bool) -> Iterator[dict[str, Any]]:
     """Time every contender that can run here, and compare its answer with the first one's."""
     reference, first = None, float("nan")
     peers = [name for name in PEERS if with_peers and find_spec(name)]
-    names = [(name, "cpu") for name in case.contenders if name in peers or name not in PEERS]
-    names += [(OURS, "cuda")] if device == "cuda" else []
-    for name, where in names:
-        shown = f"{name} (GPU)" if where == "cuda" else name
-        row = {"case": case.title, "size": str(size), "contender": shown}
-        inputs, run, times = data(size, where), case.contenders[name], list[float]()
+    names = [name for name in case.contenders if name in peers or name not in PEERS]
+    for name in names:
+        row = {"case": case.title, "size": str(size), "contender": name}
+        inputs, run = data(size), case.contenders[name]
+        times: list[float] = []
         try:
-            run(data(QUICK, where))  # imports and compiles
+            run(data(QUICK))  # imports and compiles
             while sum(times) < MIN_SECONDS:
                 began = time.perf_counter()
                 result = run(inputs)
@@ -128,10 +121,17 @@ def cells(row: dict[str, Any]) -> list[str]:
     names = [row["case"], row["size"], row["contender"]]
     if "failure" in row:
         return [*names, f"failed: {row['failure']}", "", ""]
-    unit, size = select_unit(row["seconds"])
     agreement = "" if row["agrees"] else " DISAGREES"
     numbers = f"{row['speedup']:.3g}×", f"{row['difference']:.1e}{agreement}"
-    return [*names, f"{row['seconds'] / size:.3g} {unit}", *numbers]
+    return [*names, shown_time(row["seconds"]), *numbers]
+
+
+def shown_time(seconds: float) -> str:
+    """Seconds in the unit of the tables: s, ms or us, with three digits."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-6:.3g} us"
 
 
 def markdown(rows: Sequence[dict[str, Any]], notes: Sequence[str]) -> str:
@@ -145,19 +145,18 @@ def markdown(rows: Sequence[dict[str, Any]], notes: Sequence[str]) -> str:
 
 
 def machine() -> str:
-    """Processor, cores, GPU and versions, in one line."""
+    """Processor, cores and versions, in one line."""
     information = Path("/proc/cpuinfo")
     text = information.read_text() if information.exists() else ""
     known = {key: value.strip() for key, value in re.findall(r"^([\w ]+?)\s*:(.*)$", text, re.M)}
     # Cloud machines hide the name of the processor, but not its family and model number.
     name, family, model = (known.get(key, "") for key in ("model name", "cpu family", "model"))
     processor = f"{name or platform.machine()} (family {family}, model {model})"
-    gpu = [torch.cuda.get_device_name()] if torch.cuda.is_available() else []
     core = os.environ.get("OPENBLAS_CORETYPE")
     kernels = [f"OPENBLAS_CORETYPE={core}"] if core else []
     packages = versions() | {peer: version(peer) for peer in PEERS if find_spec(peer)}
     named = map(" ".join, packages.items())
-    return ", ".join([processor, f"{core_count()} cores", *gpu, *named, *kernels])
+    return ", ".join([processor, f"{core_count()} cores", *named, *kernels])
 
 
 if __name__ == "__main__":

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 import yaml
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
-from torch import Tensor
 
 from utility_calibration import calibrators
 from utility_calibration.calibrators import reference as plain_fits
@@ -28,6 +26,7 @@ from utility_calibration.metrics import (
 )
 from utility_calibration.metrics import reference as plain
 from utility_calibration.metrics.card import scorecard
+from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.measurement import Options
 from utility_calibration.pipeline.sources.synthetic import SyntheticClassifier
 
@@ -54,43 +53,42 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Data:
-    """The inputs of one size on one device, and what is drawn for them."""
+    """The inputs of one size, and what is drawn for them."""
 
     size: Size
-    logits: Tensor  # float32 [n, C]
-    labels: Tensor  # int64 [n]
-    p: Tensor  # float64 [n, C], softmax of the logits
+    logits: NDArray[np.float32]  # [n, C]
+    labels: NDArray[np.int64]  # [n]
+    p: NDArray[np.float64]  # [n, C], softmax of the logits
     linear: Linear  # the sampled utilities
 
     @property
     def arrays(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Probabilities and labels, for other packages."""
-        return self.p.cpu().numpy(), self.labels.cpu().numpy()
+        return self.p, self.labels
 
     @property
     def logit_arrays(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Logits and labels, for other packages."""
-        return self.logits.cpu().numpy(), self.labels.cpu().numpy()
+        return self.logits, self.labels
 
 
 @lru_cache(maxsize=2)
-def data(size: Size, device: str) -> Data:
+def data(size: Size) -> Data:
     """Draw from a classifier that is as accurate and overconfident as `synthetic_imagenet`'s."""
     source = yaml.safe_load(SOURCE.read_text(encoding="utf-8"))["source"]
     given = {name: source[name] for name in source if name not in ("_target_", "samples", "seed")}
     sample = SyntheticClassifier(**{**given, "classes": size.classes}).sample(size.n, SEED)
-    logits, labels = (torch.from_numpy(x).to(device) for x in (sample.logits, sample.labels))
     users = Linear.sample(max(1, size.utilities), size.classes, SEED)
-    return Data(size, logits, labels, logits.double().softmax(dim=1), users)
+    return Data(size, sample.logits, sample.labels, softmax(sample.logits), users)
 
 
 def _numbers(data: Data, result: Any) -> NDArray[Any]:
-    return np.asarray(result.cpu() if isinstance(result, Tensor) else result, float)
+    return np.asarray(result, float)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A piece of work. The first contender is the reference; "ours" runs on the GPU, too.
+    """A piece of work. The first contender is the reference.
 
     contenders: name -> the work that is timed; another package's name is the package's.
     sizes: those of the whole table; `--quick` has one of its own.
@@ -119,8 +117,8 @@ def _nll(data: Data, result: Any) -> NDArray[Any]:
     if isinstance(result, np.ndarray):
         return np.array(plain_fits.log_loss(result, labels))
     is_ours = isinstance(result, calibrators.Calibrator)
-    p = torch.as_tensor(result.predict_proba(data.logits if is_ours else given))
-    return np.array(plain.negative_log_likelihood(p.cpu().numpy().astype(float), labels))
+    p = np.asarray(result.predict_proba(data.logits if is_ours else given), float)
+    return np.array(plain.negative_log_likelihood(p, labels))
 
 
 def _vector(data: Data) -> NDArray[Any]:
@@ -166,7 +164,8 @@ def _isotonic(data: Data, result: Any) -> NDArray[Any]:
 def _torchmetrics(name: str, *arguments: Any, **options: Any) -> float:
     require("torchvision")  # which torchmetrics imports; its own way of importing it may fail
     error = getattr(require("torchmetrics.functional.classification"), name)
-    return float(error(*arguments, n_bins=BINS, norm="l1", **options))
+    as_tensor = require("torch").as_tensor
+    return float(error(*map(as_tensor, arguments), n_bins=BINS, norm="l1", **options))
 
 
 def _torchmetrics_class_wise(data: Data) -> float:
@@ -177,7 +176,7 @@ def _torchmetrics_class_wise(data: Data) -> float:
 
 def _plain_scorecard(data: Data) -> Any:
     rank = Rank.sample(data.size.utilities, data.size.classes, SEED + 1)
-    users = data.linear.matrix.numpy(), rank.matrix.numpy()
+    users = data.linear.matrix, rank.matrix
     return plain.scorecard(*data.arrays, *users, Options().exponents)
 
 
@@ -223,7 +222,7 @@ CASES = (
                                                  num_classes=d.size.classes),
             netcal=lambda d: require("netcal.metrics").ECE(BINS).measure(*d.arrays)),
     Case("eCDF of U_lin",
-         {PLAIN: lambda d: plain.linear_errors(*d.arrays, d.linear.matrix.numpy()),
+         {PLAIN: lambda d: plain.linear_errors(*d.arrays, d.linear.matrix),
           OURS: lambda d: d.linear.calibration_errors(d.p, d.labels)}, SAMPLED),
     Case("scorecard",
          {PLAIN: _plain_scorecard, OURS: partial(_scorecard, floor=0, bootstrap=0),

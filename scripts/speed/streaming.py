@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from utility_calibration.metrics import ClassWise, StreamingCalibration, TopClass, TopK
+from utility_calibration.metrics.kernels.threads import set_threads
 from utility_calibration.metrics.utilities.base import UtilityClass
 from utility_calibration.pipeline.harness.artifacts import write_text
 from utility_calibration.pipeline.harness.progress import say
@@ -106,6 +107,7 @@ def peak(n: int, classes: int, size: int) -> tuple[int, float]:
     All classes and K if there are ten, else the K up to 20, the top class and 20 classes.
     """
     torch.set_num_threads(1)
+    set_threads(1)
     several = [ClassWise(), TopK()] if classes <= 10 else [TopK(FEW), TopClass(), ClassWise(FEW)]
     streaming, began = StreamingCalibration(several, classes, logits=True), time.process_time()
     for logits, labels in batches(n, classes, size):
@@ -132,6 +134,7 @@ def memory() -> str:
 def main() -> int:
     """Measure, write, print."""
     torch.set_num_threads(1)
+    set_threads(1)
     text = ["# Speed and memory of one pass", TEXT, machine(), times(), memory()]
     write_text(OUTPUT, "\n\n".join(text) + "\n")
     say(f"Written: {OUTPUT}")

@@ -68,6 +68,23 @@ def test_a_label_that_is_impossible_is_named_where_the_logit_is_infinite():
         TemperatureScaling().fit(nothing, labels)
 
 
+@pytest.mark.parametrize("scale", [1e-4, 0.02, 1.0])
+def test_a_far_logit_is_no_padding_where_no_calibration_point_has_one(scale):
+    """Its class has calibration points, so its probability is small but not 0."""
+    generator = np.random.default_rng(0)
+    logits = scale * generator.normal(size=(400, 3))
+    unclear = TemperatureScaling().fit(logits, generator.integers(3, size=400))
+    far = np.array([[0, 0, -300 * scale], [0, 0, -1e9], [0, 0, -np.inf]])
+    p = unclear.predict_proba(far)
+    assert (p[:2, 2] > 0.1).all() and p[2, 2] == 0
+    module = unclear.to_module(torch.float64)
+    np.testing.assert_allclose(module(torch.from_numpy(far)).numpy(), p, atol=1e-9)
+    padded = far.repeat(40, axis=0)  # with paddings among the calibration points they give 0
+    labels = generator.integers(2, size=len(padded))
+    both = np.concatenate([logits, padded]), np.concatenate([np.arange(400) % 3, labels])
+    assert TemperatureScaling().fit(*both).predict_proba(far)[:, 2].max() == 0
+
+
 @pytest.mark.parametrize("votes", [1, 5, 100])
 def test_zeros_of_few_votes_do_no_harm(method, votes):
     generator = np.random.default_rng(votes)

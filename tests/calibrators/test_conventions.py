@@ -18,12 +18,12 @@ from utility_calibration.calibrators import (
     DirichletCalibration,
     IsotonicCalibration,
     LogitShiftPatching,
-    PeerCalibration,
     StructuredMatrixScaling,
     TemperatureScaling,
     Uncalibrated,
     UtilityPatching,
     VectorScaling,
+    Wrapped,
     from_probabilities,
 )
 
@@ -38,7 +38,7 @@ METHODS = {
     **{
         name: kind(**CHEAP.get(name, {}))
         for name, kind in KINDS.items()
-        if issubclass(kind, Calibrator) and kind not in (Calibrator, PeerCalibration)
+        if issubclass(kind, Calibrator) and kind not in (Calibrator, Wrapped)
     },
     "matrix": DirichletCalibration(on="logits", odir=1.0, l2=0.1),
     "isotonic_raw": IsotonicCalibration(normalize=False),

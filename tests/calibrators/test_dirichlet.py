@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.special
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from utility_calibration.calibrators import DirichletCalibration, TemperatureSca
 from utility_calibration.calibrators.dirichlet import linear_map as map_module
 from utility_calibration.calibrators.dirichlet.calibrator import HOPELESS
 from utility_calibration.calibrators.reference import log_probabilities
+from utility_calibration.metrics.kernels.threads import set_threads
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -19,7 +19,7 @@ def test_the_same_seed_fits_the_same_bits_on_any_number_of_threads(made_up):
     logits, labels = made_up(n=600, classes=200)[0], np.arange(600) % 200
     fits = []
     for threads in (1, 2):  # which the fixture `one_thread` restores
-        torch.set_num_threads(threads)
+        set_threads(threads)
         method = DirichletCalibration(odir=4e3, l2=10.0, max_iterations=4)
         fits.append(method.fit(logits, labels).predict_proba(logits))
     np.testing.assert_array_equal(*fits)
@@ -54,15 +54,15 @@ def test_it_minimises_the_stated_formula(made_up, on, loss):
 
 
 def test_a_slow_fit_renews_its_curvature_and_ends_no_higher(made_up):
-    logits, labels = map(torch.from_numpy, made_up(n=200, classes=20))
-    inputs = torch.log_softmax(logits.double(), dim=1)
-    weights = map_module.odir_weights(20, 0.1, 0.1, inputs.device)
+    logits, labels = made_up(n=200, classes=20)
+    inputs = log_probabilities(logits)
+    weights = map_module.odir_weights(20, 0.1, 0.1)
     problem = map_module.LinearMapProblem(inputs, labels, beta=1.0, spread=1.0)
     plain = problem.solve(weights, max_iterations=2000)
     renewed = problem.solve_renewed(weights, max_iterations=2000)
 
     def objective(point):
-        away = (point - problem.start).square()
+        away = np.square(point - problem.start)
         penalty = (weights * away).sum() + 0.5 * (problem.ridge * away).sum()
         return map_module.map_loss(inputs, labels, point) + float(penalty)
 

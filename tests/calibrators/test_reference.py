@@ -4,7 +4,6 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-import torch
 
 from tests.calibrators.patching.patching_problems import over_confident, softmax
 from utility_calibration.calibrators import UtilityPatching
@@ -57,11 +56,11 @@ def test_patches_on_made_up_logits_are_those_of_the_paper(n, classes):
 @pytest.mark.parametrize(("n", "classes"), [(1, 2), (200, 3), (80, 40)])
 def test_the_audit_finds_the_largest_error_of_all_utilities_sorted_one_by_one(n, classes):
     logits, labels = over_confident(n, classes, 5)
-    state = PatchedForecast(torch.from_numpy(softmax(logits)), torch.from_numpy(labels))
+    state = PatchedForecast(softmax(logits), labels)
     auditor = StandardFamilies(30, seed=2)
     utilities = [Utility.standard(kind, k) for kind in ("class", "top_k") for k in range(classes)]
     for kind, payoffs in zip(("linear", "rank"), auditor.draw(7, classes), strict=True):
         utilities += [Utility.standard(kind, 0, payoff) for payoff in payoffs]
     pairs = [utility.predicted_and_realized(state) for utility in utilities]
-    largest = max(utility_calibration(v.numpy(), u.numpy(), plain.TIED) for v, u in pairs)
+    largest = max(utility_calibration(v, u, plain.TIED) for v, u in pairs)
     assert find_worst(auditor(state, 7))[2] == pytest.approx(largest, abs=1e-12)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from tests.calibrators.test_conventions import METHODS
 from tests.refusals import refuses
@@ -14,9 +13,6 @@ from utility_calibration.calibrators import (
     VectorScaling,
 )
 from utility_calibration.calibrators.dirichlet.calibrator import TuningFits
-from utility_calibration.calibrators.dirichlet.linear_map import map_loss
-from utility_calibration.calibrators.losses import residuals
-from utility_calibration.calibrators.vector import VectorMapProblem
 from utility_calibration.metrics.kernels.softmax import softmax
 
 WEIGHTED = {
@@ -46,41 +42,15 @@ def test_a_weight_counts_like_so_many_points(method, made_up):
 def test_the_hold_out_of_dirichlets_tuning_is_weighted(made_up):
     logits, labels = made_up(n=300)
     weights = np.random.default_rng(3).exponential(size=300)
-    data = (torch.from_numpy(array) for array in (logits.astype(np.float64), labels, weights))
+    data = logits.astype(np.float64), labels, weights
     runs = TuningFits(DirichletCalibration(on="logits"), *data)
     score = runs.score(odir=20.0, l2=5.0)
     held = np.random.default_rng(0).permutation(300)[:90]
-    found = runs.earlier[-1][1].numpy()  # the map that was scored
-    p = softmax(torch.from_numpy(logits[held] @ found[:, :5].T + found[:, 5])).numpy()
+    found = runs.earlier[-1][1]  # the map that was scored
+    p = softmax(logits[held] @ found[:, :5].T + found[:, 5])
     losses = -np.log(p[np.arange(90), labels[held]])
     assert score == pytest.approx(np.average(losses, weights=weights[held]), rel=1e-12)
     assert abs(losses.mean() - score) > 1e-2  # without weights it is another number
-
-
-def test_the_torch_side_weighs_like_the_compiled_one(made_up, monkeypatch):
-    logits, labels = map(torch.from_numpy, made_up(n=90))
-    weights = torch.rand(90, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    point = torch.tensor([[0.7] * 5, [0.1, 0.0, -0.2, 0.3, 0.0]], dtype=torch.float64)
-
-    def all_sums():
-        for loss in ("nll", "brier"):
-            problem = VectorMapProblem(logits, labels, weights, loss)
-            yield from problem.loss_and_gradient(point)
-            yield problem.hessian(0.7)
-            slope = torch.empty(5, 6, dtype=torch.float64)
-            yield map_loss(logits.double(), labels, whole, slope, loss=loss, counts=weights)
-            yield slope
-            single = logits.clone()
-            yield residuals(single, labels, weights, loss)
-            yield single
-
-    whole = torch.cat([point[0].diag(), point[1][:, None]], dim=1)
-    compiled = list(all_sums())
-    monkeypatch.setattr("utility_calibration.calibrators.losses.has_kernels", lambda _: False)
-    for one, other in zip(all_sums(), compiled, strict=True):
-        is_single = getattr(one, "dtype", None) == torch.float32
-        atol = 1e-6 if is_single else 1e-14
-        np.testing.assert_allclose(one, other, rtol=1e-10, atol=atol)
 
 
 @pytest.mark.parametrize("weights", [np.ones(39), -np.ones(40), np.zeros(40), np.full(40, np.nan)])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.special
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
@@ -18,6 +17,7 @@ from utility_calibration.calibrators.solvers.temperature import (
     least_brier,
     moments,
 )
+from utility_calibration.metrics.kernels.threads import set_threads
 
 
 @settings(max_examples=30)
@@ -31,12 +31,12 @@ def test_it_finds_the_minimum_of_the_likelihood(n, classes, power, seed):
     generator = np.random.default_rng(seed)
     logits = 10.0**power * generator.normal(size=(n, classes))
     labels = generator.integers(0, classes, n)
-    found = fit_temperature(torch.from_numpy(logits), torch.from_numpy(labels))
+    found = fit_temperature(logits, labels)
     scaled, options = logits * 10.0**-power, {"bounds": (0, 20), "options": {"xatol": 1e-10}}
     searched = scipy.optimize.minimize_scalar(lambda b: log_loss(b * scaled, labels), **options)
     if found.outcome == "optimum":
         assert found.nll <= searched.fun + 1e-12
-        at = moments(torch.from_numpy(logits), torch.from_numpy(labels), found.beta)
+        at = moments(logits, labels, found.beta)
         assert abs(at.slope) <= 8 * at.rounding
     else:
         assert found.outcome in ("uninformative", "separable")
@@ -58,9 +58,9 @@ def test_real_logits(real_split, name):
 
 
 def test_the_thread_count_does_not_matter(made_up):
-    logits, labels = (torch.from_numpy(part) for part in made_up(n=200_000))
+    logits, labels = made_up(n=200_000)
     one = moments(logits, labels, 0.7)
-    torch.set_num_threads(2)
+    set_threads(2)
     assert moments(logits, labels, 0.7) == one
 
 
@@ -125,7 +125,7 @@ def test_no_point_of_a_dense_grid_is_lower(n, classes, spread, seed):
     generator = np.random.default_rng(seed)
     logits = generator.normal(size=(n, classes)) * 10 ** generator.uniform(-spread, spread, (n, 1))
     labels = generator.integers(0, classes, n)
-    passes = Passes(torch.from_numpy(logits), torch.from_numpy(labels), "brier", None)
+    passes = Passes(logits, labels, "brier", None)
     beta, _ = least_brier(passes, 1e-6, 1e6)
     score = passes.at(beta).loss
     assert score == pytest.approx(brier(logits, labels, beta), abs=1e-12)

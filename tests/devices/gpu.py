@@ -1,4 +1,4 @@
-"""Compare a GPU with the CPU on stand-ins, and write results/speed/gpu.md with the card's name.
+"""Compare forward passes on a GPU with the CPU's, and write results/speed/gpu.md.
 
 python -m tests.devices.gpu        (`make test-gpu`; it says so where there is no GPU)
 """
@@ -15,17 +15,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from tests.paper import standins
-from utility_calibration.calibrators import Calibrator, LogitShiftPatching, TemperatureScaling
-from utility_calibration.metrics import TopK
 from utility_calibration.metrics.validation import InputError
 from utility_calibration.pipeline.harness.artifacts import write_text
 from utility_calibration.pipeline.sources.cifar import NETWORKS
 from utility_calibration.pipeline.sources.imagenet import imagenet_logits
 from utility_calibration.pipeline.sources.inference import Run, forward_logits
-from utility_calibration.pipeline.sources.synthetic import synthetic_logits
 from utility_calibration.pipeline.sources.yahoo import yahoo_logits
 
 ITEMS, TOLERANCE, RESNET = 1024, 1e-4, "resnet50.a1_in1k"
@@ -78,31 +74,6 @@ def rows_of_sources(folder: Path, device: str = "cuda", workers: int = 8) -> lis
     return rows
 
 
-def rows_of_fits(device: str = "cuda", points: int = 5000, classes: int = 1000) -> list[str]:
-    """Seconds and peak memory of fits with many classes, and equal errors."""
-    result = synthetic_logits(samples=points, classes=classes)
-    rows = []
-    for method in (TemperatureScaling(), LogitShiftPatching(steps=8)):
-        errors = {}
-        for place in ("cpu", device):
-            logits = torch.from_numpy(result.logits).to(place)
-            labels = torch.from_numpy(result.labels).to(place)
-            fitted_errors(method, logits, labels)  # the first time compiles kernels
-            if place == "cuda":
-                torch.cuda.reset_peak_memory_stats()
-            errors[place], seconds = timed(fitted_errors, method, logits, labels)
-            peak = f"{torch.cuda.max_memory_allocated() / 2**20:.0f}" if place == "cuda" else "-"
-            rows.append(f"| {type(method).__name__} | {place} | {seconds:.1f} | {peak} |")
-        np.testing.assert_allclose(errors[device], errors["cpu"], atol=TOLERANCE)
-    return rows
-
-
-def fitted_errors(method: Calibrator, logits: Tensor, labels: Tensor) -> NDArray[np.float64]:
-    """The top-K errors of a fit, on the CPU."""
-    p = method.fit(logits, labels).predict_proba(logits)
-    return TopK().calibration_errors(p, labels).cpu().numpy()
-
-
 def timed(work: Callable[..., NDArray[Any]], *arguments: Any) -> tuple[NDArray[Any], float]:
     """What the work returns, and its seconds; it ends on the CPU, so the GPU has ended, too."""
     began = time.perf_counter()
@@ -124,13 +95,11 @@ def force_out_of_memory() -> str:
 
 
 def main() -> None:
-    """Run everything in at most eight minutes, the device tests first."""
+    """Run everything in at most eight minutes."""
     if not torch.cuda.is_available():
         print(f"test-gpu: skipped, torch {torch.__version__} sees no CUDA GPU")
         return
     if "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE" not in os.environ:
-        tests = [sys.executable, "-m", "pytest", "-q", "tests/devices"]
-        subprocess.run(tests, check=True)
         again = os.environ | {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"}
         subprocess.run([sys.executable, "-m", "tests.devices.gpu"], env=again, check=True)
     out_of_memory = force_out_of_memory()
@@ -148,10 +117,6 @@ def main() -> None:
         "Two runs equal |",
         "| --- | --: | --: | --: | --- |",
         *of_sources,
-        "",
-        "| Fit, 5,000 points of 1,000 classes | Device | Seconds | Peak MiB on the GPU |",
-        "| --- | --- | --: | --: |",
-        *rows_of_fits(),
         "",
         f"Out of memory says: {out_of_memory}",
     ]

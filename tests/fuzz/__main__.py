@@ -17,11 +17,11 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from tests.fuzz.inputs import BYTES, READERS
 from utility_calibration.metrics import InputError
 from utility_calibration.metrics.errors import MissingResource
+from utility_calibration.metrics.kernels.threads import set_threads
 
 CORPUS = Path(__file__).parent / "corpus"
 MEMORY = 2 << 30
@@ -77,7 +77,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="for how long")
     parser.add_argument("--seed", type=int, default=0, help="the first input's number")
     options = parser.parse_args()
-    torch.set_num_threads(1)
+    set_threads(1)
     done, findings, began = 0, 0, time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 import pytest
-import torch
 
 from tests.forecasts import forecast_of
 from tests.refusals import refuses
 from utility_calibration import metrics as m
 from utility_calibration.metrics.certificate import Evidence, joined
+from utility_calibration.metrics.kernels.draws import Draws
+from utility_calibration.metrics.resampling import largest_by_chance
+from utility_calibration.metrics.samples import sample_of
 from utility_calibration.metrics.scores import checked
 
 
@@ -27,8 +29,7 @@ def test_the_bounds_of_one_utility_are_the_formulas():
     deviation = moment * math.sqrt(2 * first / 400) + spread * first / 1200
     assert one.upper_finite == pytest.approx(error + deviation)
     order = np.argsort(v)
-    generator = torch.Generator().manual_seed(7)
-    normals = torch.randn((200, 400), generator=generator, dtype=torch.float64).numpy()
+    normals = Draws(7).normals(400 * 400).reshape(400, 400)  # 20 / .05 sets
     sums = np.pad((normals * (u - v))[:, order].cumsum(axis=1), ((0, 0), (1, 0)))
     ranges = (sums.max(axis=1) - sums.min(axis=1)) / 400
     expected = error - np.quantile(ranges, 0.6)
@@ -37,8 +38,8 @@ def test_the_bounds_of_one_utility_are_the_formulas():
 
 
 def test_what_is_said_of_several_classes_is_the_largest_of_each():
-    first = Evidence(0.3, 0.5, 0.9, torch.tensor([1.0, 4.0]), torch.tensor([0.1, 0.2]))
-    second = Evidence(0.4, 0.6, 0.8, torch.tensor([2.0, 3.0]), torch.tensor([0.2, 0.1]))
+    first = Evidence(0.3, 0.5, 0.9, np.array([1.0, 4.0]), np.array([0.1, 0.2]))
+    second = Evidence(0.4, 0.6, 0.8, np.array([2.0, 3.0]), np.array([0.2, 0.1]))
     for both in (joined([first, second]), joined([second, first])):
         assert (both.largest, both.upper, both.upper_finite) == (0.4, 0.6, 0.9)
         assert both.multiplied.tolist() == [2.0, 4.0]
@@ -60,7 +61,7 @@ def test_the_estimate_is_the_error_less_its_noise_by_pythagoras_between_the_boun
     redrawn, multiplied, confidence, upper, lower, estimate
 ):
     """The lower bound takes the larger of two noises."""
-    laws = [torch.tensor(law, dtype=torch.float64) for law in (multiplied, redrawn)]
+    laws = [np.array(law, dtype=np.float64) for law in (multiplied, redrawn)]
     found = Evidence(0.3, upper, 0.9, *laws).interval(confidence)
     assert found == pytest.approx((estimate, lower, upper, 0.9), abs=1e-12)
 
@@ -123,3 +124,41 @@ def test_the_finite_bound_with_weights_needs_those_of_the_population():
     for unusable in ((2, 3), (5, 4), (0, 4), 4):
         with refuses("population_weights", number="4"):
             bounds(4.0, unusable)
+
+
+@pytest.mark.parametrize("clusters", [None, np.arange(90) % 30])
+def test_equal_weights_are_no_weights_for_points_and_for_a_stream(clusters):
+    p, y = forecast_of("smooth", 90, 3, 0)
+    plain = m.calibration_interval(m.TopK(), p, y, clusters=clusters)
+    assert plain.upper_finite < 1 or clusters is not None
+    for weight in (1.0, 0.3, 7.0):
+        weights = np.full(90, weight)
+        found = m.calibration_interval(m.TopK(), p, y, sample_weight=weights, clusters=clusters)
+        assert found == pytest.approx(plain, abs=1e-6)
+        stream = m.StreamingCalibration(m.TopK(), 3)
+        stream.update(p, y, weights)
+        assert stream.result().calibration_interval().upper_finite < 1
+    weights[0] = 2
+    assert m.calibration_interval(m.TopK(), p, y, sample_weight=weights).upper_finite == 1
+    stream.update(p, y, weights)
+    assert stream.result().calibration_interval().upper_finite == 1
+
+
+def test_a_high_confidence_has_enough_draws_beyond_its_quantile_or_is_refused():
+    """Of 200 draws none lies beyond the quantile at .999, so the lower bound was too large."""
+    p, y = forecast_of("smooth", 30, 2, 1)
+    y = p.argmin(axis=1)
+    usual, high = (m.calibration_interval(m.TopClass(), p, y, c) for c in (0.95, 0.999))
+    assert 0 < high.lower < usual.lower and high.upper >= usual.upper
+    errors = m.TopClass().calibration_errors(p, y)[0]
+    sample = sample_of(p, y)
+    drawn = largest_by_chance(m.TopClass(), sample, 20_000, 0)
+    assert high.lower <= errors - np.quantile(drawn, 0.999)
+    with refuses("confidence", number="200,000"):
+        m.calibration_interval(m.TopK(), *forecast_of("smooth", 4000, 2, 1), 0.9999)
+    with refuses("floor_repetitions", fix="2000"):
+        m.scorecard(p, y, confidence=0.99, floor_repetitions=400, utilities=0)
+    card = m.scorecard(p, y, confidence=0.99, floor_repetitions=2000, utilities=0)
+    assert card.certificates["u_tce"].lower == pytest.approx(
+        m.calibration_interval(m.TopClass(), p, y, 0.99).lower, abs=1e-6
+    )

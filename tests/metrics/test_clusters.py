@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from scipy.stats import binom
 
 from tests.forecasts import forecast_of, labels_from
@@ -107,7 +106,7 @@ def test_clusters_of_one_point_are_points():
 def test_the_bootstrap_draws_whole_clusters_and_every_floor_grows():
     p, y, clusters = patients("same", 30, 4, 0)
     card, plain = m.scorecard(p, y, clusters=clusters, **FEW), m.scorecard(p, y, **FEW)
-    counts = next(resampled_weights(torch.from_numpy(clusters), 30, 12, 0))
+    counts = next(resampled_weights(clusters, 30, 12, 0))
     for repetition, weights in enumerate(counts):
         assert len(np.unique(np.stack([weights, clusters]), axis=1).T) == 30
         again = m.scorecard(p, y, sample_weight=weights, utilities=10, floor_repetitions=0)

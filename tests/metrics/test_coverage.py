@@ -62,7 +62,7 @@ class SharpClassifier:
         forecast, _ = checked(claimed, np.zeros(len(claimed), int))
         errors = []
         for index in range(utilities.count(self.classes)):
-            vectors = utilities.outcome_utilities(forecast, index).numpy()
+            vectors = utilities.outcome_utilities(forecast, index)
             v, u = (claimed * vectors).sum(axis=1), (true * vectors).sum(axis=1)
             errors.append(float(m.utility_calibration(v, u)))
         return max(errors)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from tests.forecasts import labels_from
 from utility_calibration.metrics import ClassWise, Linear, utility_calibration, worst_interval
@@ -28,7 +27,7 @@ def predictions(utility, index, sharpen=1.0, seed=0):
 
 def predictions_from(utility, p, labels, index, uniforms, weights=None):
     forecast, outcomes = checked(p, labels, weights)
-    drawn = forecast.redraw(torch.from_numpy(uniforms)).labels
+    drawn = forecast.redraw(uniforms).labels
     return predictions_of(utility, forecast, outcomes, index, drawn)
 
 

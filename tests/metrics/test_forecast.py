@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,13 +16,20 @@ from utility_calibration.metrics.forecast import Forecast
 @pytest.mark.parametrize("classes", [2, 3, 10, 250])
 def test_ranks_break_ties_by_the_class_number(kind, classes):
     p, y = forecast_of(kind, 30, classes, 0)
-    forecast = Forecast(torch.from_numpy(p))
+    forecast = Forecast(p)
     ranks = reference.ranks(p)
-    np.testing.assert_array_equal(forecast.order.numpy(), ranks.argsort(axis=1))
-    outcomes = forecast.outcomes(torch.from_numpy(y))
-    np.testing.assert_array_equal(outcomes.ranks[0].numpy(), ranks[np.arange(30), y])
-    drawn = forecast.redraw(torch.rand(20, 30, generator=torch.Generator().manual_seed(1)))
-    assert torch.equal(forecast.outcomes(drawn.labels).ranks, drawn.ranks)
+    np.testing.assert_array_equal(forecast.order, ranks.argsort(axis=1))
+    outcomes = forecast.outcomes(y)
+    np.testing.assert_array_equal(outcomes.ranks[0], ranks[np.arange(30), y])
+    drawn = forecast.redraw(
+        np.random.default_rng(1).random(
+            (
+                20,
+                30,
+            )
+        )
+    )
+    assert np.array_equal(forecast.outcomes(drawn.labels).ranks, drawn.ranks)
 
 
 @given(low=st.booleans(), seed=st.integers(0, 99))
@@ -32,9 +38,9 @@ def test_the_extreme_uniforms_never_draw_an_impossible_class(low, seed):
     p = random.dirichlet(np.full(7, 0.1), size=30)
     p[p < 0.05] = 0
     p /= p.sum(axis=1, keepdims=True) * random.uniform(0.5, 2)
-    uniforms = torch.full((1, 30), 0.0 if low else np.nextafter(1.0, 0), dtype=torch.float64)
-    labels = Forecast(torch.from_numpy(p)).redraw(uniforms).labels[0]
-    assert (p[np.arange(30), labels.numpy()] > 0).all()
+    uniforms = np.full((1, 30), 0.0 if low else np.nextafter(1.0, 0), dtype=np.float64)
+    labels = Forecast(p).redraw(uniforms).labels[0]
+    assert (p[np.arange(30), labels] > 0).all()
 
 
 RANDOM = np.random.default_rng(0)
@@ -48,7 +54,7 @@ UTILITIES = {
     "decision": m.Decision(RANDOM.uniform(-1, 1, size=(5, 7, 3))),
     "aligned": m.GainMatrix.sample_aligned(37, 7, 0),
     "misaligned": m.GainMatrix.sample_misaligned(37, 7, 0, subsets=3),
-    "function": m.FunctionUtility(lambda p: torch.cos(7 * p)),
+    "function": m.FunctionUtility(lambda p: np.cos(7 * p)),
 }
 
 
@@ -57,8 +63,8 @@ def disturbed(predicted):
 
     Matrix products may sum the columns at the edges of their tiles in another order.
     """
-    noise = torch.rand(predicted.shape, generator=torch.Generator().manual_seed(0))
-    return torch.where(noise < 0.3, predicted * (1 + 2.0**-52), predicted)
+    noise = np.random.default_rng(0).random(predicted.shape)
+    return np.where(noise < 0.3, predicted * (1 + 2.0**-52), predicted)
 
 
 def unsteady(utilities):
@@ -81,12 +87,12 @@ def test_points_with_the_same_forecast_stay_together(utilities):
     rows = random.dirichlet(np.ones(7), size=6)
     which = random.integers(6, size=400)
     y = random.integers(7, size=400)
-    forecast = Forecast(torch.from_numpy(rows[which]))
-    outcomes = forecast.outcomes(torch.from_numpy(y))
+    forecast = Forecast(rows[which])
+    outcomes = forecast.outcomes(y)
     errors, _ = interval_and_binned_errors(unsteady(utilities), forecast, outcomes, 5)
-    few = Forecast(torch.from_numpy(rows))
+    few = Forecast(rows)
     for index, error in enumerate(errors[0]):
-        vectors = utilities.outcome_utilities(few, index).numpy()
+        vectors = utilities.outcome_utilities(few, index)
         predicted = (vectors * rows).sum(axis=1)[which]
         expected = m.utility_calibration(predicted, vectors[which, y])
         assert float(error) == pytest.approx(expected, abs=1e-12)
@@ -97,12 +103,12 @@ def test_utilities_by_rank_tie_points_that_name_the_classes_differently(family):
     random = np.random.default_rng(4)
     row = random.dirichlet(np.ones(7))
     p, y = random.permuted(np.tile(row, (300, 1)), axis=1), random.integers(7, size=300)
-    forecast = Forecast(torch.from_numpy(p))
-    outcomes = forecast.outcomes(torch.from_numpy(y))
-    ordered, ranks = np.sort(row)[::-1], outcomes.ranks[0].numpy()
+    forecast = Forecast(p)
+    outcomes = forecast.outcomes(y)
+    ordered, ranks = np.sort(row)[::-1], outcomes.ranks[0]
     utilities = UTILITIES[family]
     for index, error in enumerate(unsteady(utilities).errors(forecast, outcomes)[0]):
-        payoffs = utilities.payoffs(7)[index].numpy()
+        payoffs = utilities.payoffs(7)[index]
         assert float(error) == pytest.approx(
             abs(payoffs[ranks].mean() - payoffs @ ordered), abs=1e-12
         )

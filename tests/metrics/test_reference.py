@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from scipy import special
 
 from tests.forecasts import KINDS, forecast_of
@@ -89,7 +88,7 @@ def test_samples_lie_where_the_paper_draws_them():
 def test_labels_drawn_by_the_definition_are_those_of_the_fast_draw():
     p, _ = forecast_of("smooth", 40, 5, 6)
     uniforms = np.random.default_rng(0).random((8, 40))
-    drawn = Forecast(torch.from_numpy(p)).redraw(torch.from_numpy(uniforms)).labels.numpy()
+    drawn = Forecast(p).redraw(uniforms).labels
     np.testing.assert_array_equal([reference_additions.redraw(p, one) for one in uniforms], drawn)
     errors = [ClassWise().calibration_errors(p, labels).max() for labels in drawn]
     np.testing.assert_allclose(reference_additions.noise_floor(p, uniforms), errors, atol=1e-14)
@@ -99,16 +98,16 @@ def test_labels_drawn_by_the_definition_are_those_of_the_fast_draw():
 def test_the_floors_of_weights_by_class_and_of_clusters_are_those_of_the_definition(kind):
     p, y = forecast_of(kind, 90, 4, 6)
     weights, clusters = np.array([0.2, 5.0, 1.0, 2.0]), np.arange(90) // 8
-    forecast, numbers = Forecast(torch.from_numpy(p)), torch.arange(90)
-    uniforms = hashed_uniforms(stream_keys(3, 6), numbers[:, None]).T.numpy()
-    draws = redrawn_outcomes(forecast, numbers, 6, 3, by_label=torch.from_numpy(weights))
-    found = torch.cat([ClassWise().errors(*draw).max(dim=1).values for draw in draws])
+    forecast, numbers = Forecast(p), np.arange(90)
+    uniforms = hashed_uniforms(stream_keys(3, 6), numbers[:, None]).T
+    draws = redrawn_outcomes(forecast, numbers, 6, 3, by_label=weights)
+    found = np.concatenate([ClassWise().errors(*draw).max(axis=1) for draw in draws])
     expected = reference_additions.noise_floor(p, uniforms, weights)
     np.testing.assert_allclose(found, expected, atol=1e-12)
     (draw,) = multiplied_outcomes(sample_of(p, y, clusters=clusters), 6, 3)
     normals = special.ndtri(uniforms[:, :12]).astype(np.float32)
     expected = reference_additions.cluster_floor(p, y, clusters, normals)
-    np.testing.assert_allclose(ClassWise().errors(*draw).max(dim=1).values, expected, atol=1e-6)
+    np.testing.assert_allclose(ClassWise().errors(*draw).max(axis=1), expected, atol=1e-6)
     _, binned = interval_and_binned_errors(ClassWise(), *draw, bins=6)
     terms = (normals[:, clusters] * (1.0 * (y == 2) - p[:, 2]))[
         :, np.argsort(p[:, 2], kind="stable")

@@ -27,6 +27,19 @@ def test_a_registered_metric_is_computed_with_the_others(mine):
     assert metric("u_mine") is mine
 
 
+def test_a_registered_metric_of_some_classes_is_not_that_of_all():
+    p, y = forecast_of("smooth", 50, 3, 0)
+    m.register(m.utility_metric("u_some", "some", lambda options: m.ClassWise((2,))))
+    try:
+        card = m.scorecard(p, y, utilities=0, floor_repetitions=4)
+    finally:
+        m.METRICS.pop("u_some", None)
+    errors = m.ClassWise().calibration_errors(p, y)
+    assert card.metrics["u_some"] == errors[2] < card.metrics["u_cwe"] == errors.max()
+    floor = m.noise_floor(m.ClassWise((2,)), p, y, 4)
+    assert card.noise_floor["u_some"] == pytest.approx(floor._asdict(), abs=1e-12)
+
+
 def test_a_key_belongs_to_one_metric(mine):
     assert m.register(mine) is mine  # once more is no second one
     with refuses("u_mine", fix="another"):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from tests.forecasts import forecast_of
 from utility_calibration.metrics import METRICS, scorecard
@@ -14,43 +13,43 @@ OPTIONS = {"utilities": 20, "floor_repetitions": 0, "bootstrap_repetitions": 3}
 
 
 def weights(repetitions=5, seed=3, points=None):
-    points = torch.arange(POPULATION) if points is None else points
-    return torch.cat(list(resampled_weights(points, POPULATION, repetitions, seed)))
+    points = np.arange(POPULATION) if points is None else points
+    return np.concatenate(list(resampled_weights(points, POPULATION, repetitions, seed)))
 
 
 def test_every_repetition_draws_as_many_points_as_there_are_with_replacement():
     drawn = weights(repetitions=2000)
-    assert drawn.shape == (2000, POPULATION) and drawn.dtype == torch.float64
-    assert (drawn.sum(dim=1) == POPULATION).all()
+    assert drawn.shape == (2000, POPULATION) and drawn.dtype == np.float64
+    assert (drawn.sum(axis=1) == POPULATION).all()
     # A point's count is binomial with mean 1 and variance 1 - 1/N.
-    off = (drawn.mean(dim=0) - 1).abs().max()
+    off = np.abs(drawn.mean(axis=0) - 1).max()
     assert float(off) < 4 * np.sqrt((1 - 1 / POPULATION) / 2000)
-    assert float(drawn.var(dim=0).mean()) == pytest.approx(1 - 1 / POPULATION, rel=0.03)
-    assert len(torch.unique(drawn, dim=0)) == 2000
+    assert float(drawn.var(axis=0).mean()) == pytest.approx(1 - 1 / POPULATION, rel=0.03)
+    assert len(np.unique(drawn, axis=0)) == 2000
 
 
 def test_a_seed_names_the_draws_and_a_point_has_the_same_in_every_sample():
-    assert torch.equal(weights(), weights())
-    assert not torch.equal(weights(), weights(seed=4))
-    some = torch.tensor([7, 3, 59])
-    assert torch.equal(weights(points=some), weights()[:, some])
+    assert np.array_equal(weights(), weights())
+    assert not np.array_equal(weights(), weights(seed=4))
+    some = np.array([7, 3, 59])
+    assert np.array_equal(weights(points=some), weights()[:, some])
 
 
 def test_how_many_repetitions_fit_the_memory_changes_no_number(monkeypatch):
     whole = weights(repetitions=7)
     monkeypatch.setattr(module, "DRAWN_TOGETHER", 3 * POPULATION + 1)
-    blocks = list(resampled_weights(torch.arange(POPULATION), POPULATION, 7, 3))
+    blocks = list(resampled_weights(np.arange(POPULATION), POPULATION, 7, 3))
     assert [len(block) for block in blocks] == [3, 3, 1]
-    assert torch.equal(torch.cat(blocks), whole)
+    assert np.array_equal(np.concatenate(blocks), whole)
     monkeypatch.setattr(module, "DRAWN_TOGETHER", 1)  # one at a time at least
-    assert torch.equal(weights(repetitions=7), whole)
+    assert np.array_equal(weights(repetitions=7), whole)
 
 
 def test_a_resampled_metric_is_that_of_the_drawn_points_repeated():
     p, y = forecast_of("smooth", POPULATION, 4, 0)
     draws = scorecard(p, y, noise_seed=3, **OPTIONS).draws
-    for repetition, counts in enumerate(weights(repetitions=3).to(torch.int64)):
-        rows = np.repeat(np.arange(POPULATION), counts.numpy())
+    for repetition, counts in enumerate(weights(repetitions=3).astype(np.int64)):
+        rows = np.repeat(np.arange(POPULATION), counts)
         again = scorecard(p[rows], y[rows], utilities=20, floor_repetitions=0).metrics
         for key in (key for key in again if METRICS[key].resampled):
             value = again[key]

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from scipy.stats import binom
 
 from tests.forecasts import forecast_of, labels_from
@@ -96,7 +95,7 @@ def test_the_scorecard_resamples_weighted_points():
     """A resampling in which no point with a weight comes out moves nothing."""
     p, y = forecast_of("smooth", 60, 4, 3)
     few = {"utilities": 0, "floor_repetitions": 0, "bootstrap_repetitions": 50}
-    counts = next(resampled_weights(torch.arange(60), 60, 50, 0)).numpy()
+    counts = next(resampled_weights(np.arange(60), 60, 50, 0))
     for weights in (np.random.default_rng(0).random(60), 1.0 * (np.arange(60) < 2)):
         card = m.scorecard(p, y, sample_weight=weights, **few)
         drawn = [row if row.any() else weights for row in counts * weights]

@@ -125,10 +125,12 @@ def test_floors_and_intervals_come_from_representative_sampled_users():
         is_sampled = m.METRICS[key.split("_", 1)[1]].sampled
         assert (draws != every.draws[key]).any() == is_sampled, key
     payoffs = m.Linear.sample(40, 5, 0).matrix
-    spread = payoffs[payoffs.var(dim=1).argsort()][[int((i + 0.5) * 40 / 15) for i in range(15)]]
-    forecast = Forecast(torch.from_numpy(p))
-    _, drawn = next(redrawn_outcomes(forecast, torch.arange(150), 30, 0))
-    errors = m.Linear(spread).errors(forecast, drawn).sort(dim=1).values.numpy()
+    spread = payoffs[payoffs.var(axis=1, ddof=1).argsort()][
+        [int((i + 0.5) * 40 / 15) for i in range(15)]
+    ]
+    forecast = Forecast(p)
+    _, drawn = next(redrawn_outcomes(forecast, np.arange(150), 30, 0))
+    errors = np.sort(m.Linear(spread).errors(forecast, drawn), axis=1)
     np.testing.assert_allclose(few.draws["floor_u_lin_median"], errors[:, 7], atol=1e-12)
     line = few.ecdf["linear_floor_mean"]
     np.testing.assert_allclose(line[[0, -1]], errors.mean(axis=0)[[0, -1]], atol=1e-12)
@@ -145,6 +147,39 @@ def test_options_reach_the_metrics_they_are_for():
     assert card["u_dcg"] == pytest.approx(gain[0])
     untouched = ("accuracy", "brier", "nll", "u_cwe", "u_topk", "u_tce", "u_comb")
     assert [card[key] for key in untouched] == [plain[key] for key in untouched]
+
+
+class Tables(m.UtilityClass):
+    """Utilities of one's own, held in a list, of which Python cannot say whether two are equal."""
+
+    def __init__(self, tables):
+        self.tables = tables
+
+    def count(self, classes):
+        return len(self.tables)
+
+    def outcome_utilities(self, forecast, index):
+        return np.broadcast_to(self.tables[index], forecast.probabilities.shape)
+
+
+OWN = {
+    "some classes": {"one": m.ClassWise((3,)), "two": m.ClassWise((2, 4))},
+    "the name of a family of users": {"linear": m.Linear([[1, 0, 0, -1, 0]]), "rank": m.TopK((3,))},
+    "lists of arrays": {"one": Tables([np.eye(5)[0]]), "two": Tables([np.eye(5)[1]])},
+}
+
+
+@pytest.mark.parametrize("own", OWN.values(), ids=OWN)
+def test_own_utilities_have_their_own_error_and_floor(own):
+    """Those of another object were reported: of all classes, or of the sampled users."""
+    p, y = forecast_of("smooth", 80, 5, 0)
+    card = m.scorecard(p, y, own=own, **SMALL)
+    for key, utilities in own.items():
+        errors, floor = utilities.calibration_errors(p, y), card.noise_floor[key]
+        assert card.metrics[key] == pytest.approx(errors.max(), abs=1e-12)
+        assert card.worst[key]["utility"] == errors.argmax()
+        alone = m.noise_floor(utilities, p, y, SMALL["floor_repetitions"])._asdict()
+        assert floor == pytest.approx(alone, abs=1e-12)
 
 
 def test_batches_average_the_utility_metrics_over_all_points_and_leave_the_others():

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from sklearn.metrics import accuracy_score, log_loss
 
 from tests.forecasts import forecast_of
@@ -47,8 +46,8 @@ def test_binned_errors_are_loops_over_bins(scheme, kind, bins):
 
 
 def test_weights_of_classes_are_taken_per_draw_of_the_labels():
-    forecast = Forecast(torch.full((4, 3), 1 / 3, dtype=torch.float64))
-    outcomes = forecast.outcomes(torch.tensor([[0, 0, 1, 2], [2, 2, 2, 2]]))
+    forecast = Forecast(np.full((4, 3), 1 / 3, dtype=np.float64))
+    outcomes = forecast.outcomes(np.array([[0, 0, 1, 2], [2, 2, 2, 2]]))
     assert class_weights("prior", outcomes, 3).tolist() == [[0.5, 0.25, 0.25], [0, 0, 1]]
     assert class_weights("uniform", outcomes, 3).tolist() == [[1 / 3] * 3] * 2
 

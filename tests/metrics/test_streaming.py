@@ -1,5 +1,6 @@
 """Calibration in one pass: the bounds contain the exact errors, batches and processes add up."""
 
+import copy
 import io
 from itertools import pairwise
 from typing import Any
@@ -172,12 +173,31 @@ def test_parts_merge_in_any_order_and_come_back_from_a_file(tmp_path: Any) -> No
     assert not list(tmp_path.glob("*.tmp"))
 
 
+@pytest.mark.parametrize(
+    ("saved", "asked"),
+    [
+        (m.ClassWise((1,)), m.ClassWise((2,))),
+        (m.TopK((1,)), m.TopK((2,))),
+        (m.Linear([[1.0, 0.0, -1.0]]), m.Linear([[-1.0, 0.0, 1.0]])),
+    ],
+)
+def test_a_file_of_other_utilities_of_one_class_is_refused(saved: Any, asked: Any) -> None:
+    p, y = np.random.default_rng(0).dirichlet(np.ones(3), size=60), np.arange(60) % 3
+    file = io.BytesIO()
+    streamed([saved], p, y).save(file)
+    file.seek(0)
+    with refuses("file", fix="arguments"):
+        m.StreamingCalibration(asked, 3).load(file)
+    file.seek(0)
+    assert m.StreamingCalibration(copy.deepcopy(saved), 3).load(file).result().n == 60
+
+
 def test_bad_batches_change_nothing() -> None:
     rng = np.random.default_rng(0)
     p, y = rng.dirichlet(np.ones(3), size=40), rng.integers(3, size=40)
     calls = []
 
-    def own(forecast: torch.Tensor) -> torch.Tensor:
+    def own(forecast: np.ndarray) -> np.ndarray:
         calls.append(len(forecast))
         return forecast * (3 if len(calls) > 1 else 1)  # leaves [-1, 1] from the second batch on
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics import Linear
 from utility_calibration.metrics.archive import read_arrays
+from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.scripts.speed.cases import Data, Size, data
 
 POINTS = 3000
@@ -23,17 +23,17 @@ FILES = ("cifar10_resnet56", "cifar100_resnet56")
 def inputs(request: pytest.FixtureRequest) -> Data:
     """Logits float32, labels and the float64 softmax."""
     if request.param == "synthetic":
-        return data(Size(POINTS, 10), "cpu")
+        return data(Size(POINTS, 10))
     return real(request.getfixturevalue("shared_dir") / "logits", request.param)
 
 
 def real(folder: Any, name: str, points: int = POINTS) -> Data:
     """The first points of a file of real logits."""
     file = read_arrays(folder / f"{name}.npz", ("logits", "labels"))
-    logits = torch.from_numpy(file["logits"][:points].astype(np.float32))
-    labels = torch.from_numpy(file["labels"][:points].astype(np.int64))
-    size, p = Size(len(labels), logits.shape[1]), logits.double().softmax(dim=1)
-    return Data(size, logits, labels, p, Linear.sample(1, size.classes, 0))
+    logits = file["logits"][:points].astype(np.float32)
+    labels = file["labels"][:points].astype(np.int64)
+    size = Size(len(labels), logits.shape[1])
+    return Data(size, logits, labels, softmax(logits), Linear.sample(1, size.classes, 0))
 
 
 def package(name: str) -> Any:

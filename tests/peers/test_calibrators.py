@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
@@ -52,8 +53,8 @@ def fitted_nll(calibrator: Calibrator, inputs: Data) -> float:
 
 def probmetrics(name: str, inputs: Data) -> Any:
     calibrator = getattr(package("probmetrics.calibrators"), name)()
-    logits = package("probmetrics.distributions").CategoricalLogits(inputs.logits)
-    return calibrator.fit_torch(logits, inputs.labels)
+    logits = package("probmetrics.distributions").CategoricalLogits(torch.from_numpy(inputs.logits))
+    return calibrator.fit_torch(logits, torch.from_numpy(inputs.labels))
 
 
 def probmetrics_temperature(inputs: Data) -> NDArray[Any]:
@@ -84,7 +85,7 @@ def probmetrics_vector(inputs: Data) -> NDArray[Any]:
 def test_scaling_reaches_the_likelihood_of_others_or_a_better_one(
     calibrator: Calibrator, peer: Callable[[Data], NDArray[Any]], inputs: Data
 ) -> None:
-    theirs = log_loss(peer(inputs), inputs.labels.numpy())
+    theirs = log_loss(peer(inputs), inputs.labels)
     assert theirs - SOLVER <= fitted_nll(calibrator, inputs) <= theirs + OPTIMAL
 
 
@@ -110,7 +111,7 @@ def test_structured_scaling_reaches_the_likelihood_of_probmetrics(
 
 def test_dirichlet_without_penalties_is_logistic_regression_on_log_probabilities() -> None:
     """As Kull et al. (2019, sec. 3) say."""
-    inputs = data(Size(3000, 5), "cpu")
+    inputs = data(Size(3000, 5))
     x, labels = np.log(inputs.arrays[0]), inputs.arrays[1]
     regression = LogisticRegression(C=np.inf, tol=1e-8, max_iter=5000).fit(x, labels)
     theirs = negative_log_likelihood(regression.predict_proba(x), labels)
@@ -126,7 +127,7 @@ def test_dirichlet_with_penalties_reaches_the_minimum_of_dirichletcal(
     name: str, odir: float, l2: float, request: pytest.FixtureRequest
 ) -> None:
     if name == "synthetic":
-        inputs = data(Size(1000, 4), "cpu")
+        inputs = data(Size(1000, 4))
     else:
         folder = request.getfixturevalue("shared_dir") / "logits"
         inputs = real(folder, "cifar10_resnet56", points=1000)

@@ -33,7 +33,7 @@ def without_ties(n: int = 1000) -> tuple[NDArray[np.float64], NDArray[np.int64]]
 def ece_of_torchmetrics(inputs: Data) -> float:
     error = package("torchmetrics.functional.classification").multiclass_calibration_error
     options = {"num_classes": inputs.size.classes, "n_bins": BINS, "norm": "l1"}
-    return float(error(inputs.p, inputs.labels, **options))
+    return float(error(*map(torch.from_numpy, inputs.arrays), **options))
 
 
 def ece_of_netcal(inputs: Data) -> float:
@@ -48,8 +48,9 @@ def test_top_class_bins_of_equal_width_are_those_of_others(theirs, inputs: Data)
 
 def test_class_wise_bins_of_equal_width_agree_with_torchmetrics(inputs: Data) -> None:
     error = package("torchmetrics.functional.classification").binary_calibration_error
+    p, labels = map(torch.from_numpy, inputs.arrays)
     theirs = [
-        float(error(inputs.p[:, c], (inputs.labels == c).long(), n_bins=BINS, norm="l1"))
+        float(error(p[:, c], (labels == c).long(), n_bins=BINS, norm="l1"))
         for c in range(inputs.size.classes)
     ]
     ours = m.binned_class_wise_error(inputs.p, inputs.labels, scheme="equal_width")

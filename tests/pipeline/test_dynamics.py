@@ -1,8 +1,9 @@
 """The dynamics stage: what it writes, skips and makes again."""
 
+import numpy as np
 import pandas as pd
 import pytest
-import torch
+from scipy.special import softmax
 
 from tests.pipeline.conftest import files_below, times
 from utility_calibration.calibrators.patching.state import PatchedForecast
@@ -51,10 +52,10 @@ def test_what_it_writes_and_that_a_second_run_makes_nothing(request_study, tmp_p
 
 def test_the_held_out_points_get_the_patches_of_the_calibration_points():
     """A held-out set that is the calibration set has the same errors before every patch."""
-    logits = torch.randn(200, 5, generator=torch.Generator().manual_seed(0)).double()
-    labels = torch.randint(5, (200,), generator=torch.Generator().manual_seed(1))
+    random = np.random.default_rng(0)
+    logits, labels = random.normal(size=(200, 5)), random.integers(5, size=200)
     settings = resolved(composed(["benchmark=digits", "calibrator=uncalibrated", *SMALL]))
-    states = [PatchedForecast((2 * logits).softmax(dim=1), labels) for _ in range(2)]
+    states = [PatchedForecast(softmax(2 * logits, axis=1), labels) for _ in range(2)]
     history, _ = run_study(*states, "aligned", settings.dynamics)
     assert history["held_out"].to_list() == pytest.approx(history["worst"].to_list(), rel=1e-9)
     assert history["worst"].nunique() == len(history)

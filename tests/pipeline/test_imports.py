@@ -14,7 +14,10 @@ from utility_calibration.pipeline.harness.command import CONF
 ROOT = CONF.parent
 OURS = "utility_calibration."
 PACKAGES = {"metrics": metrics, "calibrators": calibrators, "metrics.plots": plots}
-LEVELS = ("metrics.kernels", "metrics", "calibrators", "pipeline.harness", "pipeline", "scripts")
+LEVELS = (
+    *("metrics.errors", "metrics.arrays", "metrics.kernels", "metrics"),
+    *("calibrators", "pipeline.harness", "pipeline", "scripts"),
+)
 """Each may import itself and what is before it."""
 
 

@@ -9,7 +9,14 @@ from scipy.special import softmax
 
 from tests.refusals import refuses
 from tests.scripts.conftest import quick
-from utility_calibration.calibrators import TemperatureScaling, VectorScaling, from_probabilities
+from utility_calibration.calibrators import (
+    LogitShiftPatching,
+    TemperatureScaling,
+    VectorScaling,
+    estimate_prior,
+    from_probabilities,
+    reweight,
+)
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.metrics.validation import InputError
 from utility_calibration.pipeline.apply import apply
@@ -194,7 +201,17 @@ def test_groups_are_scored_saved_and_applied_by_the_name_of_their_column(tmp_pat
     run(target, tmp_path / "new.csv", tmp_path / "by.csv")
     expected = kept.predict_proba(logits[:60], groups=ward[:60])
     np.testing.assert_allclose(pd.read_csv(tmp_path / "by.csv"), expected, atol=1e-6)
-    assert np.abs(expected - kept.predict_proba(logits[:60])).max() > 0.01
+    with pytest.warns(UserWarning, match="east"):
+        plain = kept.predict_proba(logits[:60], groups=np.full(60, "east"))
+    assert np.abs(expected - plain).max() > 0.01
+    run(target, tmp_path / "new.csv", tmp_path / "by.csv", "--prior", "estimate")
+    prior = estimate_prior(expected, kept.shares_).shares
+    shifted = reweight(expected, prior, kept.shares_)
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "by.csv"), shifted, atol=1e-6)
+    by_hand = LogitShiftPatching(steps=1).fit(logits, labels, groups=ward)
+    names = {"ward": "groups", "a": "0", "b": "1", "c": "2"}
+    new.rename(columns=names).to_csv(tmp_path / "hand.csv", index=False)
+    run(by_hand.save(tmp_path / "hand.npz"), tmp_path / "hand.csv", tmp_path / "c.csv")
     new.drop(columns="ward").to_csv(tmp_path / "new.csv", index=False)
     with refuses("ward", fix="add"):
         run(target, tmp_path / "new.csv", tmp_path / "by.csv")
@@ -204,14 +221,15 @@ def test_shares_of_the_classes_are_stated_by_place_or_name_or_estimated(saved, t
     logits, _ = problem(400, 1)
     np.savez(tmp_path / "new.npz", logits=logits.astype(float))
     fitted = Calibrator.load(saved)
-    estimate = fitted.estimate_prior(logits.astype(float)).shares
+    p = fitted.predict_proba(logits.astype(float))
+    estimate = estimate_prior(p, fitted.shares_).shares
     for text, shares in {
         ".2,.3,.5": [0.2, 0.3, 0.5],
         "c2=.5, c0=.2,c1=.3": [0.2, 0.3, 0.5],
         "estimate": estimate,
     }.items():
         run(saved, tmp_path / "new.npz", tmp_path / "out.npz", "--prior", text)
-        expected = fitted.with_prior(shares).predict_proba(logits.astype(float))
+        expected = reweight(p, shares, fitted.shares_)
         np.testing.assert_array_equal(np.load(tmp_path / "out.npz")["probabilities"], expected)
     assert "95 %" in capsys.readouterr().out
     for text in (".2,.8", "c0=.5,c1=.5", "c0=.5,.5,c2=0", "some", ""):

@@ -14,7 +14,7 @@ PEER = 5e-3
 
 @pytest.mark.parametrize("case", compare_speed.CASES, ids=lambda case: case.title)
 def test_every_contender_gives_the_reference_s_answer(case: Case) -> None:
-    inputs, answers = data(TINY, "cpu"), {}
+    inputs, answers = data(TINY), {}
     assert OURS in case.contenders
     for name, run in case.contenders.items():
         if name in PEERS and find_spec(name) is None:

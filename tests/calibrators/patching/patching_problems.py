@@ -1,7 +1,7 @@
 """What the tests of patching share: forecasts with something to patch, and what a fit stores."""
 
 import numpy as np
-import torch
+from scipy.special import softmax as scipy_softmax
 
 from tests.forecasts import labels_from
 from utility_calibration.calibrators.patching.audit import StandardFamilies, find_worst
@@ -21,10 +21,10 @@ def over_confident(n, classes, seed, sharpness=2.0):
 
 
 def softmax(logits):
-    return torch.softmax(torch.as_tensor(logits).double(), dim=1).numpy()
+    return scipy_softmax(np.asarray(logits, dtype=np.float64), axis=1)
 
 
 def tied_u_comb(p, y):
     """As an audit has it: near-equal predictions tied."""
-    state = PatchedForecast(torch.from_numpy(p), torch.from_numpy(y))
+    state = PatchedForecast(p, y)
     return find_worst(StandardFamilies(0, seed=0)(state, 0))[2]

@@ -1,5 +1,7 @@
 """Logit-shift patching as a calibrator."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -48,16 +50,55 @@ def test_without_patches_the_start_predicts(problem, start):
     np.testing.assert_allclose(calibrator.predict_proba(logits), expected, rtol=1e-14)
 
 
-def test_groups_are_repaired_and_unseen_ones_get_the_map_without_groups(tmp_path):
+def points_of_groups(n):
+    """Logits, labels and names of three groups, of which one has drifted."""
     generator = np.random.default_rng(0)
-    names = np.array(["a", "b", "c"])[generator.integers(0, 3, 6000)]
-    logits = 2 * generator.normal(size=(6000, 4))
+    names = np.array(["a", "b", "c"])[generator.integers(0, 3, n)]
+    logits = 2 * generator.normal(size=(n, 4))
     drift = np.where(names == "c", 1.5, 0.0)[:, None] * np.array([1.0, -1, 0, 0])
-    labels = (logits + drift + generator.gumbel(size=logits.shape)).argmax(axis=1)
+    return logits, (logits + drift + generator.gumbel(size=logits.shape)).argmax(axis=1), names
+
+
+def test_every_prediction_takes_groups_and_misses_them():
+    logits, labels, names = points_of_groups(900)
+    method = LogitShiftPatching(max_steps=10, start="temperature").fit(logits, labels, groups=names)
+    p = method.predict_proba(logits, groups=names)
+    assert len(method.group_names_)
+    np.testing.assert_array_equal(method.predict(logits, names), p.argmax(axis=1))
+    np.testing.assert_allclose(np.exp(method.predict_log_proba(logits, names)), p, rtol=1e-12)
+    hits = p.argmax(axis=1) == labels
+    assert method.score(logits, labels, groups=names) == pytest.approx(hits.mean())
+    for call in (
+        lambda: method.predict_proba(logits),
+        lambda: method.predict_log_proba(logits),
+        lambda: method.predict(logits),
+        lambda: method.score(logits, labels),
+        lambda: method.predict(logits, names[:5]),
+        lambda: LogitShiftPatching(steps=1).fit(logits, labels).predict(logits, names),
+        lambda: TemperatureScaling().fit(logits, labels, groups=names),
+        lambda: TemperatureScaling().fit(logits, labels).score(logits, labels, groups=names),
+    ):
+        with refuses("groups"):
+            call()
+
+
+def test_concurrent_calls_get_the_answers_of_their_own_groups():
+    logits, labels, names = points_of_groups(900)
+    method = LogitShiftPatching(max_steps=10, start="temperature").fit(logits, labels, groups=names)
+    alone = {name: method.predict_proba(logits, np.full(900, name)) for name in "abc"}
+    asked = [*"abc"] * 20
+    with ThreadPoolExecutor(8) as threads:
+        answers = threads.map(lambda g: method.predict_proba(logits, np.full(900, g)), asked)
+    for name, answer in zip(asked, answers, strict=True):
+        np.testing.assert_array_equal(answer, alone[name])
+
+
+def test_groups_are_repaired_and_unseen_ones_get_the_map_without_groups(tmp_path):
+    logits, labels, names = points_of_groups(6000)
     fit, new = slice(0, 3000), slice(3000, None)
     method = LogitShiftPatching().fit(logits[fit], labels[fit], groups=names[fit])
     loaded = LogitShiftPatching.load(method.save(tmp_path / "groups.npz"))
-    plain = method.predict_proba(logits[new])
+    plain = LogitShiftPatching().fit(logits[fit], labels[fit]).predict_proba(logits[new])
     repaired = loaded.predict_proba(logits[new], groups=names[new])
     at = names[new] == "c"
     errors = [
@@ -67,8 +108,6 @@ def test_groups_are_repaired_and_unseen_ones_get_the_map_without_groups(tmp_path
     with pytest.warns(UserWarning, match="groups: z"):
         unseen = method.predict_proba(logits[new], groups=np.full(3000, "z"))
     np.testing.assert_array_equal(unseen, plain)
-    ungrouped = LogitShiftPatching().fit(logits[fit], labels[fit]).predict_proba(logits[new])
-    np.testing.assert_array_equal(ungrouped, plain)
     with pytest.warns(UserWarning, match="groups"):
         method.to_module()
     for options, groups, row in (
@@ -77,4 +116,4 @@ def test_groups_are_repaired_and_unseen_ones_get_the_map_without_groups(tmp_path
         ({}, [1.0, np.nan], 1),
     ):
         with refuses("groups", row):
-            LogitShiftPatching(**options).fit(logits[:2], labels[:2], groups=groups)
+            LogitShiftPatching(**options).fit(logits[:2], [0, 1], groups=groups)

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
-from threadpoolctl import threadpool_limits
 
 from tests.calibrators.patching.patching_problems import (
     FITTED,
@@ -14,6 +12,7 @@ from tests.calibrators.patching.patching_problems import (
 from utility_calibration.calibrators import UtilityPatching
 from utility_calibration.calibrators.patching.state import PatchedForecast
 from utility_calibration.metrics import brier_score, utility_calibration
+from utility_calibration.metrics.kernels.threads import set_threads
 
 FIXED = {"step_size": 1.0, "steps": 30, "sampled": False}
 SAMPLED = {**FIXED, "sampled": True, "sampled_count": 40}
@@ -31,16 +30,15 @@ def fitted(request):
 
 def test_every_patch_corrects_the_worst_interval_of_its_time(fitted):
     calibrator, logits, labels = fitted
-    y = torch.from_numpy(labels)
-    state = PatchedForecast(torch.from_numpy(softmax(logits)), y)
+    state = PatchedForecast(softmax(logits), labels)
     for t, patch in enumerate(calibrator.patches()):
         v, u = patch.utility.predicted_and_realized(state)
         inside = (v >= patch.low) & (v <= patch.high)
-        signed = float((u - v)[inside].sum()) / len(y)
+        signed = float((u - v)[inside].sum()) / len(labels)
         assert patch.error <= float(utility_calibration(v, u)) + 1e-12
         assert abs(signed) == pytest.approx(patch.error, abs=1e-12)
         assert np.sign(patch.shift) == np.sign(signed)  # towards what is realized
-        p = state.probabilities.numpy()
+        p = state.probabilities
         assert patch.error >= tied_u_comb(p, labels) - 1e-9
         assert calibrator.losses_[t] == pytest.approx(brier_score(p, labels), abs=1e-12)
         patch.apply(state, calibrator._update())
@@ -63,15 +61,13 @@ def test_a_tolerance_ends_the_run():
     assert tied_u_comb(some.predict_proba(logits), labels) <= 0.02
 
 
-@pytest.mark.skipif(torch.__version__ < "2.10", reason="torch 2.4 sums products by thread")
 @pytest.mark.parametrize("options", [FIXED, SAMPLED], ids=["fixed", "sampled"])
 def test_the_same_seed_fits_the_same_bits_on_any_number_of_threads(options):
     logits, labels = over_confident(900, 60, 6)
     runs = []
     for threads in (1, 2, 1):
-        torch.set_num_threads(threads)
-        with threadpool_limits(threads, "blas"):
-            runs.append(UtilityPatching(**{**options, "steps": 12}, seed=5).fit(logits, labels))
+        set_threads(threads)
+        runs.append(UtilityPatching(**{**options, "steps": 12}, seed=5).fit(logits, labels))
     for other in runs[1:]:
         for name in FITTED:
             np.testing.assert_array_equal(getattr(other, name), getattr(runs[0], name))

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from scipy.optimize import minimize_scalar
 
 from tests.calibrators.patching.patching_problems import over_confident, softmax
@@ -15,12 +14,12 @@ from utility_calibration.metrics import Decision
 
 CLASSES = 5
 RANDOM = np.random.default_rng(3)
-PAYOFF = torch.from_numpy(RANDOM.uniform(-1, 1, CLASSES))
+PAYOFF = RANDOM.uniform(-1, 1, CLASSES)
 UTILITIES = {
     "class": Utility.standard("class", 2),
     "top-K": Utility.standard("top_k", 1),
     "linear": Utility.standard("linear", 0, PAYOFF),
-    "rank": Utility.standard("rank", 0, PAYOFF.sort(descending=True).values),
+    "rank": Utility.standard("rank", 0, -np.sort(-PAYOFF)),
     "decision": Utility("own", 0, Decision(RANDOM.uniform(0, 3, (1, CLASSES, 3))), 0),
 }
 
@@ -28,7 +27,7 @@ UTILITIES = {
 @pytest.fixture
 def state():
     logits, labels = over_confident(400, CLASSES, seed=1)
-    return PatchedForecast(torch.from_numpy(softmax(logits)), torch.from_numpy(labels))
+    return PatchedForecast(softmax(logits), labels)
 
 
 def one_patch(state, utility, shrinkage=1.0):
@@ -45,11 +44,11 @@ def one_patch(state, utility, shrinkage=1.0):
 def test_the_step_minimises_the_nll_of_the_patched_points(state, utility):
     witness, _, signed, _ = one_patch(state, utility)
     u, p = vectors_of(state, utility)[witness.rows], state.probabilities[witness.rows]
-    labels = state.labels[witness.rows][:, None]
+    of_label = np.arange(len(p)), state.labels[witness.rows]
 
     def nll(delta):
-        total = (p * torch.exp(delta * u)).sum(dim=1).log()
-        return float((total - delta * u.gather(1, labels)[:, 0]).sum())
+        total = np.log((p * np.exp(delta * u)).sum(axis=1))
+        return float((total - delta * u[of_label]).sum())
 
     found = minimize_scalar(nll, bounds=(-5, 5), method="bounded", options={"xatol": 1e-9})
     assert signed == pytest.approx(found.x, abs=1e-5)
@@ -61,18 +60,17 @@ def test_the_nll_falls_by_what_the_step_says_and_by_no_less_than_the_guarantee(
     state, utility, shrinkage
 ):
     witness, moved, _, change = one_patch(state, utility, shrinkage)
-    labels = state.labels[witness.rows][:, None]
-    before = state.probabilities[witness.rows].gather(1, labels).log().sum()
-    after = moved.gather(1, labels).log().sum()
+    of_label = np.arange(len(moved)), state.labels[witness.rows]
+    before = np.log(state.probabilities[witness.rows][of_label]).sum()
+    after = np.log(moved[of_label]).sum()
     assert float(before - after) == pytest.approx(change, rel=1e-9)
     u = vectors_of(state, utility)[witness.rows]
-    span = float((u.amax(dim=1) - u.amin(dim=1)).max())
+    span = float((u.max(axis=1) - u.min(axis=1)).max())
     assert -change / len(state.labels) >= 2 * shrinkage * (witness.error / span) ** 2 > 0
 
 
 def test_an_event_that_always_happens_is_shifted_by_the_bound():
-    p = torch.tensor([[0.3, 0.7]], dtype=torch.float64).repeat(20, 1)
-    state = PatchedForecast(p, torch.zeros(20, dtype=torch.int64))
+    state = PatchedForecast(np.tile([0.3, 0.7], (20, 1)), np.zeros(20, np.int64))
     _, moved, signed, change = one_patch(state, Utility.standard("class", 0))
     assert signed == pytest.approx(LARGEST_SHIFT)
     assert bool(((moved > 0) & (moved < 1)).all())
@@ -80,7 +78,7 @@ def test_an_event_that_always_happens_is_shifted_by_the_bound():
 
 
 def test_a_payoff_that_is_the_same_for_all_classes_is_no_reason_to_move(state):
-    same = Utility.standard("linear", 0, torch.full((CLASSES,), 0.7, dtype=torch.float64))
+    same = Utility.standard("linear", 0, np.full(CLASSES, 0.7))
     witness = witness_of(state, same)
     vectors = same.vectors(state, witness.rows)
     assert witness.error == pytest.approx(0, abs=1e-12)

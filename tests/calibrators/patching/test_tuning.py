@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from tests.calibrators.patching.patching_problems import (
     FITTED,
@@ -21,6 +20,7 @@ from utility_calibration.calibrators.patching.tuning import (
     held_out_losses,
 )
 from utility_calibration.metrics import brier_score, negative_log_likelihood
+from utility_calibration.metrics.kernels.draws import Draws
 
 QUICK = {"tuning_runs": 20, "max_steps": 20, "sampled_count": 10}
 
@@ -80,9 +80,7 @@ def test_the_best_run_is_refitted_on_all_points(tuned):
 
 def hold_out_score(calibrator, parameters, logits, labels, measure):
     """The score of a run of its own on the same hold-out, without shared trajectories."""
-    order = torch.randperm(
-        len(labels), generator=torch.Generator().manual_seed(calibrator.seed)
-    ).numpy()
+    order = Draws(calibrator.seed).permutation(len(labels))
     held = round(calibrator.holdout * len(labels))
     kept, held = order[held:], order[:held]
     settings = {**calibrator.get_params(), **parameters}
@@ -113,7 +111,7 @@ def test_given_steps_are_scored_as_given():
 
 
 def test_one_point_cannot_be_tuned_on():
-    point = torch.full((1, 3), 1 / 3), torch.zeros(1, dtype=torch.int64)
+    point = np.full((1, 3), 1 / 3), np.zeros(1, np.int64)
     with refuses("labels", fix="step_size"):
         HoldOut(*point, 0.3, 0, None, None)
 
@@ -122,22 +120,22 @@ def test_one_point_cannot_be_tuned_on():
 
 
 def test_the_fewest_patches_as_good_as_the_best_are_enough():
-    always = torch.tensor([[0.5, 0.9, 0.1], [0.4, 0.8, 0.0], [0.41, 0.81, 0.01]])
-    assert fewest_patches(always.double()) == 1  # a gain on every point is taken however small
-    noise = torch.from_numpy(np.random.default_rng(1).normal(size=64))
+    always = np.array([[0.5, 0.9, 0.1], [0.4, 0.8, 0.0], [0.41, 0.81, 0.01]])
+    assert fewest_patches(always) == 1  # a gain on every point is taken however small
+    noise = np.random.default_rng(1).normal(size=64)
     noise -= noise.mean()
-    within = torch.stack([0 * noise, noise - 0.05])
+    within = np.stack([0 * noise, noise - 0.05])
     assert fewest_patches(within) == 0
-    assert fewest_patches(torch.cat([within[:1], within[1:] - 0.2])) == 1
-    losses = -torch.tensor([0.0, 0.5, 0.9, 0.99, 1.0]).double()[:, None].repeat(1, 64)
-    losses[3:] += 0.3 * noise * torch.tensor([[0.0], [1.0]])
+    assert fewest_patches(np.concatenate([within[:1], within[1:] - 0.2])) == 1
+    losses = -np.array([0.0, 0.5, 0.9, 0.99, 1.0])[:, None].repeat(64, axis=1)
+    losses[3:] += 0.3 * noise * np.array([[0.0], [1.0]])
     assert fewest_patches(losses) == 3
     assert fewest_patches(losses, errors=0.0) == 4
 
 
 def test_every_fifth_point_is_predicted_by_patches_of_the_others():
     logits, labels = over_confident(60, 3, seed=2)
-    p, y = torch.from_numpy(softmax(logits)), torch.from_numpy(labels)
+    p, y = softmax(logits), labels
     kept = []
 
     def run(state):
@@ -148,15 +146,15 @@ def test_every_fifth_point_is_predicted_by_patches_of_the_others():
     assert [len(part) for part in kept] == [48] * 5
     assert losses.shape == (4, 60)
     at_first = PatchedForecast(p, y).losses("nll")
-    torch.testing.assert_close(losses[0].sort().values, at_first.sort().values)
+    np.testing.assert_array_equal(np.sort(losses[0]), np.sort(at_first))
 
 
 def test_a_run_with_sampled_utilities_waits_unnoticed():
     """Audits draw other utilities each round: the number of the round is continued, too."""
-    logits, labels = map(torch.from_numpy, over_confident(120, 4, seed=4))
+    logits, labels = over_confident(120, 4, seed=4)
     calibrator = UtilityPatching(sampled_count=20)
     scored = calibrator._run, calibrator._score
-    points = HoldOut(logits.double().softmax(dim=1), labels, 0.3, 0, *scored)
+    points = HoldOut(softmax(logits), labels, 0.3, 0, *scored)
     waits, whole = (TuningRun(0.1, True, [3, 7]) for _ in range(2))
     points.go_on(waits, 3)
     for run in (waits, whole):
@@ -169,6 +167,6 @@ def test_no_audit_repeats_the_draws_of_another():
     auditor = StandardFamilies(20, seed=0)
     draws = [auditor.draw(number, 4) for number in range(3)]
     for _, valuations in draws:
-        assert bool((valuations.diff(dim=1) <= 0).all())  # they fall with the rank
-    draws = [payoffs.sort(dim=1).values for pair in draws for payoffs in pair]
+        assert bool((np.diff(valuations, axis=1) <= 0).all())  # they fall with the rank
+    draws = [np.sort(payoffs, axis=1) for pair in draws for payoffs in pair]
     assert len({tuple(payoffs.flatten().tolist()) for payoffs in draws}) == 6

@@ -9,7 +9,6 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-import torch
 
 from utility_calibration.metrics.kernels import compiled as module
 
@@ -65,16 +64,16 @@ def test_the_decorator_leaves_numbas_own_setting_as_it_was(monkeypatch, tmp_path
 def test_kernels_are_kept_in_the_named_folder():
     from utility_calibration.metrics.kernels.ranks import descending_order
 
-    descending_order(torch.tensor([[2.0, 1.0]], dtype=torch.float64))
+    descending_order(np.array([[2.0, 1.0]]))
     assert list(folder().rglob("ranks._pack*.nbi"))
 
 
 def test_kept_code_is_read_without_the_compilers_imports():
     program = """
 import sys
-import torch
+import numpy as np
 from utility_calibration.metrics.kernels.ranks import descending_order
-descending_order(torch.tensor([[2.0, 1.0]], dtype=torch.float64))
+descending_order(np.array([[2.0, 1.0]]))
 sys.exit("numba.np.arraymath" in sys.modules)
 """
     subprocess.run([sys.executable, "-c", program], cwd=ROOT)  # compiles, if nobody has

@@ -1,14 +1,14 @@
-"""The compiled running sums against plain torch (for a GPU) and the reference."""
+"""The compiled running sums against plain NumPy and the reference."""
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.metrics.kernels.plain import plain_prefix_range
 from utility_calibration.metrics import reference
 from utility_calibration.metrics.kernels.buckets import memory_of, ranges_by_buckets
-from utility_calibration.metrics.kernels.prefix_range import prefix_range, prefix_range_torch
+from utility_calibration.metrics.kernels.prefix_range import prefix_range
 
 
 def problem(utilities, n, codes, draws, seed, distinct):
@@ -16,9 +16,9 @@ def problem(utilities, n, codes, draws, seed, distinct):
     random = np.random.default_rng(seed)
     levels = np.concatenate([[0.0, -0.0, 1.0, np.nextafter(1.0, 0)], random.normal(size=distinct)])
     return (
-        torch.from_numpy(random.choice(levels, size=(utilities, n))),
-        torch.from_numpy(random.normal(size=(utilities, codes))),
-        torch.from_numpy(random.integers(codes, size=(draws, n))),
+        random.choice(levels, size=(utilities, n)),
+        random.normal(size=(utilities, codes)),
+        random.integers(codes, size=(draws, n)),
     )
 
 
@@ -33,11 +33,11 @@ def problem(utilities, n, codes, draws, seed, distinct):
 )
 def test_both_implementations_are_the_definition(utilities, n, codes, draws, bins, distinct, seed):
     predicted, payoffs, outcome = problem(utilities, n, codes, draws, seed, distinct)
-    edges = (torch.arange(bins + 1) * n // bins)[None]  # bins > n leaves some empty
+    edges = (np.arange(bins + 1) * n // bins)[None]  # bins > n leaves some empty
     compiled = prefix_range(predicted, payoffs, outcome, edges)
-    plain = prefix_range_torch(predicted, payoffs, outcome, edges)
+    plain = plain_prefix_range(predicted, payoffs, outcome, edges)
     for draw, row in np.ndindex(draws, utilities):
-        v, u = predicted[row].numpy(), payoffs[row][outcome[draw]].numpy()
+        v, u = predicted[row], payoffs[row][outcome[draw]]
         width = n * reference.utility_calibration(v, u)
         sums = np.append(0, (u - v)[np.argsort(v, kind="stable")].cumsum())[edges[0]]
         for ranges, at_edges in (compiled, plain):
@@ -49,14 +49,14 @@ def test_outcome_codes_may_be_many():
     """More than 16 bits hold, as where every point has payoffs of its own."""
     n = 70_000
     random = np.random.default_rng(0)
-    v = torch.from_numpy(random.random((2, n)).round(4))
-    payoffs = torch.from_numpy(random.normal(size=(2, n)))
-    edges = torch.tensor([[0, n // 2, n]])
+    v = random.random((2, n)).round(4)
+    payoffs = random.normal(size=(2, n))
+    edges = np.array([[0, n // 2, n]])
     for draws in (1, 3):
-        codes = torch.from_numpy(np.stack([random.permutation(n) for _ in range(draws)]))
+        codes = np.stack([random.permutation(n) for _ in range(draws)])
         found = prefix_range(v, payoffs, codes, edges)
-        expected = prefix_range_torch(v, payoffs, codes, edges)
-        torch.testing.assert_close(found[0], expected[0], rtol=1e-9, atol=1e-9)
+        expected = plain_prefix_range(v, payoffs, codes, edges)
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-9, atol=1e-9)
 
 
 @given(
@@ -68,7 +68,7 @@ def test_outcome_codes_may_be_many():
     of_labels=st.booleans(),
     seed=st.integers(0, 999),
 )
-def test_weights_of_every_kind_equal_plain_torch(n, draws, bins, distinct, kind, of_labels, seed):
+def test_weights_of_every_kind_equal_plain_numpy(n, draws, bins, distinct, kind, of_labels, seed):
     """Many sets of weights, or many draws of the labels under one set."""
     predicted, payoffs, outcome = problem(3, n, 4, draws if of_labels else 1, seed, distinct)
     payoffs = payoffs.round()  # some outcomes pay the same
@@ -76,33 +76,35 @@ def test_weights_of_every_kind_equal_plain_torch(n, draws, bins, distinct, kind,
     drawn = random.integers(4, size=size) if kind == "whole" else random.random(size)
     if kind == "signed":
         drawn, bins = drawn - 0.5, 0  # multipliers have no edges
-    weights = torch.from_numpy(drawn.astype(np.float32 if kind == "float32" else np.float64))
-    edges = weights.double().sum(dim=1, keepdim=True) * torch.arange(bins + 1) / max(1, bins)
+    weights = drawn.astype(np.float32 if kind == "float32" else np.float64)
+    edges = (
+        weights.astype(np.float64).sum(axis=1, keepdims=True) * np.arange(bins + 1) / max(1, bins)
+    )
     given = predicted, payoffs, outcome, edges if bins else None, weights
     ours = prefix_range(*given)
-    plain = prefix_range_torch(
+    plain = plain_prefix_range(
         predicted, payoffs, outcome, edges if bins else edges[:, :0], weights
     )
     for compiled, expected in zip(ours, plain, strict=True):
-        torch.testing.assert_close(compiled, expected, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(compiled, expected, rtol=0, atol=1e-11)
 
 
 def test_calls_that_share_an_order_find_what_they_find_alone():
     predicted, payoffs, outcome = problem(3, 60, 4, 5, 0, 40)
-    edges, weights = torch.tensor([[0, 20, 60]]), torch.rand(5, 60, dtype=torch.float64)
+    edges, weights = np.array([[0, 20, 60]]), np.random.default_rng(0).random((5, 60))
     orders = []
     for call in [(outcome, edges), (outcome[:2],), (outcome[:1], None, weights)] * 2:
         shared = prefix_range(predicted, payoffs, *call, orders=orders)
         for ours, alone in zip(shared, prefix_range(predicted, payoffs, *call), strict=True):
-            assert torch.equal(ours, alone)
+            assert np.array_equal(ours, alone)
     assert len(orders) == 1
 
 
 def test_ranges_within_the_margin_of_the_largest_are_exact():
-    generator = torch.Generator().manual_seed(0)
-    predicted = torch.rand(300, 400, generator=generator, dtype=torch.float64)
-    payoffs = torch.randn(300, 5, generator=generator, dtype=torch.float64)
-    codes = torch.randint(5, (1, 400), generator=generator)
+    generator = np.random.default_rng(0)
+    predicted = generator.random((300, 400))
+    payoffs = generator.normal(size=(300, 5))
+    codes = generator.integers(5, size=(1, 400))
     exact = prefix_range(predicted, payoffs, codes)[0][0]
     pruned = prefix_range(predicted, payoffs, codes, margin=1.0)[0][0]
     is_exact = pruned == exact
@@ -116,13 +118,13 @@ def test_ranges_within_the_margin_of_the_largest_are_exact():
 def by_buckets(v, payoffs, codes, least=-np.inf):
     ranges = np.empty(1)
     given = v[None], v[None].view(np.int64), payoffs[None], codes, memory_of(len(v))
-    ranges_by_buckets(*given, 0.0, -least, ranges)
+    ranges_by_buckets(*given, 0.0, -least, 0.0, ranges)
     return ranges[0]
 
 
 def by_sort(*problem):
-    given = (torch.from_numpy(x)[None] for x in problem)
-    return float(prefix_range_torch(*given, torch.zeros(1, 0))[0])
+    given = (x[None] for x in problem)
+    return float(plain_prefix_range(*given, np.zeros((1, 0)))[0][0, 0])
 
 
 def rounding(v, payoffs, _):
@@ -171,15 +173,15 @@ def gap_range(predicted, payoffs, codes, tolerance):
 
 def by_columns(predicted, payoffs, codes, tolerance):
     """The utilities as columns of a matrix."""
-    return gap_range(predicted.T.contiguous().T, payoffs, codes, tolerance)
+    return gap_range(np.ascontiguousarray(predicted.T).T, payoffs, codes, tolerance)
 
 
-def by_torch(predicted, payoffs, codes, tolerance):
-    edges = torch.zeros(1, 0)
-    return prefix_range_torch(predicted, payoffs, codes[None], edges, tolerance=tolerance)[0][0]
+def by_sorts(predicted, payoffs, codes, tolerance):
+    edges = np.zeros((1, 0))
+    return plain_prefix_range(predicted, payoffs, codes[None], edges, tolerance=tolerance)[0][0]
 
 
-IMPLEMENTATIONS = {"compiled": gap_range, "columns": by_columns, "torch": by_torch}
+IMPLEMENTATIONS = {"compiled": gap_range, "columns": by_columns, "sorts": by_sorts}
 TOLERANCE = 1e-6
 
 
@@ -198,7 +200,7 @@ def torn(seed, n=300, scale=1.0):
     codes = random.integers(4, size=n)
     v[0], payoffs[0] = 10.0 ** random.uniform(-12, 0, size=n), [0, 0, 0, scale]
     v[2] = random.integers(1 + seed % 20, size=n) / 20
-    return tuple(torch.from_numpy(x) for x in (scale * v, payoffs, codes))
+    return tuple(x for x in (scale * v, payoffs, codes))
 
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
@@ -207,7 +209,6 @@ def test_the_range_in_wide_gaps_is_that_of_the_reference(implementation, seed, n
     v, payoffs, codes = torn(seed, n, scale)
     found = IMPLEMENTATIONS[implementation](v, payoffs, codes, TOLERANCE)
     expected = [
-        n * reference.utility_calibration(v[k].numpy(), payoffs[k][codes].numpy(), TOLERANCE)
-        for k in range(3)
+        n * reference.utility_calibration(v[k], payoffs[k][codes], TOLERANCE) for k in range(3)
     ]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * scale)

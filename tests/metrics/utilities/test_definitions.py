@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-import torch
 
 from tests.forecasts import KINDS, forecast_of
 from utility_calibration import metrics as m
@@ -53,7 +52,7 @@ DEFINITIONS = {
     ),
     "similarity": (m.Similarity(SIMILARITY), lambda p: [reference.similarity(p, SIMILARITY)]),
     "a function": (
-        m.FunctionUtility(lambda p: p.square() - torch.tensor([0.0, 0.5, 1.0, 0.25])),
+        m.FunctionUtility(lambda p: np.square(p) - np.array([0.0, 0.5, 1.0, 0.25])),
         lambda p: [p**2 - [0, 0.5, 1, 0.25]],
     ),
     "one's own": (Insurance(), lambda p: [paid * p for paid in Insurance.premiums]),
@@ -78,7 +77,7 @@ def test_bounds_are_the_extremes_of_payoffs_and_contain_other_values(name):
     p, _ = forecast_of("smooth", 30, CLASSES, 0)
     utilities, vectors = DEFINITIONS[name]
     found = np.array([(each.min(), each.max()) for each in vectors(p)])
-    bounds = utilities.bounds(CLASSES).numpy()
+    bounds = utilities.bounds(CLASSES)
     if isinstance(utilities, PayoffClass):
         np.testing.assert_array_equal(bounds, found)
     assert (bounds[:, 0] <= found[:, 0]).all() and (found[:, 1] <= bounds[:, 1]).all()
@@ -114,7 +113,7 @@ def test_small_blocks_give_the_same_errors(utilities, monkeypatch):
 
 def test_samples_are_uniform_on_the_sphere():
     classes, count = 5, 20_000
-    vectors = sample_unit_sphere_infinity(count, classes, 1).numpy()
+    vectors = sample_unit_sphere_infinity(count, classes, 1)
     on_face = np.abs(vectors) == 1
     assert (on_face.sum(axis=1) == 1).all()
     assert (np.abs(vectors) <= 1).all()
@@ -130,12 +129,13 @@ def test_samples_are_uniform_on_the_sphere():
 
 
 def test_a_seed_names_a_sample_and_valuations_are_the_sampled_vectors_sorted():
-    state = torch.random.get_rng_state()
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
     vectors = sample_unit_sphere_infinity(300, 8, 3)
-    assert torch.equal(m.Linear.sample(300, 8, 3).matrix, vectors)
-    assert torch.equal(m.Rank.sample(300, 8, 3).matrix, vectors.sort(dim=1, descending=True).values)
-    assert not torch.equal(m.Linear.sample(300, 8, 4).matrix, vectors)
-    assert torch.equal(state, torch.random.get_rng_state())  # the global generator is left alone
+    assert np.array_equal(m.Linear.sample(300, 8, 3).matrix, vectors)
+    assert np.array_equal(m.Rank.sample(300, 8, 3).matrix, -np.sort(-vectors, axis=1))
+    assert not np.array_equal(m.Linear.sample(300, 8, 4).matrix, vectors)
+    now = np.random.get_state()[1]  # noqa: NPY002
+    assert np.array_equal(state, now)  # the global generator is left alone
 
 
 @pytest.mark.parametrize("short", [m.ClassWise(), m.TopK()])

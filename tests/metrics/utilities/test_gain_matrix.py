@@ -2,18 +2,18 @@
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.forecasts import forecast_of
 from utility_calibration.metrics import GainMatrix, reference
 from utility_calibration.metrics.forecast import Forecast
+from utility_calibration.metrics.kernels.draws import Draws
 
 
 def materialised(utilities, classes):
     """All matrices [m, C, C] of a class that holds none."""
-    matrices = np.stack([utilities.matrix(k).numpy() for k in range(utilities.utilities)])
+    matrices = np.stack([utilities.matrix(k) for k in range(utilities.utilities)])
     assert matrices.shape[1:] == (classes, classes)
     return matrices
 
@@ -71,11 +71,11 @@ def test_the_bounds_exclude_no_class_that_is_chosen(
     p = random.dirichlet(np.full(classes, concentration), size=40) * (1 + off_by)
     p = p.clip(max=1)
     gains = random_gains(8, classes, low, low + width, seed)
-    forecast = Forecast(torch.from_numpy(p))
+    forecast = Forecast(p)
     _, predicted, chosen = GainMatrix(gains).choose(forecast)
     every = np.einsum("ni,mij->nmj", p, gains)
     np.testing.assert_allclose(predicted, every.max(axis=2), rtol=0, atol=1e-14)
-    largest = np.take_along_axis(every, chosen.long().numpy()[..., None], axis=2)[..., 0]
+    largest = np.take_along_axis(every, chosen.astype(np.int64)[..., None], axis=2)[..., 0]
     np.testing.assert_allclose(largest, every.max(axis=2), rtol=0, atol=1e-14)
 
 
@@ -111,21 +111,21 @@ def test_misaligned_users_specialise_in_a_part_of_the_classes(partition_seed):
 @pytest.mark.parametrize("subsets", [1, 4])
 def test_the_parts_of_the_partition_are_those_of_seed_0_unless_another_is_given(subsets):
     """Errors of specialists can be compared between programs that say nothing of the partition."""
-    places = torch.randperm(12, generator=torch.Generator().manual_seed(0)) % subsets
+    places = Draws(0).permutation(12) % subsets
     expected = {tuple((places == part).tolist()) for part in range(subsets)}
     users = GainMatrix.sample_misaligned(400, 12, 7, subsets)
-    found = {tuple(((users.matrix(k) > 0).sum(dim=0) > 1).tolist()) for k in range(400)}
+    found = {tuple(((users.matrix(k) > 0).sum(axis=0) > 1).tolist()) for k in range(400)}
     assert found == expected
 
 
 def test_the_gains_of_many_draws_keep_to_the_limit_of_a_block(monkeypatch):
     """300 draws of 50 even rows bring about 500 codes; ten users fit into the limit."""
     users = GainMatrix.sample_aligned(150, 10, 1)
-    forecast = Forecast(torch.full((50, 10), 0.1, dtype=torch.float64))
-    labels = torch.randint(10, (300, 50), generator=torch.Generator().manual_seed(0))
+    forecast = Forecast(np.full((50, 10), 0.1, dtype=np.float64))
+    labels = np.random.default_rng(0).integers(10, size=(300, 50))
     outcomes = forecast.outcomes(labels)
-    whole = torch.cat([block.payoffs for block in users.blocks(forecast, outcomes)])
+    whole = np.concatenate([block.payoffs for block in users.blocks(forecast, outcomes)])
     monkeypatch.setattr("utility_calibration.metrics.utilities.gain_matrix.BLOCK_BYTES", 40_000)
     blocks = [block.payoffs for block in users.blocks(forecast, outcomes)]
     assert max(payoffs.nbytes for payoffs in blocks) <= 40_000
-    assert torch.equal(torch.cat(blocks), whole)
+    assert np.array_equal(np.concatenate(blocks), whole)

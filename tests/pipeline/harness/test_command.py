@@ -52,7 +52,7 @@ OF_SCORES = ["class_weights=unifrom", "bins=0", "floor_utilities=0", "utility_ba
 
 
 @pytest.mark.parametrize(
-    "override", [*WRONG, "device=gpu", *(f"evaluation.{text}" for text in OF_SCORES)]
+    "override", [*WRONG, "sources.device=gpu", *(f"evaluation.{text}" for text in OF_SCORES)]
 )
 def test_a_value_that_no_stage_knows_is_one_line(override):
     name = override.partition("=")[0]
@@ -75,7 +75,7 @@ def test_a_wrong_argument_is_the_users_error():
 def test_a_device_without_memory_is_one_line_that_says_what_to_set():
     error = RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED\nwhen calling `cublasCreate`")
     assert is_user_error(error)
-    check_line(one_line(error), "memory", "jobs=1", "device=cpu")
+    check_line(one_line(error), "memory", "jobs=1")
 
 
 MISTAKES = [  # a command, its exit code, and the names that its one line has

@@ -1,4 +1,4 @@
-"""Many units at once: how many, on which device, made by one process; a failure stops no other."""
+"""Many units at once: how many, made by one process; a failure stops no other."""
 
 import errno
 import json
@@ -20,7 +20,7 @@ from tests.refusals import fails
 from utility_calibration.pipeline.harness import parallel
 from utility_calibration.pipeline.harness.artifacts import save_npz
 from utility_calibration.pipeline.harness.command import UnitsFailed
-from utility_calibration.pipeline.harness.machine import MissingDevice, device_name, free_memory
+from utility_calibration.pipeline.harness.machine import free_memory
 from utility_calibration.pipeline.harness.parallel import (
     BYTES_PER_LOGIT,
     LITTLE,
@@ -35,7 +35,7 @@ from utility_calibration.pipeline.harness.workers import can_fork, workers
 SPAWN = multiprocessing.get_context("spawn")  # OpenMP does not survive a fork
 
 
-def make(number, how, device, progress):
+def make(number, how, progress):
     """Save the number, or do what `how` says; a folder gets a file with the process's number."""
     if not isinstance(how, str):
         (how / str(os.getpid())).touch()
@@ -52,9 +52,7 @@ def make(number, how, device, progress):
 
 
 def examples(data, *hows, jobs=1):
-    settings = SimpleNamespace(
-        paths=SimpleNamespace(data=data), device="cpu", jobs=jobs, force=False
-    )
+    settings = SimpleNamespace(paths=SimpleNamespace(data=data), jobs=jobs, force=False)
     return [
         Task(
             name=f"example {number}",
@@ -114,13 +112,12 @@ def test_jobs_are_as_many_as_cores_and_memory_allow(monkeypatch):
     monkeypatch.setattr(parallel, "core_count", lambda: 8)
     monkeypatch.setattr(parallel, "free_memory", lambda: 3 * BYTES_PER_LOGIT * LITTLE)
     many = [LITTLE // 10] * 20
-    assert job_count("auto", many, "cpu") == 8
-    assert job_count("auto", [*many, LITTLE], "cpu") == 3  # the largest unit decides
-    assert job_count("auto", [LITTLE] * 2, "cpu") == 2
-    assert job_count("auto", [LITTLE // 20] * 20, "cpu") == 1  # workers would not pay
-    assert job_count("auto", many, "cuda:0") == 1
-    assert job_count(5, many, "cpu") == 5
-    assert job_count("auto", [], "cpu", are_there=True) == job_count(5, [], "cpu") == 1
+    assert job_count("auto", many) == 8
+    assert job_count("auto", [*many, LITTLE]) == 3  # the largest unit decides
+    assert job_count("auto", [LITTLE] * 2) == 2
+    assert job_count("auto", [LITTLE // 20] * 20) == 1  # workers would not pay
+    assert job_count(5, many) == 5
+    assert job_count("auto", [], are_there=True) == job_count(5, []) == 1
 
 
 def test_the_smallest_limit_of_the_groups_around_the_process_is_what_is_free(tmp_path):
@@ -131,13 +128,6 @@ def test_the_smallest_limit_of_the_groups_around_the_process_is_what_is_free(tmp
         (folder / "memory.current").write_text("1700\n")
         (folder / "memory.stat").write_text("anon 100\ninactive_file 500\n")
     assert free_memory(group) == 7000 - 1700 + 500  # the cache of files is given back
-
-
-def test_a_gpu_that_is_not_there_is_one_line(monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    assert device_name("auto") == "cpu"
-    with fails(MissingDevice, "device=cuda"):
-        device_name("cuda")
 
 
 def test_a_file_system_without_locks_is_one_line(tmp_path, monkeypatch):
@@ -168,7 +158,7 @@ def test_of_two_processes_one_makes_a_unit(tmp_path):
 
 
 def hold(folder, held, end):
-    def wait(device, progress):
+    def wait(progress):
         held.set()
         end.wait(60)
 
@@ -242,14 +232,13 @@ def test_the_steps_of_a_program_share_their_workers_until_one_is_killed(tmp_path
     assert not first & second
 
 
-def test_a_worker_is_no_fork_where_it_needs_threads_or_a_gpu(monkeypatch):
+def test_a_worker_is_no_fork_where_it_needs_threads(monkeypatch):
     monkeypatch.setattr("platform.system", lambda: "Linux")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    assert can_fork(1, "cpu")
-    assert not can_fork(2, "cpu")
-    assert not can_fork(1, "cuda:0")
+    assert can_fork(1)
+    assert not can_fork(2)
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    assert not can_fork(1, "cpu")
+    assert not can_fork(1)
 
 
 def test_nothing_to_do_is_done_at_once(tmp_path, capsys):

@@ -11,7 +11,7 @@ from tests.pipeline.own.files import own_of, read, written
 from tests.refusals import refuses
 from utility_calibration.calibrators import Calibrator, Uncalibrated
 from utility_calibration.pipeline.own.choices import Choices
-from utility_calibration.pipeline.own.deployed import read_points
+from utility_calibration.pipeline.own.deployed import unlabelled
 
 rng = np.random.default_rng(0)
 P1 = rng.random(90)
@@ -67,7 +67,7 @@ def test_a_saved_calibrator_takes_the_same_predictions(tmp_path):
     calibrator.predictions_from_ = "pred"
     calibrator = Calibrator.load(calibrator.save(tmp_path / "saved.npz"))
     points = written(tmp_path / "new.csv", TABLE[["score", "pred"]])
-    logits, _ = read_points(points, calibrator, Choices(classes="score"))
+    ((logits, _),) = unlabelled(points, calibrator, Choices(classes="score"))
     np.testing.assert_allclose(softmax(logits.astype(float), axis=1)[:, 1], P1, 1e-4)
     with refuses("pred", fix="prediction"):
-        read_points(written(tmp_path / "new.csv", TABLE[["score"]]), calibrator, Choices())
+        list(unlabelled(written(tmp_path / "new.csv", TABLE[["score"]]), calibrator, Choices()))

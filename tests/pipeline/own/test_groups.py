@@ -40,7 +40,7 @@ def test_a_group_has_the_numbers_of_its_own_points(scored):
     scores = Scores.read(score_files(unit.settings))
     sizes = {name: int((groups == name).sum()) for name in np.unique(groups)}
     assert scores.facts["logits"]["groups"] == sizes
-    test = held_out(unit, "cpu")
+    test = held_out(unit)
     own = test.where(groups[test.points] == "south")
     plain = scorecard(
         own.probabilities, own.labels, utilities=200, floor_repetitions=100, points=own.points

@@ -243,7 +243,6 @@ def reports(folder: Path) -> set[str]:
     [
         "--quick",
         "--wide",
-        "--device cuda",
         "--seed 1",
         "--tuning paper",
         "--methods temp",

@@ -8,7 +8,6 @@ import unicodedata
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from scipy.special import softmax
 
 from tests.pipeline.own.files import LOGITS, NAMES, OWN, N, P, Y, own_of, read, rng, table, written
@@ -276,12 +275,3 @@ def test_repeated_names_of_patients_bring_one_line_of_advice(tmp_path, values, o
     for content in (table(patient_id=values), single, arrays):
         _, notes = own_of(read(tmp_path / "a.csv", content, **options))
         assert sum("say --clusters patient_id" in note for note in notes) == count
-
-
-def test_a_table_is_read_without_a_warning_of_torch(tmp_path, recwarn):
-    torch.set_warn_always(True)  # else once in a program
-    try:
-        read(tmp_path / "a.csv", table())
-    finally:
-        torch.set_warn_always(False)
-    assert not [str(warning.message) for warning in recwarn]

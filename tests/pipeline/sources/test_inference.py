@@ -5,7 +5,9 @@ import pytest
 import torch
 
 from tests.pipeline.sources.conftest import refused
+from tests.refusals import fails
 from utility_calibration.pipeline.sources.content import drawn_rows
+from utility_calibration.pipeline.sources.device import MissingDevice, device_name
 from utility_calibration.pipeline.sources.inference import Run, forward_logits
 
 ROWS, CLASSES = 23, 4
@@ -40,6 +42,13 @@ def test_logits_and_labels_are_those_of_one_batch_in_the_order_of_the_data(optio
     np.testing.assert_array_equal(labels, LABELS[kept])
     assert seen[0] == (0, len(kept)) and seen[-1] == (len(kept), len(kept))
     assert seen == sorted(seen)
+
+
+def test_a_gpu_that_is_not_there_is_one_line(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert device_name("auto") == "cpu"
+    with fails(MissingDevice, "sources.device=cuda"):
+        device_name("cuda")
 
 
 def failing(error):
