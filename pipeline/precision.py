@@ -23,7 +23,7 @@ def in_float32(logits: NDArray[Any]) -> NDArray[np.float32]:
     """Return logits [n, C], -inf for impossible classes, as float32.
 
     If some row's largest logit is larger than `LARGE` or smaller than its negative, every row loses
-    its maximum first. What float32 keeps whole is not copied.
+    its maximum first, unless float32 has all numbers as they are.
 
     Raises:
         InputError: a row's largest logit is too large for float32.
@@ -34,10 +34,11 @@ def in_float32(logits: NDArray[Any]) -> NDArray[np.float32]:
     if top.max() > np.finfo(np.float32).max:
         row, fix = int(top[:, 0].argmax()), "divide all by one constant"
         raise InputError("too large for float32", field="logits", row=row, fixes=fix)
-    if np.abs(top).max() > LARGE:
-        logits = logits - top
     with np.errstate(over="ignore"):  # what is very small becomes -inf, an impossible class
-        return np.asarray(logits, dtype=np.float32)
+        single = np.asarray(logits, dtype=np.float32)
+        if np.abs(top).max() > LARGE and not (single == logits).all():
+            single = np.asarray(logits - top, dtype=np.float32)
+    return single
 
 
 def lost_digits(logits: NDArray[Any]) -> float:
