@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,7 +50,7 @@ class Wrapped(Calibrator):
     """
 
     estimator: object
-    _model: Any = None  # the fitted object; None after `load`
+    _model = cast(Any, None)  # the fitted object; None after `load`
 
     def _fit(self, logits: Array, labels: Array) -> None:
         model: Any = (
