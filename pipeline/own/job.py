@@ -11,7 +11,7 @@ from ..harness.command import UsageError
 from ..harness.settings import Settings
 from ..harness.units import composed_with, resolved_with, units_of
 from ..plan import Plan
-from ..scoring.choice import REPAIRS
+from ..scoring.groups import REPAIRS
 from ..scoring.points import CachedLogits
 from .choices import Choices
 from .options import Options

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from utility_calibration.metrics.registry import metric
 
-from ..scoring.choice import Gap, Repair, gaps_between, repairs_of
 from ..scoring.decisions import Decisions, decide
 from ..scoring.files import Scores
+from ..scoring.groups import Gap, Repair, gaps_between, repairs_of
 from ..scoring.inference import SIZE
 from ..scoring.points import SMALLEST_GROUP, splits_together
 from .costs import costs_table

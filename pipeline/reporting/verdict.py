@@ -11,10 +11,11 @@ from typing import Any
 from utility_calibration.metrics.registry import metric
 
 from ..scoring import choice as chosen
-from ..scoring.choice import BEYOND, COST, WITHIN, WORSE, Choice, Use, largest
+from ..scoring.choice import BEYOND, COST, WITHIN, WORSE, Choice, Pick, Use, largest
 from ..scoring.decisions import HARMED, INFINITE, Decisions
 from ..scoring.inference import FEWEST_SPLITS
 from .names import SHOWN, family, method_name
+from .tables import Column
 from .wording import MOST_NAMED, bound, counted, listed, names, short, with_half
 
 SIGNS = {
@@ -84,7 +85,7 @@ def verdict_of(decisions: Decisions, costs: Mapping[str, Any] | None = None) -> 
     """The verdict; `costs`: what decisions by the user's losses cost (scoring/costs.py)."""
     choice = chosen.choice_of(decisions, costs and costs["methods"])
     clusters = CLUSTERED.format(decisions.clusters) if decisions.clusters else ""
-    sentences = _choice_sentence(choice), _guess(decisions, choice), *_limits(decisions, choice)
+    sentences = _choice_sentence(decisions, choice), *_limits(decisions, choice)
     occurring = {sign for use in choice.uses for sign in use.signs.values()}
     signs = [f"{SIGNS[sign]} {MEANINGS[sign]}" for sign in SIGNS if sign in occurring]
     signs += [f"{mark} {meaning}" for mark, meaning in MARKED.items() if decisions.marked(mark)]
@@ -119,9 +120,13 @@ def _headline(decisions: Decisions, choice: Choice, costs: Mapping[str, Any] | N
         return f"{unranked} On these test points {cost}" if unranked else cost
     if unranked or not choice.uses:
         return unranked
-    alike: dict[tuple[tuple[str, ...], bool], list[Use]] = {}
+    alike: dict[tuple[Any, ...], list[Use]] = {}
     for use in choice.uses:
-        alike.setdefault((use.named, use.told), []).append(use)
+        # "Any of the methods with ✓" must hold in each column that the clause speaks of.
+        signs = frozenset(use.signs[method] for method in use.named)
+        left = sum(sign != WORSE for sign in use.signs.values())
+        key = use.named, use.differs, use.has_power, signs, None if use.named else left
+        alike.setdefault(key, []).append(use)
     text = "; ".join(map(_clause, alike.values()))
     return f"{text[0].upper()}{text[1:]}."
 
@@ -129,8 +134,14 @@ def _headline(decisions: Decisions, choice: Choice, costs: Mapping[str, Any] | N
 def _clause(uses: Sequence[Use]) -> str:
     """What to take for uses for which the same methods are named."""
     methods, labels = uses[0].named, listed([use.label for use in uses])
-    if not uses[0].told:
+    if not uses[0].differs:
         return f"for {labels} no test tells the methods apart"
+    if not uses[0].has_power:
+        left = sum(sign != WORSE for sign in uses[0].signs.values())
+        return (
+            f"for {labels} there are too few points to tell which of the {counted(left)} methods "
+            f"without {SIGNS[WORSE]} have small errors"
+        )
     if not methods:
         return f"for {labels} no method is recommended, because the best ones have an infinite NLL"
     if len(methods) == 1:
@@ -148,7 +159,11 @@ def _cost_sentence(decisions: Decisions, choice: Choice, costs: Mapping[str, Any
     methods, constant = costs["methods"], costs["best_constant"]
     best = chosen.cheapest(methods)
     others = {method: of["cost"] for method, of in methods.items() if method != best}
-    infinite = ", though its NLL is infinite" if best in decisions.marked(INFINITE) else ""
+    infinite = (
+        ", but it is not recommended, because its NLL is infinite"
+        if best in decisions.marked(INFINITE)
+        else ""
+    )
     start = f"{method_name(best)} has the lowest mean loss{infinite}: " if others else ""
     text = f"{start or 'the mean loss is '}{methods[best]['cost']:.3g}"
     if others:
@@ -174,40 +189,58 @@ def _cost_sentence(decisions: Decisions, choice: Choice, costs: Mapping[str, Any
     return f"{text}."
 
 
-def _choice_sentence(choice: Choice) -> str:
-    """What to take for all uses and how sure that is; "" where no method is named."""
-    uses, overall = choice.uses, choice.overall
-    if not any(use.take for use in uses):
+def _choice_sentence(decisions: Decisions, choice: Choice) -> str:
+    """What to take for all uses, how sure that is, and which numbers decided; "" for nothing."""
+    uses, pick = choice.uses, choice.pick
+    if choice.unranked == chosen.EQUAL and pick is not None:
+        reason = _reason(decisions, pick)
+        start = f"If you must choose, take {method_name(pick.method)}"
+        return f"{start}{f': {reason}' if reason else ''}. No test supports this choice."
+    if choice.unranked or not uses:
         return ""
-    if overall is None:
-        return "No method is among the best for all of these uses: choose for yours."
+    if pick is None:
+        is_named = any(use.named for use in uses)
+        none = "No method is among the best for all of these uses: choose for yours."
+        return none if is_named else ""
+    name, noise = method_name(pick.method), _noise(uses, pick.method)
+    if pick.score == COST:
+        lowest = f"Of the methods with a finite NLL {name} has the lowest mean loss"
+        parts = [f"{lowest}, {pick.values[pick.method]:.3g}."] if uses[-1].left_out else []
+        parts += [f"The calibration of {name} is {noise}."] if noise else []
+        return " ".join(parts)
+    is_alone = all(list(use.signs.values()).count(WORSE) == len(use.signs) - 1 for use in uses)
+    start = f"One method for all of these is {name}" if len(uses) > 1 else f"Take {name}"
+    reasons = ["clearly"] if is_alone else ["no test finds a better one"]
+    if not is_alone:
+        reasons += filter(None, [_reason(decisions, pick)])
+    return f"{start}: {listed(reasons)}.{f' It is {noise}.' if noise else ''}"
+
+
+def _noise(uses: Sequence[Use], method: str) -> str:
+    """For which uses a method is within noise and for which beyond it."""
     labels: dict[str, list[str]] = {WITHIN: [], BEYOND: [], WORSE: []}
     for use in uses:
-        labels.get(use.signs[overall], []).append(use.label)
-    noise = listed([f"{sign} for {listed(of)}" for sign, of in labels.items() if of])
-    name = method_name(overall)
-    if any(use.metric == COST for use in uses):
-        return f"The calibration of {name} is {noise}." if noise else ""
-    is_alone = all(list(use.signs.values()).count(WORSE) == len(use.signs) - 1 for use in uses)
-    sure = "clearly" if is_alone else "no test finds a better one"
-    start = f"One method for all of these is {name}" if len(uses) > 1 else f"Take {name}"
-    return f"{start}: {sure}.{f' It is {noise}.' if noise else ''}"
+        labels.get(use.signs[method], []).append(use.label)
+    return listed([f"{sign} for {listed(of)}" for sign, of in labels.items() if of])
 
 
-def _guess(decisions: Decisions, choice: Choice) -> str:
-    """Name the method of the smallest two-bin error, if no test finds any difference.
-
-    One with an infinite NLL is never named.
-    """
-    barred = decisions.marked(INFINITE)
-    errors = {m: row.mean for m, row in decisions.column("two_bin").items() if m not in barred}
-    if choice.unranked != chosen.EQUAL or not errors:
+def _reason(decisions: Decisions, pick: Pick) -> str:
+    """Why a method was taken of those that no test finds worse; "" where it is the only one."""
+    unmarked = f"without {SIGNS[WORSE]} and {INFINITE}"
+    if pick.method == chosen.DEFAULT and not pick.score:
+        return f"it is the default, and no method {unmarked} has a better sign"
+    if not pick.score or len(pick.values) < 2:
         return ""
-    best = min(errors, key=errors.__getitem__)
-    return (
-        f"If you must choose, take {method_name(best)}: its two-bin error is the smallest, which "
-        "the true probabilities minimise on average. No test supports this choice."
-    )
+    best, following = [*pick.values][:2]
+    if pick.score == COST:
+        return f"of the methods {unmarked} its mean loss of {pick.values[best]:.3g} is the lowest"
+    column = Column.of(decisions.column(pick.score), "default", best)
+    lowest, after = (column.text(pick.values[method]) for method in (best, following))
+    those = "that are named for every decided use" if pick.are_named else unmarked
+    text = f"of the methods {those} its {metric(pick.score).text} of {lowest} is the lowest"
+    if lowest == after:
+        return f"{text}, by less than the last digit"
+    return f"{text}, before {after} of {method_name(following)}"
 
 
 def _limits(decisions: Decisions, choice: Choice) -> Iterator[str]:

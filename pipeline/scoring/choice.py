@@ -1,29 +1,26 @@
-"""Which methods are named for which use, and how far groups of points differ.
+"""Which methods are named for which use, and which one is to be taken for all uses.
 
-A method that a test finds worse than the best is never named. Where no test finds any difference
-for a use, the tests have no power there, and no method is named for it. Of the methods that no test
-rejects, those that are not beyond their noise floor are preferred. A method whose NLL is infinite
-is not named. The smallest number alone decides nothing. The one exception is a user's own losses:
-which method's decisions cost least is a fact about the test points, and is told as such.
+A method that a test finds worse than the best is never named, nor is one whose NLL is infinite. Of
+the others, those that are not beyond their noise floor are preferred. Where no test finds any
+difference for a use, no method is named for it. The same holds where the tests leave a method
+that may well be bad: the 95 % interval of its difference from the smallest error must lie below
+half of the largest error that the methods have beyond chance.
 
-Errors grow as a group shrinks, calibrated or not. So of an error with a noise floor the floor's
-mean at the group's size is taken off first; what is compared is the part beyond chance. Groups
-share no points, so the variances of their intervals add up; the p-value of the largest of
-K (K - 1) / 2 differences is Bonferroni's.
+Of the methods that remain for all uses, the default is taken if no sign or mark of it is worse than
+another's, else the one of the lowest NLL. A user's own losses are another matter: there the method
+whose decisions cost least is taken.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
 
 from utility_calibration.metrics.registry import PURPOSES
 
-from .decisions import INFINITE, Decision, Decisions
-from .inference import CONFIDENCE
+from .decisions import HARMED, INFINITE, Decision, Decisions
 
 SHARED = ("u_tce", "u_comb", "u_lin_median", "u_lin_q95", "u_rank_median", "u_rank_q95")
 """Utility metrics that name no use of their own; any other `u_…` is a user's own utility."""
@@ -31,20 +28,14 @@ COST = "cost"  # stands for a metric, in the use that is about the cost of decis
 ROUNDING = 1e-12  # a smaller difference of losses comes from the order of a sum
 WITHIN, BEYOND, WORSE = "within noise", "beyond noise", "worse than the best"
 UNSEEN, UNKNOWN, CHEAP = "too few points of a class", "no floor", "as cheap as the cheapest"
+RANKS = {WITHIN: 0, CHEAP: 0, UNSEEN: 1, BEYOND: 2, UNKNOWN: 2, WORSE: 3}
+"""The signs of a method from the best to the worst."""
 ALONE, UNTESTED, EQUAL = "one method", "no test", "no difference"
 """Why no method is named for any use."""
-REPAIRS, PLAIN = "logit_shift_groups", ("logit_shift", "temperature", "uncalibrated")
-"""The method with patches of groups, and those without; the first that was scored is compared."""
-REPAIRED = ("u_cwe", "u_topk")  # the metrics whose utilities the patches of groups are audited for
-OUTCOMES = {
-    (True, True): "beyond noise before and after",
-    (True, False): "closed",
-    (False, True): "within noise before, beyond it after",
-    (False, False): "within noise before and after",
-}
-"""What the row with patches of groups changed, by whether the error was and is beyond noise."""
+DEFAULT = "logit_shift"  # the method that is taken unless something speaks against it
+DECIDING = ("nll", "brier")  # the score that decides otherwise: the first one in the table
+LARGE = 0.5  # a method with this share of the largest error is not to be named
 LABELS = {"u_utility": "your utility"}
-UNTOLD = "no floor, or too few points of a class, to tell"
 
 
 @dataclass(frozen=True)
@@ -52,9 +43,10 @@ class Use:
     """What a report says of the methods for one use.
 
     named: the methods that will do; take: the best of them, or "". left_out: those that would be
-    named if their NLL were finite. told: whether some test finds a difference; spread: without it,
-    the largest half of a 95 % interval of a difference. not_seen_below: the 95 % quantile of the
-    noise floor of the method taken, or the largest one. signs: by method one of the words above.
+    named if their NLL were finite. differs: whether some test finds a difference; spread: without
+    it, the largest half of a 95 % interval of a difference. has_power: whether the tests can rule
+    out a large error of the methods that they leave. not_seen_below: the 95 % quantile of the noise
+    floor of the method taken, or the largest one. signs: by method one of the words above.
     """
 
     metric: str
@@ -62,22 +54,58 @@ class Use:
     named: tuple[str, ...]
     take: str
     left_out: tuple[str, ...]
-    told: bool
+    differs: bool
+    has_power: bool
     spread: float | None
     not_seen_below: float | None
     signs: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Pick:
+    """The method to take for all uses, and the numbers that decided.
+
+    score: the metric that decided, "" where none did: the method is the default, or the only one.
+    values: by method of those that remained, the best one first. are_named: these are the methods
+    that are named for every use that names some, else all without an ✗ and an infinite NLL.
+    """
+
+    method: str
+    score: str = ""
+    values: Mapping[str, float] = field(default_factory=dict)
+    are_named: bool = False
 
 
 class Choice(NamedTuple):
     """The uses of one benchmark, and the method to take for all of them.
 
     unranked: why no method is named for any use: ALONE, UNTESTED, EQUAL or Decisions.refused.
-    overall: None where there is none. Where decisions are priced it is the cheapest method.
+    pick: None where no method remains. Where `unranked` is EQUAL, no test supports it.
     """
 
     uses: Sequence[Use]
     unranked: str
-    overall: str | None
+    pick: Pick | None
+
+    @property
+    def overall(self) -> str | None:
+        """The method to take for all uses that tests support; None where there is none."""
+        return None if self.unranked or self.pick is None else self.pick.method
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One use as the tests see it: by method the sign, the error or cost, and the decision."""
+
+    metric: str
+    signs: Mapping[str, str]
+    errors: Mapping[str, float]
+    rows: Mapping[str, Decision] = field(default_factory=dict)
+
+    @property
+    def differs(self) -> bool:
+        """Whether some test finds a difference; the cheapest method is known in any case."""
+        return self.metric == COST or WORSE in self.signs.values()
 
 
 def is_own(key: str) -> bool:
@@ -98,53 +126,146 @@ def label_of(key: str) -> str:
 def choice_of(decisions: Decisions, costs: Mapping[str, Any] | None = None) -> Choice:
     """Decide which methods are named for which use, and which one is to be taken for all.
 
-    That one is named for every use that tests can tell, or else at least among the best for each;
-    of several it has the best Brier score. `costs`: by method what decisions cost with it (the
-    `methods` of pipeline/scoring/costs.py).
+    `costs`: by method what decisions cost with it (the `methods` of pipeline/scoring/costs.py).
     """
-    columns = {key: decisions.column(key) for key in decisions.shown if is_use(key)}
-    signs = {key: {m: _sign(row) for m, row in column.items()} for key, column in columns.items()}
-    errors = {key: {m: row.mean for m, row in column.items()} for key, column in columns.items()}
-    against = [gap for own in (costs or {}).values() for gap in own["against"].values()]
-    if costs and any(gap.get("difference_half_width") is not None for gap in against):
-        dearer = surely_dearer(costs, cheapest(costs))
-        signs[COST] = {method: WORSE if method in dearer else CHEAP for method in costs}
-        errors[COST] = {method: own["cost"] for method, own in costs.items()}
-    unranked = decisions.refused
-    if signs and not unranked:
-        is_told = any(WORSE in of_methods.values() for of_methods in signs.values())
-        unranked = ("" if is_told else EQUAL) if decisions.test else UNTESTED
-        unranked = ALONE if len(decisions.methods) == 1 else unranked
-    barred, uses = decisions.marked(INFINITE), []
-    for key, of_methods in signs.items():
-        told, column = key == COST or WORSE in of_methods.values(), columns.get(key, {})
-        good = [m for m, sign in of_methods.items() if sign != WORSE and told and not unranked]
-        out = () if key == COST else barred
-        named = _preferred([method for method in good if method not in out], of_methods)
-        take = min(named, key=errors[key].__getitem__, default="")
-        use = Use(
-            metric=key,
-            label=label_of(key),
-            named=tuple(named),
-            take=take,
-            left_out=tuple(method for method in _preferred(good, of_methods) if method in out),
-            told=told,
-            spread=None if told else largest(r.difference_half_width for r in column.values()),
-            not_seen_below=largest(r.floor_q95 for m, r in column.items() if take in (m, "")),
-            signs=of_methods,
-        )
-        uses.append(use)
-    if unranked or not uses:
-        return Choice(uses, unranked, None)
-    if uses[-1].metric == COST:
-        return Choice(uses, unranked, uses[-1].take)
-    decisive = [use for use in uses if use.told]
-    best = [m for m in uses[0].signs if all(use.signs[m] != WORSE for use in decisive)]
-    good = [method for method in best if method not in barred]
-    named = [method for method in good if all(method in use.named for use in decisive)]
-    brier = {method: row.mean for method, row in decisions.column("brier").items()}
-    overall = min(named or good, key=lambda method: brier.get(method, math.inf), default=None)
-    return Choice(uses, unranked, overall)
+    columns = [_column(decisions, key) for key in decisions.shown if is_use(key)]
+    if costs and _are_tested(costs):
+        columns.append(_column_of_costs(costs))
+    unranked = _why_unranked(decisions, columns)
+    uses = [_use(decisions, column, is_ranked=not unranked) for column in columns]
+    pick = None
+    if uses and unranked in ("", EQUAL):
+        pick = _for_all(decisions, uses, columns[-1])
+    return Choice(uses, unranked, pick)
+
+
+def _column(decisions: Decisions, key: str) -> _Column:
+    rows = decisions.column(key)
+    signs = {method: _sign(row) for method, row in rows.items()}
+    errors = {method: row.mean for method, row in rows.items()}
+    return _Column(key, signs, errors, rows)
+
+
+def _column_of_costs(costs: Mapping[str, Any]) -> _Column:
+    dearer = surely_dearer(costs, cheapest(costs))
+    signs = {method: WORSE if method in dearer else CHEAP for method in costs}
+    return _Column(COST, signs, {method: own["cost"] for method, own in costs.items()})
+
+
+def _are_tested(costs: Mapping[str, Any]) -> bool:
+    gaps = [gap for own in costs.values() for gap in own["against"].values()]
+    return any(gap.get("difference_half_width") is not None for gap in gaps)
+
+
+def _why_unranked(decisions: Decisions, columns: Sequence[_Column]) -> str:
+    """Why no method is named for any use; "" where the tests rank them."""
+    if decisions.refused or not columns:
+        return decisions.refused
+    if len(decisions.methods) == 1:
+        return ALONE
+    if not decisions.test:
+        return UNTESTED
+    is_ranked = any(WORSE in column.signs.values() for column in columns)
+    return "" if is_ranked else EQUAL
+
+
+def _use(decisions: Decisions, column: _Column, is_ranked: bool) -> Use:
+    good: list[str] = []
+    if is_ranked and column.differs:
+        good = [method for method, sign in column.signs.items() if sign != WORSE]
+    infinite = decisions.marked(INFINITE)
+    preferred = _preferred(good, column.signs)
+    finite = _preferred([method for method in good if method not in infinite], column.signs)
+    rows = column.rows
+    has_power = _rules_out_large_errors(rows, finite)
+    use = Use(
+        metric=column.metric,
+        label=label_of(column.metric),
+        named=tuple(finite) if has_power else (),
+        take="",
+        left_out=tuple(method for method in preferred if method in infinite),
+        differs=column.differs,
+        has_power=has_power,
+        spread=None if column.differs else largest(r.difference_half_width for r in rows.values()),
+        not_seen_below=largest(row.floor_q95 for row in rows.values()),
+        signs=column.signs,
+    )
+    if column.metric == COST:
+        pick = _lowest(use.named, COST, column.errors)
+    else:
+        pick = _best(decisions, use.named, use.named, [use])
+    if pick is None:
+        return use
+    seen = [rows[pick.method].floor_q95] if rows else []
+    return replace(use, take=pick.method, not_seen_below=largest(seen))
+
+
+def _rules_out_large_errors(rows: Mapping[str, Decision], methods: Sequence[str]) -> bool:
+    """Whether no method's error may exceed the smallest by half of the largest beyond chance.
+
+    A test that finds nothing says little where it could not have found much. The interval of the
+    difference says how much larger an error may be than the smallest one. Where no interval is
+    known, as of costs, nothing is asked.
+    """
+    if not rows:
+        return True
+    smallest = min(row.mean for row in rows.values())
+    beyond = max(row.mean - float(np.nan_to_num(row.floor_mean)) for row in rows.values())
+    highest = (
+        rows[method].difference + rows[method].difference_half_width
+        for method in methods
+        if rows[method].mean > smallest
+    )
+    return not any(high >= LARGE * beyond for high in highest)
+
+
+def _for_all(decisions: Decisions, uses: Sequence[Use], last: _Column) -> Pick | None:
+    """The method for all uses: one that is named wherever methods are, if there is one."""
+    infinite = decisions.marked(INFINITE)
+    finite = [method for method in decisions.methods if method not in infinite]
+    if last.metric == COST:
+        cheap = [method for method in finite if last.signs[method] != WORSE]
+        return _lowest(cheap, COST, last.errors)
+    remaining = [m for m in finite if all(use.signs[m] != WORSE for use in uses)]
+    naming = [use.named for use in uses if use.named]
+    everywhere = [method for method in remaining if all(method in named for named in naming)]
+    pick = _best(decisions, everywhere or remaining, remaining, uses)
+    return pick and replace(pick, are_named=bool(naming and everywhere))
+
+
+def _best(
+    decisions: Decisions, methods: Sequence[str], rivals: Sequence[str], uses: Sequence[Use]
+) -> Pick | None:
+    """Of `methods` the default, if no rival has a better sign, else the one of the lowest NLL.
+
+    Where the table has no such score, the error of the first use decides. None of no methods.
+    """
+    if len(methods) == 1:
+        return Pick(methods[0])
+    if DEFAULT in methods and _is_unmatched(decisions, DEFAULT, rivals, uses):
+        return Pick(DEFAULT)
+    scores = [key for key in DECIDING if key in decisions.shown] or [uses[0].metric]
+    values = {method: row.mean for method, row in decisions.column(scores[0]).items()}
+    return _lowest(methods, scores[0], values)
+
+
+def _is_unmatched(
+    decisions: Decisions, method: str, rivals: Sequence[str], uses: Sequence[Use]
+) -> bool:
+    """Whether no sign and no mark of a method is worse than that of a rival."""
+    harmed = decisions.marked(HARMED)
+    if method in harmed and not all(rival in harmed for rival in rivals):
+        return False
+    ranks = [{rival: RANKS[use.signs[rival]] for rival in (method, *rivals)} for use in uses]
+    return all(of_use[method] == min(of_use.values()) for of_use in ranks)
+
+
+def _lowest(methods: Sequence[str], score: str, values: Mapping[str, float]) -> Pick | None:
+    known = [method for method in methods if math.isfinite(values.get(method, math.nan))]
+    ranked = sorted(known, key=values.__getitem__)
+    if not ranked:
+        return None
+    return Pick(ranked[0], score, {method: values[method] for method in ranked})
 
 
 def largest(values: Iterable[float]) -> float | None:
@@ -178,83 +299,3 @@ def _sign(row: Decision) -> str:
     if row.beyond_floor is None:
         return UNKNOWN
     return {True: WITHIN, False: BEYOND, None: UNSEEN}[row.within_noise]
-
-
-@dataclass(frozen=True)
-class Gap:
-    """The two groups that one method treats most differently by one metric.
-
-    `values`: the metric of both, unscaled; `beyond`: their parts beyond chance, whose `difference`
-    is tested; `p_value` of no difference between any two groups, None without intervals.
-    """
-
-    method: str
-    metric: str
-    larger: str
-    smaller: str
-    values: tuple[float, float]
-    beyond: tuple[float, float]
-    difference: float
-    p_value: float | None
-
-
-@dataclass(frozen=True)
-class Repair:
-    """One error of one group in the rows `plain` and `method`, without and with patches of groups.
-
-    `floor`: the 95 % quantile of the noise floor with them.
-    """
-
-    group: str
-    metric: str
-    method: str
-    plain: str
-    errors: tuple[float, float]
-    floor: float
-    outcome: str
-
-
-def repairs_of(groups: Mapping[str, Decisions]) -> list[Repair]:
-    """What the row REPAIRS changed in each group, against the first of the rows PLAIN."""
-    repairs = []
-    for name, own in groups.items():
-        plain = next((method for method in PLAIN if method in own.methods), "")
-        for key in REPAIRED:
-            before, after = own.rows.get((plain, key)), own.rows.get((REPAIRS, key))
-            if before is not None and after is not None:
-                outcome = UNTOLD
-                if after.within_noise is not None and before.beyond_floor is not None:
-                    outcome = OUTCOMES[before.beyond_floor, not after.within_noise]
-                errors = before.mean, after.mean
-                repairs.append(Repair(name, key, REPAIRS, plain, errors, after.floor_q95, outcome))
-    return repairs
-
-
-def gaps_between(groups: Mapping[str, Decisions]) -> list[Gap]:
-    """The largest gap of each metric and method that all of at least two groups have."""
-    if len(groups) < 2:
-        return []
-    first = next(iter(groups.values()))
-    return [
-        largest_gap({name: own.rows[method, key] for name, own in groups.items()})
-        for key in first.shown
-        for method in first.methods
-        if all((method, key) in own.rows for own in groups.values())
-    ]
-
-
-def largest_gap(rows: Mapping[str, Decision]) -> Gap:
-    """The largest gap between two groups; `rows`: one method and metric in each of two or more."""
-    # Bonferroni's bound holds for the pair that is furthest apart, whatever its intervals.
-    beyond = {name: row.mean - float(np.nan_to_num(row.floor_mean)) for name, row in rows.items()}
-    smaller, *_, larger = sorted(beyond, key=beyond.__getitem__)
-    one, other = rows[larger], rows[smaller]
-    difference = beyond[larger] - beyond[smaller]
-    quantile = float(special.ndtri((1 + CONFIDENCE) / 2))
-    error = math.hypot(one.half_width / quantile, other.half_width / quantile)
-    p_value = None
-    if math.isfinite(error):
-        tail = float(special.ndtr(-difference / error)) if error else 0.5
-        p_value = min(1.0, math.comb(len(rows), 2) * 2 * tail)
-    values, parts = (one.mean, other.mean), (beyond[larger], beyond[smaller])
-    return Gap(one.method, one.metric, larger, smaller, values, parts, difference, p_value)

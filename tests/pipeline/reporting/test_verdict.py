@@ -93,7 +93,7 @@ CASES = {  # what is decided, what else is known; the method for all uses, and t
     "one split": ({"u_cwe": ONE, "u_dcg": ONE}, SINGLE, VEC, [(VEC,), (VEC,)]),
     "one split without a test": ({"u_cwe": UNTESTED}, NO_TEST, None, [()]),
     "a rare class": (RARE, {"rarest": Rarest(16, 20_000, 0.3, 25)}, None, [()]),
-    "losses": (LOSSES, PRICED, TEMP, [(VEC,), (TEMP, VEC)]),
+    "losses": (LOSSES, PRICED, VEC, [(VEC,), (VEC,)]),
     "losses without a test": ({"u_losses": UNTESTED}, {**NO_TEST, **WITHOUT_HALF}, None, [()]),
     "an own utility": (OWN, {"users": {TEMP: 0.5}}, None, [()]),
     "a bound of one split": (ALONE, NO_TEST | {"users": {TEMP: 0.13}}, None, [()]),

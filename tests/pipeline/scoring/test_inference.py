@@ -16,7 +16,7 @@ from utility_calibration.metrics.resampling import (
     floor_draws,
 )
 from utility_calibration.metrics.samples import sample_of
-from utility_calibration.pipeline.scoring.choice import (
+from utility_calibration.pipeline.scoring.groups import (
     PLAIN,
     REPAIRS,
     UNTOLD,

@@ -1,0 +1,109 @@
+"""How far groups of points differ, and what patches of groups changed.
+
+Errors grow as a group shrinks, calibrated or not. So of an error with a noise floor the floor's
+mean at the group's size is taken off first; what is compared is the part beyond chance. Groups
+share no points, so the variances of their intervals add up; the p-value of the largest of
+K (K - 1) / 2 differences is Bonferroni's.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from .decisions import Decision, Decisions
+from .inference import CONFIDENCE
+
+REPAIRS, PLAIN = "logit_shift_groups", ("logit_shift", "temperature", "uncalibrated")
+"""The method with patches of groups, and those without; the first that was scored is compared."""
+REPAIRED = ("u_cwe", "u_topk")  # the metrics whose utilities the patches of groups are audited for
+OUTCOMES = {
+    (True, True): "beyond noise before and after",
+    (True, False): "closed",
+    (False, True): "within noise before, beyond it after",
+    (False, False): "within noise before and after",
+}
+"""What the row with patches of groups changed, by whether the error was and is beyond noise."""
+UNTOLD = "no floor, or too few points of a class, to tell"
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The two groups that one method treats most differently by one metric.
+
+    `values`: the metric of both, unscaled; `beyond`: their parts beyond chance, whose `difference`
+    is tested; `p_value` of no difference between any two groups, None without intervals.
+    """
+
+    method: str
+    metric: str
+    larger: str
+    smaller: str
+    values: tuple[float, float]
+    beyond: tuple[float, float]
+    difference: float
+    p_value: float | None
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One error of one group in the rows `plain` and `method`, without and with patches of groups.
+
+    `floor`: the 95 % quantile of the noise floor with them.
+    """
+
+    group: str
+    metric: str
+    method: str
+    plain: str
+    errors: tuple[float, float]
+    floor: float
+    outcome: str
+
+
+def repairs_of(groups: Mapping[str, Decisions]) -> list[Repair]:
+    """What the row REPAIRS changed in each group, against the first of the rows PLAIN."""
+    repairs = []
+    for name, own in groups.items():
+        plain = next((method for method in PLAIN if method in own.methods), "")
+        for key in REPAIRED:
+            before, after = own.rows.get((plain, key)), own.rows.get((REPAIRS, key))
+            if before is not None and after is not None:
+                outcome = UNTOLD
+                if after.within_noise is not None and before.beyond_floor is not None:
+                    outcome = OUTCOMES[before.beyond_floor, not after.within_noise]
+                errors = before.mean, after.mean
+                repairs.append(Repair(name, key, REPAIRS, plain, errors, after.floor_q95, outcome))
+    return repairs
+
+
+def gaps_between(groups: Mapping[str, Decisions]) -> list[Gap]:
+    """The largest gap of each metric and method that all of at least two groups have."""
+    if len(groups) < 2:
+        return []
+    first = next(iter(groups.values()))
+    return [
+        largest_gap({name: own.rows[method, key] for name, own in groups.items()})
+        for key in first.shown
+        for method in first.methods
+        if all((method, key) in own.rows for own in groups.values())
+    ]
+
+
+def largest_gap(rows: Mapping[str, Decision]) -> Gap:
+    """The largest gap between two groups; `rows`: one method and metric in each of two or more."""
+    # Bonferroni's bound holds for the pair that is furthest apart, whatever its intervals.
+    beyond = {name: row.mean - float(np.nan_to_num(row.floor_mean)) for name, row in rows.items()}
+    smaller, *_, larger = sorted(beyond, key=beyond.__getitem__)
+    one, other = rows[larger], rows[smaller]
+    difference = beyond[larger] - beyond[smaller]
+    quantile = float(special.ndtri((1 + CONFIDENCE) / 2))
+    error = math.hypot(one.half_width / quantile, other.half_width / quantile)
+    p_value = None
+    if math.isfinite(error):
+        tail = float(special.ndtr(-difference / error)) if error else 0.5
+        p_value = min(1.0, math.comb(len(rows), 2) * 2 * tail)
+    values, parts = (one.mean, other.mean), (beyond[larger], beyond[smaller])
+    return Gap(one.method, one.metric, larger, smaller, values, parts, difference, p_value)
