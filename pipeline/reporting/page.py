@@ -15,6 +15,7 @@ from omegaconf import OmegaConf
 
 from utility_calibration.metrics.registry import metric
 
+from ..scoring.decisions import Decision
 from ..scoring.files import Scores, rounded
 from .formats import heading, markdown
 from .leaderboard import Leaderboard
@@ -112,9 +113,15 @@ def _unrounded(column: Column, method: str) -> dict[str, Any]:
     return {
         "value": rounded(mean, DIGITS),
         "interval": f" [{text(mean - half)}, {text(mean + half)}]" if is_known else " [–]",
-        "p": f" {p_value(row.p_value)}" if math.isfinite(row.p_value) else no_floor,
+        "p": _p_values(row) if math.isfinite(row.p_value) else no_floor,
         "floor": f"own noise floor: {text(row.floor_q95)}" if math.isfinite(row.floor_q95) else "",
     }
+
+
+def _p_values(row: Decision) -> str:
+    """The p-value of a cell, and what becomes of it together with other groups or utilities."""
+    alone = f" {p_value(row.p_value)}"
+    return f"{alone} (together {p_value(row.p_together)})" if row.is_one_of_many else alone
 
 
 def _data(section: Section) -> dict[str, Any]:

@@ -36,6 +36,11 @@ TESTS = {
 }
 LEAST = " So a test can find a method worse and one with a larger mean not worse."
 BEYOND = f"{MARK}: beyond the method's noise floor, which chance exceeds in 5 % of cases."
+TOGETHER = (
+    f"{MARK}: beyond the method's noise floor, where all groups of a column, and all utilities of "
+    f"your own, are tested together: chance gives some of them a {MARK} in 5 % of cases. The CSV "
+    "file has the p-value of each alone (p_value)."
+)
 FLOOR = (
     "The floor is the 95 % quantile of the errors that the method's own probabilities show on "
     "these points when labels are drawn from them. Each method has a floor of its own."
@@ -221,7 +226,8 @@ class ResultTable:
             notes.append((f"{mark}: no test finds it worse than the best.", tests))
         if self.has_floor:
             last = f"Last row: the floor of {method_name(self.floor_source)}."
-            notes.append((f"{BEYOND} {last}", FLOOR))
+            beyond = TOGETHER if any(row.is_one_of_many for _, row in cells) else BEYOND
+            notes.append((f"{beyond} {last}", FLOOR))
             with_floor = {row.method for _, row in cells if row.beyond_floor is not None}
             without = [method for method in methods if method not in with_floor]
             if without:

@@ -193,9 +193,8 @@ def _choice_sentence(decisions: Decisions, choice: Choice) -> str:
     """What to take for all uses, how sure that is, and which numbers decided; "" for nothing."""
     uses, pick = choice.uses, choice.pick
     if choice.unranked == chosen.EQUAL and pick is not None:
-        reason = _reason(decisions, pick)
         start = f"If you must choose, take {method_name(pick.method)}"
-        return f"{start}{f': {reason}' if reason else ''}. No test supports this choice."
+        return f"{start}: {_reason(decisions, pick)}. No test supports this choice."
     if choice.unranked or not uses:
         return ""
     if pick is None:
@@ -210,10 +209,9 @@ def _choice_sentence(decisions: Decisions, choice: Choice) -> str:
         return " ".join(parts)
     is_alone = all(list(use.signs.values()).count(WORSE) == len(use.signs) - 1 for use in uses)
     start = f"One method for all of these is {name}" if len(uses) > 1 else f"Take {name}"
-    reasons = ["clearly"] if is_alone else ["no test finds a better one"]
-    if not is_alone:
-        reasons += filter(None, [_reason(decisions, pick)])
-    return f"{start}: {listed(reasons)}.{f' It is {noise}.' if noise else ''}"
+    reasons = ["no test finds a better one", _reason(decisions, pick)]
+    sure = "clearly" if is_alone else "; ".join(filter(None, reasons))
+    return f"{start}: {sure}.{f' It is {noise}.' if noise else ''}"
 
 
 def _noise(uses: Sequence[Use], method: str) -> str:
@@ -225,18 +223,19 @@ def _noise(uses: Sequence[Use], method: str) -> str:
 
 
 def _reason(decisions: Decisions, pick: Pick) -> str:
-    """Why a method was taken of those that no test finds worse; "" where it is the only one."""
+    """Why a method was taken of those that no test finds worse."""
     unmarked = f"without {SIGNS[WORSE]} and {INFINITE}"
-    if pick.method == chosen.DEFAULT and not pick.score:
+    those = "named above for each use" if pick.are_named else unmarked
+    if pick.why == chosen.DEFAULTED:
         return f"it is the default, and no method {unmarked} has a better sign"
-    if not pick.score or len(pick.values) < 2:
-        return ""
-    best, following = [*pick.values][:2]
+    if pick.why == chosen.ONLY or len(pick.values) == 1:
+        return "" if pick.are_named else f"it is the only method {unmarked}"
     if pick.score == COST:
-        return f"of the methods {unmarked} its mean loss of {pick.values[best]:.3g} is the lowest"
+        lowest = f"{pick.values[pick.method]:.3g}"
+        return f"of the methods {unmarked} its mean loss of {lowest} is the lowest"
+    best, following = [*pick.values][:2]
     column = Column.of(decisions.column(pick.score), "default", best)
     lowest, after = (column.text(pick.values[method]) for method in (best, following))
-    those = "that are named for every decided use" if pick.are_named else unmarked
     text = f"of the methods {those} its {metric(pick.score).text} of {lowest} is the lowest"
     if lowest == after:
         return f"{text}, by less than the last digit"

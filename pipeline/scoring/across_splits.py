@@ -26,6 +26,7 @@ from ..harness.parallel import Progress
 from ..harness.settings import Settings
 from ..harness.units import Unit
 from .class_names import class_names
+from .families import p_values_together
 from .files import rounded
 from .held_out import HeldOut, held_out, options_of, scored
 from .points import SMALLEST_GROUP, CachedLogits, find_logits, indices_of, splits_together
@@ -52,12 +53,14 @@ def across_splits(units: Sequence[Unit], progress: Progress) -> tuple[Save, Reco
                 parts[name].append(Scored(unit.split, *scored(settings, own)))
     classes, calibrator = _class_names(settings, logits.details), units[0].calibrator
     worst = {name: worst_of(settings, tests, classes) for name, tests in pooled.items()}
+    together_of = p_values_together(parts, settings.evaluation.own or {})
     by_group = {
         name: {
             "rows": rows_of(calibrator, scores, worst[name], name),
             "curves": curves_of(calibrator, scores, name),
             "draws": draws_of(scores),
             "worst": worst[name],
+            "together": together_of.get(name, {}),
         }
         for name, scores in parts.items()
     }

@@ -3,8 +3,8 @@
 A method that a test finds worse than the best is never named, nor is one whose NLL is infinite. Of
 the others, those that are not beyond their noise floor are preferred. Where no test finds any
 difference for a use, no method is named for it. The same holds where the tests leave a method
-that may well be bad: the 95 % interval of its difference from the smallest error must lie below
-half of the largest error that the methods have beyond chance.
+that may well be bad: with 95 % confidence it must exceed the smallest error by less than half of
+the largest error that the methods have beyond chance.
 
 Of the methods that remain for all uses, the default is taken if no sign or mark of it is worse than
 another's, else the one of the lowest NLL. A user's own losses are another matter: there the method
@@ -21,6 +21,7 @@ import numpy as np
 from utility_calibration.metrics.registry import PURPOSES
 
 from .decisions import HARMED, INFINITE, Decision, Decisions
+from .inference import ONE_SIDED
 
 SHARED = ("u_tce", "u_comb", "u_lin_median", "u_lin_q95", "u_rank_median", "u_rank_q95")
 """Utility metrics that name no use of their own; any other `u_…` is a user's own utility."""
@@ -33,6 +34,8 @@ RANKS = {WITHIN: 0, CHEAP: 0, UNSEEN: 1, BEYOND: 2, UNKNOWN: 2, WORSE: 3}
 ALONE, UNTESTED, EQUAL = "one method", "no test", "no difference"
 """Why no method is named for any use."""
 DEFAULT = "logit_shift"  # the method that is taken unless something speaks against it
+ONLY, DEFAULTED, LOWEST = "the only one that remains", "the default", "the lowest value"
+"""Why a method is taken for all uses."""
 DECIDING = ("nll", "brier")  # the score that decides otherwise: the first one in the table
 LARGE = 0.5  # a method with this share of the largest error is not to be named
 LABELS = {"u_utility": "your utility"}
@@ -65,12 +68,13 @@ class Use:
 class Pick:
     """The method to take for all uses, and the numbers that decided.
 
-    score: the metric that decided, "" where none did: the method is the default, or the only one.
-    values: by method of those that remained, the best one first. are_named: these are the methods
-    that are named for every use that names some, else all without an ✗ and an infinite NLL.
+    why: ONLY, DEFAULTED or LOWEST. score: the metric that decided, where the lowest value did;
+    values: of it by method of those that remained, the best one first. are_named: those that
+    remained are named for every use that names some, else they have no ✗ and a finite NLL.
     """
 
     method: str
+    why: str
     score: str = ""
     values: Mapping[str, float] = field(default_factory=dict)
     are_named: bool = False
@@ -203,16 +207,16 @@ def _use(decisions: Decisions, column: _Column, is_ranked: bool) -> Use:
 def _rules_out_large_errors(rows: Mapping[str, Decision], methods: Sequence[str]) -> bool:
     """Whether no method's error may exceed the smallest by half of the largest beyond chance.
 
-    A test that finds nothing says little where it could not have found much. The interval of the
-    difference says how much larger an error may be than the smallest one. Where no interval is
-    known, as of costs, nothing is asked.
+    A test that finds nothing says little where it could not have found much. The upper bound of the
+    difference says how much larger an error may be than the smallest one, with 95 % confidence.
+    Of costs there are no rows, and nothing is asked.
     """
     if not rows:
         return True
     smallest = min(row.mean for row in rows.values())
     beyond = max(row.mean - float(np.nan_to_num(row.floor_mean)) for row in rows.values())
     highest = (
-        rows[method].difference + rows[method].difference_half_width
+        rows[method].difference + ONE_SIDED * rows[method].difference_half_width
         for method in methods
         if rows[method].mean > smallest
     )
@@ -241,9 +245,9 @@ def _best(
     Where the table has no such score, the error of the first use decides. None of no methods.
     """
     if len(methods) == 1:
-        return Pick(methods[0])
+        return Pick(methods[0], ONLY)
     if DEFAULT in methods and _is_unmatched(decisions, DEFAULT, rivals, uses):
-        return Pick(DEFAULT)
+        return Pick(DEFAULT, DEFAULTED)
     scores = [key for key in DECIDING if key in decisions.shown] or [uses[0].metric]
     values = {method: row.mean for method, row in decisions.column(scores[0]).items()}
     return _lowest(methods, scores[0], values)
@@ -265,7 +269,7 @@ def _lowest(methods: Sequence[str], score: str, values: Mapping[str, float]) -> 
     ranked = sorted(known, key=values.__getitem__)
     if not ranked:
         return None
-    return Pick(ranked[0], score, {method: values[method] for method in ranked})
+    return Pick(ranked[0], LOWEST, score, {method: values[method] for method in ranked})
 
 
 def largest(values: Iterable[float]) -> float | None:

@@ -48,10 +48,12 @@ class Decision:
 
     two_se: the paper's spread. half_width: of the 95 % `interval`, "bootstrap" where the points
     were resampled, else "corrected"; both follow (pipeline/scoring/inference.py). floor_mean,
-    floor_q95, p_value: of the mean over splits, from the method's own probabilities. beyond_floor:
-    p_value <= 5 %, None without a floor. within_noise: not that; None where it is not known, also
-    of U_CWE where the rarest class has too few points. difference…: against the method of the best
-    mean. not_worse: after Holm's steps no test finds the method worse, None without a test.
+    floor_q95, p_value: of the mean over splits, from the method's own probabilities. p_together: of
+    all groups of a table, or all own utilities, together (families.py); p_value where there is one
+    alone. beyond_floor: p_together <= 5 %, None without a floor. within_noise: not that; None where
+    it is not known, also of U_CWE where the rarest class has too few points. difference…: against
+    the method of the best mean. not_worse: after Holm's steps no test finds the method worse, None
+    without a test.
     zero_likelihood: points per split whose label had probability 0. The last four bound the error.
     """
 
@@ -63,6 +65,7 @@ class Decision:
     floor_mean: float
     floor_q95: float
     p_value: float
+    p_together: float
     beyond_floor: bool | None
     within_noise: bool | None
     half_width: float
@@ -78,6 +81,11 @@ class Decision:
     lower: float
     upper: float
     upper_finite: float
+
+    @property
+    def is_one_of_many(self) -> bool:
+        """Whether its error was tested together with those of other groups or own utilities."""
+        return math.isfinite(self.p_together) and self.p_together != self.p_value
 
 
 COLUMNS = tuple(field.name for field in fields(Decision))
@@ -153,14 +161,18 @@ def decide(
     keys = [key for key in some if all((method, key) in measured for method in methods)]
     share, logits = scores.test_share, scores.facts["logits"]
     rarest = _rarest(logits, share, [whole[m, "u_cwe"] for m in methods if "u_cwe" in keys])
+    is_weighted = bool(logits.get("weights"))
     decided = {}
     for key in keys:
         values = {method: of_splits[method, key] for method in methods}
         draws = {method: scores.draws(method).get(key, ()) for method in methods}
         floors = {m: whole[m, key]["p_value"] for m in methods} if metric(key).has_floor else None
         larger = metric(key).larger_is_better
-        alone = {m: _decision(whole[m, key], values[m], share, rarest) for m in methods}
-        compared = inference.against_best(values, share, draws, larger, floors)
+        alone = {
+            m: _decision(whole[m, key], scores.together(m).get(key), values[m], share, rarest)
+            for m in methods
+        }
+        compared = inference.against_best(values, share, draws, larger, floors, is_weighted)
         for m in methods:
             decided[m, key] = Decision(**alone[m], **compared[m]._asdict())
     splits, points = len(values[methods[0]]), int(whole[methods[0], keys[0]]["n_test"])
@@ -186,12 +198,17 @@ def decide(
 
 
 def _decision(
-    row: Mapping[Any, Any], values: Sequence[float], share: float, rarest: Rarest | None
+    row: Mapping[Any, Any],
+    together: float | None,
+    values: Sequence[float],
+    share: float,
+    rarest: Rarest | None,
 ) -> dict[str, Any]:
     """What is decided of a method and metric by itself, from its `row` of all splits."""
+    p_value = row["p_value"] if together is None else together
     corrected, bootstrap = inference.corrected_half_width(values, share), row["half_width"]
     is_resampled = not math.isnan(bootstrap)
-    beyond = None if math.isnan(row["p_value"]) else bool(row["p_value"] <= inference.SIZE)
+    beyond = None if math.isnan(p_value) else bool(p_value <= inference.SIZE)
     is_blind = row["metric"] == "u_cwe" and rarest is not None and rarest.tested < rarest.needed
     as_written = {name: row[name] for name in COLUMNS if name in row}  # floor and certificate
     decided = {
@@ -199,6 +216,7 @@ def _decision(
         "mean": row["value"],
         "two_se": inference.two_standard_errors(values),
         "splits": len(values),
+        "p_together": p_value,
         "beyond_floor": beyond,
         "within_noise": None if beyond is None or (is_blind and not beyond) else not beyond,
         "half_width": bootstrap if is_resampled else corrected,

@@ -118,6 +118,11 @@ class Scores:
         draws = self.facts["calibrators"].get(method, {}).get("draws", {})
         return dict(draws.get(self.group, {}))
 
+    def together(self, method: str) -> Mapping[str, float]:
+        """By metric the p-value that holds over a family of errors (families.py), if it has one."""
+        together = self.facts["calibrators"].get(method, {}).get("together", {})
+        return dict(together.get(self.group, {}))
+
 
 def _kinds(columns: Sequence[str]) -> dict[str, type]:
     return {name: str if name in TEXT else np.float64 for name in columns}

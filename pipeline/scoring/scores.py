@@ -17,6 +17,7 @@ from ..harness.lock import alone
 from ..harness.progress import say
 from ..harness.settings import Settings
 from ..harness.units import Unit
+from .families import p_values_together
 from .files import ScoreFiles, Scores, score_files, without_folders, write_files
 from .points import CachedLogits
 from .tidy import Scored, curves_of, draws_of, rows_of
@@ -57,6 +58,9 @@ def write_scores(
             fitted = (read_npz(unit.fit_path) for unit in own)
             fits = [record_of(unit.fit_path) or {} for unit in own]
             worse = [bool(fit.get("worse_than_temperature")) for fit in fits]
+            own_utilities = settings.evaluation.own or {}
+            together = p_values_together({"": splits}, own_utilities)
+            together |= {key: group["together"] for key, group in groups.items()}
             draws = {"": draws_of(splits)} | {key: g["draws"] for key, g in groups.items()}
             calibrators[name] = {
                 "config": without_folders(own[0].settings.calibrator),
@@ -65,6 +69,7 @@ def write_scores(
                 "groups": {key: group["worst"] for key, group in groups.items()},
                 **({"worse_than_temperature": worse} if any(worse) else {}),
                 **({"draws": draws} if any(draws.values()) else {}),
+                **({"together": together} if any(together.values()) else {}),
             }
         return write_files(files, {**header, "calibrators": calibrators}, rows, curves)
 

@@ -68,8 +68,8 @@ def rows_of(
         for name in MEANS:
             numbers = [row[name] for row in own if row.get(name) is not None]
             whole[name] = float(np.mean(numbers)) if numbers else None
-        redrawn = _mean_draws(splits, f"floor_{key}")
-        resampled = _mean_draws(splits, f"bootstrap_{key}")
+        redrawn = mean_draws(splits, f"floor_{key}")
+        resampled = mean_draws(splits, f"bootstrap_{key}")
         if redrawn is not None and whole["value"] is not None:
             floor = NoiseFloor.of(redrawn, whole["value"])
             whole |= {name: getattr(floor, of) for name, of in FLOOR.items()}
@@ -91,7 +91,7 @@ def _interval(worst: Mapping[str, Any] | None) -> Row:
     return interval | {"worst_sign": sign} | gain
 
 
-def _mean_draws(splits: Sequence[Scored], name: str, ordered: bool = False) -> Floats | None:
+def mean_draws(splits: Sequence[Scored], name: str, ordered: bool = False) -> Floats | None:
     """Mean over splits, by repetition or (`ordered`) by quantile, [R]; None without draws."""
     draws = [np.asarray(scored.arrays.get(name, ()), dtype=np.float64) for scored in splits]
     if not all(map(len, draws)):
@@ -103,7 +103,7 @@ def draws_of(splits: Sequence[Scored]) -> dict[str, list[float]]:
     """By metric the mean over splits under resampled points, [B]; {} where tests need none."""
     if len(splits) >= FEWEST_SPLITS:
         return {}
-    drawn = {key: _mean_draws(splits, f"bootstrap_{key}") for key in splits[0].record["metrics"]}
+    drawn = {key: mean_draws(splits, f"bootstrap_{key}") for key in splits[0].record["metrics"]}
     return {key: draws.tolist() for key, draws in drawn.items() if draws is not None}
 
 
@@ -116,7 +116,7 @@ def curves_of(calibrator: str, splits: Sequence[Scored], group: str = "") -> dic
     """
     columns: dict[str, list[Any]] = {name: [] for name in CURVE_COLUMNS}
     for family in FAMILIES:
-        errors = _mean_draws(splits, family, ordered=True)
+        errors = mean_draws(splits, family, ordered=True)
         if errors is None:
             continue
         kept = thin(len(errors), CURVE_POINTS)
@@ -124,7 +124,7 @@ def curves_of(calibrator: str, splits: Sequence[Scored], group: str = "") -> dic
         texts = {"calibrator": calibrator, "group": group, "family": family}
         curve = {"level": at, "error": errors[kept]}
         for end, quantile in (("low", "q05"), ("high", "q95")):
-            floor = _mean_draws(splits, f"{family}_floor_{quantile}", ordered=True)
+            floor = mean_draws(splits, f"{family}_floor_{quantile}", ordered=True)
             curve[f"floor_{end}"] = at * np.nan
             if floor is not None:
                 curve[f"floor_{end}"] = np.interp(at, levels(len(floor)), floor)

@@ -66,7 +66,7 @@ LOSSES = {"u_losses": TWO["u_cwe"]}
 ALONE = {"u_cwe": {TEMP: cell(0.1, True)}}
 GUESS = {
     "u_topk": {TEMP: cell(0.1, True), VEC: cell(0.2, True)},
-    "two_bin": {TEMP: {"mean": 2e-4}, VEC: {"mean": 1e-4}},
+    "nll": {TEMP: {"mean": 0.52}, VEC: {"mean": 0.51}},
 }
 PRICED = {
     "costs": costs_of(0.05, temperature=0.2, vector=0.22, isotonic=0.3),

@@ -1,0 +1,66 @@
+"""The p-values of several errors of one forecast together: of its groups, or of own utilities.
+
+Of twenty calibrated groups some error is beyond its own 95 % floor nearly always. So the errors of
+all groups are compared with the largest one that chance makes among them. Each is measured in
+standard deviations of its floor, and the largest is taken in every repetition of the redrawn
+labels: a repetition has the same uniform numbers for all. The steps from the largest error down
+are those of Westfall & Young (1993, algorithm 2.8): an error counts against itself and smaller
+ones. At 5 % some calibrated group is found in at most 5 % of cases.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .tidy import Scored, mean_draws
+
+Floats = NDArray[np.float64]
+EQUAL = 1e-9  # a smaller difference of standardized errors comes from rounding
+PValues = dict[str, dict[str, float]]
+"""By group ("": all points) and metric."""
+
+
+def p_values_together(parts: Mapping[str, Sequence[Scored]], own: Collection[str]) -> PValues:
+    """The p-values that hold over a family of errors; none for an error that stands alone.
+
+    The groups of one metric are a family. So are the utilities of a user's own, in all groups.
+
+    Args:
+        parts: by group, or for "" of all points, the splits of one calibrator.
+        own: the metrics of a user's own utilities.
+    """
+    metrics = dict.fromkeys(
+        key for splits in parts.values() for key in splits[0].record["noise_floor"]
+    )
+    families = [[key] for key in metrics if key not in own]
+    families.append([key for key in metrics if key in own])
+    found: PValues = {}
+    for family in families:
+        errors, floors = {}, {}
+        for group, splits in parts.items():
+            for key in family:
+                draws = mean_draws(splits, f"floor_{key}")
+                if draws is not None:
+                    values = [scored.record["metrics"][key] for scored in splits]
+                    errors[group, key], floors[group, key] = float(np.mean(values)), draws
+        if len(errors) > 1:
+            members = zip(errors, step_down([*errors.values()], [*floors.values()]), strict=True)
+            for (group, key), p_value in members:
+                found.setdefault(group, {})[key] = float(p_value)
+    return found
+
+
+def step_down(errors: Sequence[float], floors: Sequence[Floats]) -> Floats:
+    """The p-values [K] of K errors together; `floors`: of each its R draws of the noise floor."""
+    draws = np.stack(floors)
+    mean, deviation = draws.mean(axis=1), draws.std(axis=1)
+    scale = np.where(deviation > 0, deviation, 1.0)
+    observed = (np.asarray(errors) - mean) / scale
+    by_chance = (draws - mean[:, None]) / scale[:, None]
+    order = np.argsort(-observed, kind="stable")
+    largest = np.maximum.accumulate(by_chance[order][::-1])[::-1]
+    as_large = (largest >= observed[order, None] - EQUAL).sum(axis=1)
+    p_values = np.empty(len(order))
+    p_values[order] = np.maximum.accumulate((1 + as_large) / (1 + draws.shape[1]))
+    return p_values

@@ -1,0 +1,137 @@
+"""No sentence of a verdict contradicts its grid, its table or another sentence (500 made up)."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from tests.pipeline.reporting.conftest import decided
+from tests.pipeline.reporting.test_verdict import costs_of
+from utility_calibration.pipeline.reporting.names import method_name
+from utility_calibration.pipeline.reporting.tables import ResultTable, TableSpec
+from utility_calibration.pipeline.reporting.verdict import SIGNS, verdict_of
+from utility_calibration.pipeline.reporting.wording import COUNTS
+from utility_calibration.pipeline.scoring.choice import (
+    COST,
+    DEFAULT,
+    DEFAULTED,
+    EQUAL,
+    LOWEST,
+    RANKS,
+    WITHIN,
+    WORSE,
+    choice_of,
+)
+from utility_calibration.pipeline.scoring.decisions import HARMED, INFINITE
+
+METHODS = ("uncalibrated", "temperature", "vector", "isotonic", "dirichlet", "sms", DEFAULT)
+USES = ("u_cwe", "u_topk", "u_dcg")
+
+
+def made_up(seed):
+    """Decisions on two to seven methods, and in a quarter of the cases costs of decisions."""
+    random = np.random.default_rng(seed)
+    methods = [m for m in METHODS if random.random() < 0.7] or [*METHODS[:2]]
+    infinite = {m for m in methods if random.random() < 0.2}
+    columns = {}
+    for key in (key for key in USES if random.random() < 0.8):
+        losses = random.random() * random.random(len(methods))
+        found = random.random() < 0.7
+        columns[key] = {
+            method: {
+                "mean": mean,
+                "floor_mean": 0.2 * random.random(),
+                "floor_q95": 0.3,
+                "difference": mean - losses.min(),
+                "difference_half_width": random.choice([0.02, 0.2]),
+                "not_worse": bool(mean == losses.min() or not found or random.random() < 0.6),
+                "beyond_floor": beyond,
+                "within_noise": None if beyond is None or random.random() < 0.1 else not beyond,
+            }
+            for method, mean in zip(methods, losses, strict=True)
+            for beyond in [random.choice([True, False, False, None])]
+        }
+    columns["nll"] = {
+        m: {"mean": math.inf if m in infinite else round(random.random(), 2), "not_worse": True}
+        for m in methods
+    }
+    harmed = {m for m in methods if random.random() < 0.1}
+    marks = {m: (INFINITE,) * (m in infinite) + (HARMED,) * (m in harmed) for m in methods}
+    decisions = decided(columns, marks=marks, test=random.choice(["corrected", "bootstrap"]))
+    half = random.choice([0.05, 0.3])
+    costs = costs_of(half, **{m: random.random() for m in methods})
+    return decisions, costs if random.random() < 0.25 else None
+
+
+@pytest.mark.parametrize("start", range(0, 500, 100))
+def test_nothing_in_a_verdict_contradicts_another_part(start):
+    for seed in range(start, start + 100):
+        decisions, costs = made_up(seed)
+        choice = choice_of(decisions, costs and costs["methods"])
+        check_names(decisions, choice)
+        check_pick(decisions, choice)
+        check_words(decisions, choice, verdict_of(decisions, costs))
+
+
+def check_names(decisions, choice):
+    """No method is named that the grid marks with ✗ or ∞."""
+    infinite = decisions.marked(INFINITE)
+    for use in choice.uses:
+        assert all(use.signs[m] != WORSE and m not in infinite for m in use.named)
+        assert (use.take in use.named) if use.named else not use.take
+        assert not use.named or (use.differs and use.has_power and not choice.unranked)
+
+
+def check_pick(decisions, choice):
+    """The method for all uses is one of those that remain, and the rule's."""
+    pick, uses, infinite = choice.pick, choice.uses, decisions.marked(INFINITE)
+    if pick is None:
+        return
+    assert pick.method not in infinite
+    if pick.score == COST:
+        assert uses[-1].signs[pick.method] != WORSE
+        return
+    remaining = [
+        m for m in decisions.methods
+        if m not in infinite and all(use.signs[m] != WORSE for use in uses)
+    ]  # fmt: skip
+    named = [use.named for use in uses if use.named]
+    everywhere = [m for m in remaining if all(m in of for of in named)]
+    assert pick.method in (everywhere or remaining)
+    if pick.why == DEFAULTED:
+        assert pick.method == DEFAULT
+        ranks = [{m: RANKS[use.signs[m]] for m in remaining} for use in uses]
+        assert all(of_use[DEFAULT] == min(of_use.values()) for of_use in ranks)
+    if pick.why == LOWEST:
+        values = {m: decisions.rows[m, pick.score].mean for m in everywhere or remaining}
+        assert values[pick.method] == min(values.values())
+
+
+def check_words(decisions, choice, verdict):
+    """The sentences say what the grid and the table say."""
+    text = " ".join([verdict.headline, *verdict.summary])
+    pick, uses = choice.pick, {use.label: use for use in choice.uses}
+    name = "" if pick is None else method_name(pick.method)
+    assert ("If you must choose" in text) == (choice.unranked == EQUAL and pick is not None)
+    for chosen in re.findall(r"(?:must choose, take|all of these is|^Take) ([^:]+):", text):
+        assert chosen == name
+    table = ResultTable.of(decisions, TableSpec("t", "t", decisions.shown))
+    of_table = {column.metric.text: column for column in table.columns}
+    for score, lowest in re.findall(r"its ([\w ]+) of ([\d.]+) is the lowest", text):
+        if score != "mean loss":
+            assert lowest == of_table[score].text(of_table[score].rows[pick.method].mean)
+    within = re.search(
+        r"It is within noise for ([^.]*?)(?: and beyond| and worse|, beyond|\.)", text
+    )
+    for label in re.split(r", | and ", within[1]) if within else ():
+        assert uses[label].signs[pick.method] == WITHIN
+    for count, signs, labels in re.findall(
+        r"ny of the (\w+) methods with (.+?) will do for ([^;.]+)", text
+    ):
+        for label in re.split(r", | and ", labels):
+            signed = [
+                m for m, sign in uses[label].signs.items()
+                if SIGNS[sign] in signs and m not in decisions.marked(INFINITE)
+            ]  # fmt: skip
+            assert COUNTS.index(count) == len(signed)
