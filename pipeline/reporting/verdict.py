@@ -122,9 +122,9 @@ def _headline(decisions: Decisions, choice: Choice, costs: Mapping[str, Any] | N
         return unranked
     alike: dict[tuple[Any, ...], list[Use]] = {}
     for use in choice.uses:
-        # "Any of the methods with ✓" must hold in each column that the clause speaks of.
-        signs = frozenset(use.signs[method] for method in use.named)
         left = sum(sign != WORSE for sign in use.signs.values())
+        # Of many methods the clause names the signs, which must be those of each of its columns.
+        signs = frozenset(use.signs[m] for m in use.named if len(use.named) > MOST_NAMED)
         key = use.named, use.differs, use.has_power, signs, None if use.named else left
         alike.setdefault(key, []).append(use)
     text = "; ".join(map(_clause, alike.values()))

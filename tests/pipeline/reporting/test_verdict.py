@@ -51,6 +51,11 @@ def costs_of(half, **means):
 ONE = column_of(*THREE, best=[VEC])
 TWO = {"u_cwe": column_of(*THREE, best=[TEMP, VEC])}
 EQUAL = column_of(*THREE, best=THREE, difference_half_width=0.004)
+WIDE = {
+    m: {**row, "difference": row["mean"] - 0.01, "difference_half_width": 0.008}
+    for m, row in column_of(*THREE, best=[TEMP, VEC]).items()
+}
+DEFAULTS = column_of(VEC, "logit_shift", ISO, best=[VEC, "logit_shift"])
 UNTESTED = column_of(*THREE, not_worse=None)
 NEAR = {TEMP: cell(0.004, True, **BEYOND), VEC: cell(0.0045, True), ISO: cell(0.09, **BEYOND)}
 TOLD = {TEMP: cell(0.1, True), VEC: cell(0.2)}
@@ -90,6 +95,13 @@ CASES = {  # what is decided, what else is known; the method for all uses, and t
     "an infinite one of many": (
         {"u_cwe": column_of(*FIVE, "sms", best=FIVE)}, MARKED, VEC, [FIVE[1:]]
     ),
+    "too few points to rule out a large error": (
+        {"u_cwe": WIDE, "nll": column_of(*THREE, best=THREE)}, {}, TEMP, [()]
+    ),
+    "the default": ({"u_cwe": DEFAULTS, "nll": column_of(VEC, "logit_shift", ISO)}, {},
+        "logit_shift", [(VEC, "logit_shift")]),
+    "the default that has a mark": ({"u_cwe": DEFAULTS, "nll": column_of(VEC, "logit_shift", ISO)},
+        {"marks": {"logit_shift": (HARMED,)}}, VEC, [(VEC, "logit_shift")]),
     "one split": ({"u_cwe": ONE, "u_dcg": ONE}, SINGLE, VEC, [(VEC,), (VEC,)]),
     "one split without a test": ({"u_cwe": UNTESTED}, NO_TEST, None, [()]),
     "a rare class": (RARE, {"rarest": Rarest(16, 20_000, 0.3, 25)}, None, [()]),
@@ -133,6 +145,16 @@ def test_signs_and_marks_say_why():
         ["✓", "="],
         ["✗", "✗"],
     ]
+
+
+def test_a_sign_speaks_only_of_columns_whose_named_methods_have_it():
+    """Four are ✓ beside one ○ that is not named; in the other column the same four are ○."""
+    four, beside = FIVE[:4], FIVE[4]
+    one = {m: cell(0.01, True, beyond_floor=m == beside) for m in FIVE} | {"sms": cell(0.1)}
+    other = {m: cell(0.01, True, **BEYOND) for m in four} | {beside: cell(0.1), "sms": cell(0.1)}
+    found = verdict({"u_cwe": one, "u_topk": other})
+    assert [use.named for use in found.uses] == [four, four]
+    assert found.headline.count("will do for") == 2
 
 
 def test_bounds_are_rounded_up_and_numbers_have_as_many_digits_as_they_need():

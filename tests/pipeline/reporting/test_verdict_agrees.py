@@ -37,7 +37,8 @@ def made_up(seed):
     columns = {}
     for key in (key for key in USES if random.random() < 0.8):
         losses = random.random() * random.random(len(methods))
-        found = random.random() < 0.7
+        found, alike = random.random() < 0.7, random.random() < 0.5
+        of_all = random.random() < 0.5  # one sign for all methods that no test finds worse
         columns[key] = {
             method: {
                 "mean": mean,
@@ -45,12 +46,12 @@ def made_up(seed):
                 "floor_q95": 0.3,
                 "difference": mean - losses.min(),
                 "difference_half_width": random.choice([0.02, 0.2]),
-                "not_worse": bool(mean == losses.min() or not found or random.random() < 0.6),
+                "not_worse": bool(mean == losses.min() or not found or random.random() < 0.8),
                 "beyond_floor": beyond,
-                "within_noise": None if beyond is None or random.random() < 0.1 else not beyond,
+                "within_noise": None if beyond is None or random.random() < 0.05 else not beyond,
             }
             for method, mean in zip(methods, losses, strict=True)
-            for beyond in [random.choice([True, False, False, None])]
+            for beyond in [of_all if alike else random.choice([True, False, False, None])]
         }
     columns["nll"] = {
         m: {"mean": math.inf if m in infinite else round(random.random(), 2), "not_worse": True}

@@ -85,6 +85,9 @@ def test_a_small_error_is_worse_only_beyond_its_floor_or_with_one_sign():
         assert not_worse(one, draws, floors={"a": 0.5, "b": p_value}) == expected
     assert not_worse(one, draws) == {"a"}
     draws["b"][:12] += 0.03
+    floors = {"a": 0.5, "b": 0.5}
+    assert not_worse(one, draws, floors=floors) == {"a"}  # 4 % of the differences
+    assert not_worse(one, draws, floors=floors, is_weighted=True) == {"a", "b"}
     assert not_worse(one, draws, floors={"a": 0.5, "b": 0.5}) == {"a"}
     five = {"a": [0.1, 0.11, 0.1, 0.09, 0.1], "b": [0.2, 0.21, 0.2, 0.2, 0.19]}
     assert not_worse(five, floors={"a": 0.5, "b": 0.5}) == {"a"}
