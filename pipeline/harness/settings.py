@@ -139,6 +139,4 @@ class Settings:
     params: str | None = None
 
 
-# Hydra only reads this store, and copies it for each file that it lists: 103 times for --help.
-ConfigStore.__deepcopy__ = lambda store, _: store  # type: ignore[attr-defined]
 ConfigStore.instance().store("settings", Settings, group="schema", package="_global_")

@@ -141,7 +141,6 @@ def test_a_signal_ends_a_program_by_its_code_and_one_line(number, code, capsys):
         (["-m", "utility_calibration", "fitt"], "fitt"),
         (["-m", "utility_calibration.pipeline.fit", "benchmark=digits", "seed=-1"], "seed=-1"),
         (["-m", "utility_calibration.pipeline.status", "seed=-1"], "seed=-1"),
-        (["-m", "utility_calibration.pipeline.score", "x.npz"], "utility-calibration score"),
         (["scripts/score.py", "my.csv"], "utility-calibration score"),
         (["-c", "import metrics"], "utility_calibration.metrics"),
         (["-c", "from calibrators.temperature import x"], "utility_calibration.calib"),
