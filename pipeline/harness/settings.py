@@ -77,7 +77,8 @@ class Splits:
 @dataclass
 class Evaluation:
     name: str = MISSING
-    suffix: str = MISSING
+    suffix: str = MISSING  # of the names of files; conf/evaluation/default.yaml makes it of `name`
+    suffixes: dict[str, str] = field(default_factory=dict)  # those that are not -<name>
     utilities: int = MISSING
     floor_utilities: int = MISSING
     utility_seed: int = MISSING

@@ -190,7 +190,3 @@ def _check(config: DictConfig) -> None:
             raise UsageError(f"{key}={value}: expected {expected}")
     if config.objective is not None:
         check_keys([config.objective], config.evaluation.own or {}, "objective")
-    name, suffix = config.evaluation.name, config.evaluation.suffix
-    if suffix != ("" if name == "default" else f"-{name}"):
-        fix = f"add evaluation.suffix=-{name}, with which the names of its files end"
-        raise UsageError(f"evaluation.name={name}: {fix}")

@@ -14,6 +14,7 @@ from ..harness.units import units_of
 from ..logits import run_logits
 from ..plan import Plan
 from ..reporting.write import print_sections
+from ..scoring.choice import REPAIRS
 from ..scoring.files import score_files
 from ..scoring.points import absent_in_calibration
 from .deployed import fit_to_keep
@@ -53,13 +54,15 @@ def score_whole(options: Options) -> None:
 
 
 def checked(options: Options) -> dict[str, Settings]:
-    """The settings of each method, after what can be checked before anything is written.
+    """The settings of each method that may run, after what can be checked before any writing.
 
     Raises:
         InputError, UsageError, MissingResource: what cannot be used, in one line.
     """
-    said = settings_of(options, options.used)
-    if options.calibrate_for and not any(takes(each, "utilities") for each in said.values()):
+    # The method that repairs groups may be added, once the file turns out to have them.
+    addable = [REPAIRS] if options.may_add else []
+    said = settings_of(options, list(dict.fromkeys([*options.used, *addable])))
+    if options.calibrate_for and not any(takes(said[name], "utilities") for name in options.used):
         fix = "only patching and logit_shift calibrate for a utility; add one"
         raise UsageError(f"--calibrate-for: {fix}")
     if options.similarity is not None:
@@ -77,7 +80,7 @@ def read(options: Options, said: Mapping[str, Settings]) -> Job:
     """
     general = any(getattr(options, kind) for kind in ("similarity", "losses", "gain", "utility"))
     if not any(map(is_table, filter(None, (options.file, options.test)))):
-        check_fits(options.file, said, general)
+        check_fits(options.file, {name: said[name] for name in options.used}, general)
     method, settings = next(iter(said.items()))
     reading = Plan(units_of(settings, method, [0]))
     name = settings.benchmark.name
