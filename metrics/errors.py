@@ -1,7 +1,8 @@
 """The errors of bad input and of what is missing, in a file that needs no other package."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple, Self
 
 STYLE = re.compile(r"\x1b\[[\d;]*m")  # bold and colours of a terminal, as torch puts into messages
@@ -60,6 +61,16 @@ class InputError(ValueError):
         told += f" {'in' if row is None else 'of'} column `{column}`" if column else ""
         told = ": ".join(filter(None, [self.field, told]))
         return "; ".join(filter(None, [told, ", or ".join(self.fixes)]))
+
+
+@contextmanager
+def naming(file: object) -> Iterator[None]:
+    """Let an `InputError` of the block say that the input comes from `file`."""
+    try:
+        yield
+    except InputError as error:
+        error.in_file(file)
+        raise
 
 
 class MissingResource(RuntimeError):

@@ -49,6 +49,7 @@ def main() -> None:
     """The program."""
     with user_errors_in_one_line():
         options = parse()
-        from utility_calibration.pipeline.apply import apply  # with numba: it takes a second
+        # It imports numba, which takes a second.
+        from utility_calibration.pipeline.own.new_points import write_calibrated
 
-        apply(options)
+        write_calibrated(options)

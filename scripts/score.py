@@ -53,7 +53,7 @@ def score(options: Options) -> None:
     for path in filter(None, (options.file, options.test)):
         if shards_of(path) == [path]:
             check_is_given(path)
-    from utility_calibration.pipeline.score import run
+    from utility_calibration.pipeline.own.run import run
 
     run(options)
 

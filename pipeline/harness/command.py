@@ -28,10 +28,19 @@ from omegaconf.errors import InterpolationResolutionError as Unresolved
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
+from .jobs import table_at_end
 from .machine import is_out_of_memory
 from .parameters import CONF as CONF
 from .parameters import UsageError as UsageError
-from .parameters import check_sweep, configured, instead_of, searched, with_params, with_suite
+from .parameters import (
+    check_sweep,
+    configured,
+    entries_of_suite,
+    instead_of,
+    searched,
+    with_params,
+    with_suite,
+)
 from .parameters import known_instead as known_instead
 from .workers import UnitsFailed as UnitsFailed
 from .workers import workers
@@ -88,7 +97,10 @@ def command(task: Callable[[DictConfig], float | None]) -> Callable[[], None]:
                 return
             names_hydra = any(text.startswith("-") or "hydra" in text for text in sys.argv[1:])
             if names_hydra or not _ran_alone(job):
-                hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
+                with table_at_end():
+                    hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(
+                        job
+                    )()
 
     return main
 
@@ -106,18 +118,24 @@ def _run_module(module: str) -> NoReturn:
 
 
 def _show(asked: argparse.Namespace) -> None:
-    """Print what `--cfg job` or `--cfg all` asks for: the settings with those of `params`.
+    """Print what `--cfg job` or `--cfg all` asks for: the settings that will run.
 
-    Hydra's own program would leave those out, because it does not know the file.
+    Hydra's own program would show neither the settings of `params`, a file that it does not know,
+    nor those of the benchmarks and calibrators of a suite.
     """
     with configured():
         overrides = [*searched(sys.argv[1:]), *asked.overrides]
         config = hydra.compose("config", overrides, return_hydra_config=True)
-    HydraConfig.instance().set_config(config)
+        HydraConfig.instance().set_config(config)
+        shown = with_params(config, asked.overrides)
+        OmegaConf.set_struct(shown, False)
+        of_suite = entries_of_suite(shown, overrides)
     if asked.cfg == "job":
-        with open_dict(config):
-            del config["hydra"]
-    shown = with_params(config, asked.overrides)
+        del shown["hydra"]
+    del shown["each"]  # it is empty: a place for the program's own composing
+    for group, entries in of_suite.items():
+        del shown[group]
+        shown[f"{group}s"] = entries
     if asked.package not in (None, "_global_"):
         shown = OmegaConf.select(shown, asked.package)
     if not OmegaConf.is_config(shown):

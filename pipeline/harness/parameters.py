@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.utils import get_args_parser
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
@@ -63,6 +65,45 @@ def configured() -> AbstractContextManager[None]:
     if GlobalHydra.instance().is_initialized():
         return nullcontext()
     return initialize_config_dir(str(CONF), version_base="1.3")
+
+
+def entries_of_suite(config: DictConfig, overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The settings of each benchmark and each calibrator of the suite, by group and name.
+
+    A group is absent where the command line chooses one of its files. Each entry is composed as
+    that of a unit, so it has the other overrides, too.
+
+    UsageError: the suite lists no names.
+    """
+    names = {group: names_of(config, group) for group in EXAMPLES}
+    first = {group: listed[0] for group, listed in names.items()}
+
+    def entry(group: str, name: str) -> Any:
+        pair = [f"{key}={value}" for key, value in {**first, group: name}.items()]
+        return with_params(compose("config", [*overrides, *pair]), overrides)[group]
+
+    return {
+        group: {name: entry(group, name) for name in listed}
+        for group, listed in names.items()
+        if not HydraConfig.get().runtime.choices.get(group)
+    }
+
+
+def names_of(config: DictConfig, group: str) -> list[str]:
+    """The chosen benchmark or calibrator, else those of the suite, each once.
+
+    UsageError: the suite lists no names.
+    """
+    chosen = HydraConfig.get().runtime.choices.get(group)
+    names = [chosen] if chosen else config.suite[f"{group}s"]
+    if isinstance(names, str) or not names:
+        such = f"expected a list of names, such as [{names or EXAMPLES[group]}]"
+        raise UsageError(f"suite.{group}s={names}: {such}")
+    return list(dict.fromkeys(names))  # each once: a unit has one file
+
+
+EXAMPLES = {"benchmark": "digits", "calibrator": "temperature"}
+"""The groups of which a suite lists names, each with a name for messages."""
 
 
 def setting_of(override: str) -> str:

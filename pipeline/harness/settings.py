@@ -77,7 +77,8 @@ class Splits:
 @dataclass
 class Evaluation:
     name: str = MISSING
-    suffix: str = MISSING
+    suffix: str = MISSING  # of the names of files; conf/evaluation/default.yaml makes it of `name`
+    suffixes: dict[str, str] = field(default_factory=dict)  # those that are not -<name>
     utilities: int = MISSING
     floor_utilities: int = MISSING
     utility_seed: int = MISSING
@@ -139,6 +140,4 @@ class Settings:
     params: str | None = None
 
 
-# Hydra only reads this store, and copies it for each file that it lists: 103 times for --help.
-ConfigStore.__deepcopy__ = lambda store, _: store  # type: ignore[attr-defined]
 ConfigStore.instance().store("settings", Settings, group="schema", package="_global_")

@@ -15,7 +15,7 @@ from omegaconf.errors import ConfigKeyError, ValidationError
 from utility_calibration.metrics.registry import check_keys
 
 from .command import UsageError
-from .parameters import configured, searched, with_params
+from .parameters import configured, names_of, searched, with_params
 from .settings import Settings
 
 FILE_NAME = (r"[\w-][\w .+-]*", "letters, digits, - _ . + and spaces; it becomes a file's name")
@@ -93,14 +93,7 @@ class Request:
         """The request of the running Hydra program."""
         _check(config)
         hydra, parser = HydraConfig.get(), OverridesParser.create()
-        names = []
-        for group, example in (("benchmark", "digits"), ("calibrator", "temperature")):
-            chosen = hydra.runtime.choices.get(group)
-            listed = [chosen] if chosen else config.suite[f"{group}s"]
-            if isinstance(listed, str) or not listed:
-                such = f"expected a list of names, such as [{listed or example}]"
-                raise UsageError(f"suite.{group}s={listed}: {such}")
-            names.append(tuple(dict.fromkeys(listed)))  # each once: a unit has one file
+        names = [tuple(names_of(config, group)) for group in ("benchmark", "calibrator")]
         splits, count = tuple(range(config.splits.count)), config.splits.count
         if config.split is not None and config.split not in splits:
             known = f"expected a number from 0 to {count - 1} (splits.count={count})"
@@ -190,7 +183,3 @@ def _check(config: DictConfig) -> None:
             raise UsageError(f"{key}={value}: expected {expected}")
     if config.objective is not None:
         check_keys([config.objective], config.evaluation.own or {}, "objective")
-    name, suffix = config.evaluation.name, config.evaluation.suffix
-    if suffix != ("" if name == "default" else f"-{name}"):
-        fix = f"add evaluation.suffix=-{name}, with which the names of its files end"
-        raise UsageError(f"evaluation.name={name}: {fix}")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.errors import InputError, naming
 
 from ..harness.machine import free_memory
 from .assign import assigned, points_in, prepared, roles_of, without_ignored
@@ -28,7 +28,6 @@ from .given import Known
 from .read import read
 from .splits import is_empty, only_training, without_training
 from .tables import LARGEST_TABLE, PER_CELL, parquet_size, tables
-from .told import naming
 
 ROWS = 10_000
 """Points that are in memory at a time."""

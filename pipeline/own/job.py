@@ -8,7 +8,7 @@ from typing import Any, Self
 from hydra.utils import get_class
 
 from ..harness.command import UsageError
-from ..harness.settings import Settings
+from ..harness.settings import Settings, Splits
 from ..harness.units import composed_with, resolved_with, units_of
 from ..plan import Plan
 from ..scoring.groups import REPAIRS
@@ -27,9 +27,11 @@ def settings_of(options: Options, methods: Sequence[str]) -> dict[str, Settings]
     """The pipeline's configuration of each method, as far as the options say it."""
     if not methods:
         return {}
+    # The files of a quick look have the names of any other look: its evaluation is not named.
+    quick = ("evaluation=quick", "evaluation.name=default") if options.quick else ()
     overrides = (
         *("benchmark=file", f"tuning={options.tuning}", f"splits.count={options.split_count}"),
-        *(f"seed={options.seed}", f"jobs={options.jobs}", *options.evaluation),
+        *(f"seed={options.seed}", f"jobs={options.jobs}", *quick, *options.evaluation),
     )
     config, calibrators = composed_with(methods, overrides)
     # What follows is set after composing: it needs no quoting for Hydra's grammar then.
@@ -76,7 +78,7 @@ class Job:
 
     @classmethod
     def of(cls, options: Options, said: Mapping[str, Settings], logits: CachedLogits) -> Self:
-        """The job, from `settings_of` each method that is used.
+        """The job, from `settings_of` each method that may run.
 
         Raises:
             InputError, UsageError: an own utility or a method that does not fit the file.
@@ -86,12 +88,7 @@ class Job:
         names = details.get("class_names") or [str(k) for k in range(details["classes"])]
         own = own_utilities(options.own_files, names, options.decimal)
         used = dict.fromkeys([*methods, *filter(None, [options.method])])
-        every = {**said, **settings_of(options, [name for name in used if name not in said])}
-        settings = {name: _completed(every[name], options, details, own) for name in used}
-        size = details["n"], details["classes"]
-        is_free = options.may_split_once and "given_splits" not in details
-        if is_free and core_seconds(settings, *size) > QUICK_SECONDS:
-            settings = {name: _of_one_split(each, details["n"]) for name, each in settings.items()}
+        settings = _completed({name: said[name] for name in used}, options, details, own)
         units = [
             unit
             for name in methods
@@ -105,27 +102,48 @@ class Job:
         return self.plan.units[0].settings
 
 
-def _of_one_split(settings: Settings, n: int) -> Settings:
-    """The settings with one split, whose test points are enough for a quick look."""
-    share = max(settings.splits.calibration_fraction, 1 - QUICK_TEST / n)
-    return replace(settings, splits=replace(settings.splits, count=1, calibration_fraction=share))
-
-
 def _completed(
-    settings: Settings, options: Options, details: Mapping[str, Any], own: Mapping[str, Any]
-) -> Settings:
-    """The settings of a method, with what the file adds: its splits, its size, own utilities."""
-    splits, calibrator = settings.splits, settings.calibrator
+    settings: Mapping[str, Settings],
+    options: Options,
+    details: Mapping[str, Any],
+    own: Mapping[str, Any],
+) -> dict[str, Settings]:
+    """The settings of each method, with what the file adds: its splits, its size, own utilities."""
+    first = next(iter(settings.values()))
+    draws = affordable_draws(first, details)
+    evaluation = replace(first.evaluation, own=dict(own), floor_repetitions=draws)
+    aims = [own[f"u_{kind}"] for kind in options.calibrate_for]
+    completed = {
+        name: replace(each, evaluation=evaluation, calibrator=_aimed_at(aims, each))
+        for name, each in settings.items()
+    }
+    splits = _splits_of(completed, options, details)
+    return {name: replace(each, splits=splits) for name, each in completed.items()}
+
+
+def _splits_of(
+    settings: Mapping[str, Settings], options: Options, details: Mapping[str, Any]
+) -> Splits:
+    """The splits that the file gives, else random ones; a quick look at a large file has one."""
+    splits = next(iter(settings.values())).splits
     if given := details.get("given_splits"):
         shares = [sizes["calibration"] / sum(sizes.values()) for sizes in given]
         share = sum(shares) / len(shares)
-        splits = replace(splits, count=len(shares), calibration_fraction=share)
-    if options.calibrate_for and takes(settings, "utilities"):
-        aims = [own[f"u_{kind}"] for kind in options.calibrate_for]
-        calibrator = {**calibrator, "utilities": aims, "standard": False}
-    draws = affordable_draws(settings, details)
-    evaluation = replace(settings.evaluation, own=dict(own), floor_repetitions=draws)
-    return replace(settings, splits=splits, calibrator=calibrator, evaluation=evaluation)
+        return replace(splits, count=len(shares), calibration_fraction=share)
+    n_points = details["n"]
+    seconds = core_seconds(settings, n_points, details["classes"])
+    if options.may_split_once and seconds > QUICK_SECONDS:
+        # The calibration points are so many that the test points are enough for a quick look.
+        share = max(splits.calibration_fraction, 1 - QUICK_TEST / n_points)
+        return replace(splits, count=1, calibration_fraction=share)
+    return splits
+
+
+def _aimed_at(aims: Sequence[Any], settings: Settings) -> Any:
+    """The method's calibrator, which calibrates for the utilities `aims`, if it can and any are."""
+    if not aims or not takes(settings, "utilities"):
+        return settings.calibrator
+    return {**settings.calibrator, "utilities": list(aims), "standard": False}
 
 
 def _fitting(
@@ -137,8 +155,8 @@ def _fitting(
     if options.quick and options.may_add and 2 * details["classes"] > details["n"]:
         methods = [name for name in methods if name not in PER_CLASS]
     if "groups" not in details:
-        for name, settings in said.items():
-            if settings.calibrator.get("needs_groups"):
+        for name in options.used:
+            if said[name].calibrator.get("needs_groups"):
                 raise UsageError(f"{name}: needs groups; name their column: --groups NAME")
     elif options.may_add and not options.calibrate_for and "weights" not in details:
         methods.append(REPAIRS)

@@ -13,12 +13,6 @@ from ..reporting.names import METHODS
 from .choices import Choices, option
 
 QUICK_METHODS, QUICK_SPLITS = ("uncalibrated", "temperature", "vector"), 3
-QUICK_EVALUATION = (
-    "evaluation.utilities=200",
-    "evaluation.floor_utilities=50",
-    "evaluation.floor_repetitions=100",
-    "evaluation.bootstrap_repetitions=100",
-)
 OWN = {
     "payoffs": "users paid by class: CSV, a line per user, a column per class",
     "valuations": "users paid by rank: CSV, a line per user, columns 1, 2, … for the ranks",
@@ -113,7 +107,7 @@ class Options(Choices):
         nargs="+",
         choices=[kind for kind in OWN if kind != "utility"],
     )
-    evaluation: tuple[str, ...] = ()  # settings of the evaluation
+    evaluation: tuple[str, ...] = ()  # further settings of the evaluation; tests take few draws
     may_add: bool = True
     """Whether the methods are the default ones, to which a repair of groups may be added."""
 
@@ -157,7 +151,6 @@ def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> Options:
         "methods": named or (QUICK_METHODS if quick else tuple(METHODS)),
         "may_add": not named,
         "calibrate_for": tuple(dict.fromkeys(given["calibrate_for"])),
-        "evaluation": QUICK_EVALUATION if quick else (),
     }
     if given["save"] is not None and given["method"] is None and len(given["methods"]) == 1:
         given["method"] = given["methods"][0]

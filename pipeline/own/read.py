@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from utility_calibration.metrics.archive import array_headers, array_names, read_arrays
-from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.errors import InputError, naming
 
 from .cells import LONGEST_TEXT, Held
 from .choices import Choices
 from .forms import READ, check_is_given, ending_of, is_table
 from .places import no_answers
 from .tables import tables
-from .told import SAVEZ, naming
+from .told import SAVEZ
 
 if TYPE_CHECKING:
     import pandas as pd

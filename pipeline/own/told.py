@@ -1,4 +1,4 @@
-"""What messages say of a file: its parts in short and printable, its name, all mistakes at once."""
+"""What messages say of a file: its parts in short and printable, all mistakes at once."""
 
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -16,16 +16,6 @@ COMPLETE = "complete or remove such rows"
 IMPOSSIBLE = "give an option that a point lacks the logit -inf or the probability 0"
 NAME_CLASSES = "name the columns of the classes: --classes NAME,NAME"
 IGNORE = "leave out what is no class: --ignore NAME,NAME"
-
-
-@contextmanager
-def naming(place: Any) -> Iterator[None]:
-    """Put the name of a file before the message of an `InputError` of the block."""
-    try:
-        yield
-    except InputError as error:
-        error.in_file(place)
-        raise
 
 
 @contextmanager

@@ -19,19 +19,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from utility_calibration.metrics.errors import InputError, naming
 from utility_calibration.metrics.utilities.base import UtilityClass
 from utility_calibration.metrics.utilities.decision import Decision
 from utility_calibration.metrics.utilities.function import FunctionUtility
 from utility_calibration.metrics.utilities.gain_matrix import GainMatrix
 from utility_calibration.metrics.utilities.payoffs import Linear, Rank
-from utility_calibration.metrics.validation import InputError
 
 from ..harness.artifacts import sha256_of
 from ..harness.code import UnknownTarget, code_digest
 from .cells import numbers_of, text_column
 from .forms import check_is_file
 from .read import read_table
-from .told import cut_off, naming, normal, some_of
+from .told import cut_off, normal, some_of
 
 if TYPE_CHECKING:
     import pandas as pd

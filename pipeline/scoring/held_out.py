@@ -113,7 +113,8 @@ def scored(settings: Settings, test: HeldOut) -> tuple[dict[str, Any], dict[str,
 def options_of(settings: Settings) -> dict[str, Any]:
     """The options of an evaluation as `utility_calibration.metrics.scorecard` takes them."""
     options = asdict(settings.evaluation)
-    del options["name"], options["suffix"]
+    for key in ("name", "suffix", "suffixes"):  # these name files
+        del options[key]
     own = options["own"] and instantiate(options["own"], _convert_="all")
     similarity = points.find_logits(settings).arrays().get("similarity")
     return options | {"own": own, "similarity": similarity}

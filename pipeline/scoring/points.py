@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.errors import InputError, naming
 
 from ..harness.artifacts import CorruptFile, read_npz
 from ..harness.cache import arrays_digest, record_of, state_of
 from ..harness.settings import Settings
-from ..own.told import naming
 
 READ_TOGETHER = 4096  # rows copied at a time
 LARGEST = 60_000_000  # probabilities held at a time; larger benchmarks use their first splits

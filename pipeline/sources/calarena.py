@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from utility_calibration.calibrators.heavy_imports import require
-from utility_calibration.metrics.errors import InputError, reason_of
+from utility_calibration.metrics.errors import InputError, naming, reason_of
 
 from ..harness.artifacts import sha256_of
 from ..own.forms import check_is_file
 from ..own.given import Given
 from ..own.scale import with_logits
-from ..own.told import naming
 from .content import SourceResult
 
 ARRAYS = ("probas_cal", "labels_cal", "probas_test", "labels_test")

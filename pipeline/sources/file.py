@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from utility_calibration.metrics.validation import InputError
+from utility_calibration.metrics.errors import InputError, naming
 
 from ..own.assign import assigned
 from ..own.check import checked
 from ..own.choices import Choices
 from ..own.read import read
-from ..own.told import naming
 from .content import SourceResult, any_content
 
 VALUES = ("auto", "logits", "probabilities")

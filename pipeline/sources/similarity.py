@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics import Similarity
 from utility_calibration.metrics.archive import read_arrays
-from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
+from utility_calibration.metrics.errors import InputError, MissingResource, naming, reason_of
 
 from ..own.cells import numbers_of, text_column, text_of
 from ..own.forms import check_is_file, is_table
 from ..own.read import read_table
-from ..own.told import naming, normal, some_of
+from ..own.told import normal, some_of
 from ..own.utilities import FIX, check_match
 from ..scoring.class_names import class_names as resolve_names
 from .content import file_content, reads

@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from utility_calibration.calibrators.heavy_imports import require
-from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
+from utility_calibration.metrics.errors import InputError, MissingResource, naming, reason_of
 
 from ..harness.parallel import Progress, no_progress
-from ..own.told import naming
 from ..scoring.class_names import YAHOO
 from .content import SourceResult, drawn_rows, files_content, is_hub_name, reads
 from .inference import Run, check_sha256, forward_logits, hub_files, warnings_on

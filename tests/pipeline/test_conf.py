@@ -80,7 +80,23 @@ def test_a_benchmark_needs_no_more_than_name_title_and_source(tmp_path):
 def test_evaluations_are_options_of_scorecard():
     known = {field.name for field in fields(metrics.Options)}
     for option in options("evaluation"):
-        assert set(composed([f"evaluation={option}"]).evaluation) - {"name", "suffix"} <= known
+        content = set(composed([f"evaluation={option}"]).evaluation)
+        assert content - {"name", "suffix", "suffixes"} <= known
+
+
+@pytest.mark.parametrize(
+    ("overrides", "suffix"),
+    [
+        ("", ""),
+        ("evaluation=paper_batches", "-paper_batches"),
+        ("evaluation=quick evaluation.name=default", ""),
+        ("evaluation.name=a.b+c", "-a.b+c"),
+        ("evaluation.name=7", "-7"),
+    ],
+)
+def test_the_name_of_an_evaluation_gives_the_suffix_of_its_files(overrides, suffix):
+    content = composed(["benchmark=digits", "calibrator=vector", *overrides.split()])
+    assert resolved(content).evaluation.suffix == content.evaluation.suffix == suffix
 
 
 @pytest.mark.parametrize(
@@ -90,9 +106,11 @@ def test_evaluations_are_options_of_scorecard():
         ("suite=paper_closest evaluation=default", "evaluation", "default"),
         ("suite=digits", "tuning", "quick"),
         ("suite=any benchmark=cifar10_resnet", "tuning", "paper"),
-        ("benchmark=digits", "tuning", "quick"),
-        ("benchmark=digits tuning=paper", "tuning", "paper"),
+        ("suite=digits benchmark=digits tuning=paper", "tuning", "paper"),
+        ("suite=cifar benchmark=digits", "tuning", "paper"),
+        ("suite=cifar benchmark=synthetic", "tuning", "paper"),
+        ("suite=cifar benchmark=digits", "dynamics", "default"),
     ],
 )
-def test_a_suite_and_a_benchmark_choose_and_the_command_line_wins(overrides, group, chosen):
+def test_a_suite_chooses_and_the_command_line_wins(overrides, group, chosen):
     assert composed(overrides.split())[group].name == chosen

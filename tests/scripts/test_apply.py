@@ -19,9 +19,9 @@ from utility_calibration.calibrators import (
 )
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.metrics.validation import InputError
-from utility_calibration.pipeline.apply import apply
 from utility_calibration.pipeline.harness.artifacts import read_json
 from utility_calibration.pipeline.own import batches
+from utility_calibration.pipeline.own.new_points import write_calibrated
 from utility_calibration.scripts import apply as program
 
 ONE = ("--methods", "temperature", "--splits", "1")
@@ -34,7 +34,7 @@ def problem(n: int, seed: int):
 
 
 def run(calibrator, file, output, *options):
-    apply(program.parse([str(calibrator), str(file), "--output", str(output), *options]))
+    write_calibrated(program.parse([str(calibrator), str(file), "--output", str(output), *options]))
 
 
 @pytest.fixture

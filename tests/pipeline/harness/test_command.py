@@ -1,6 +1,7 @@
 """From a command line to units: one line for a mistake, and its exit code."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -114,6 +115,31 @@ def test_a_mistake_is_one_line(line, code, told, tmp_path, monkeypatch, capsys):
     assert not [name for name in files_below(tmp_path) if name.endswith((".npz", ".csv"))]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "benchmarks", "calibrators"),
+    [
+        ("suite.benchmarks=[digits,synthetic] benchmark.rows=50", ["digits", "synthetic"], 2),
+        ("suite=cifar benchmark=digits", None, 2),
+        ("calibrator=vector", ["digits"], None),
+        ("benchmark=digits calibrator=vector", None, None),
+    ],
+)
+def test_what_cfg_shows_is_what_will_run(arguments, benchmarks, calibrators, monkeypatch, capsys):
+    methods = [] if "calibrator=" in arguments else ["suite.calibrators=[vector,vector_brier]"]
+    command = ["fit", *arguments.split(), *methods, "--cfg", "job"]
+    monkeypatch.setattr(sys, "argv", command)
+    import_module("utility_calibration.pipeline.fit").main()
+    shown = yaml.safe_load(capsys.readouterr().out)
+    assert shown.keys() >= {"suite", "splits"} and "each" not in shown
+    assert list(shown.get("benchmarks", ())) == (benchmarks or [])
+    assert len(shown.get("calibrators", ())) == (calibrators or 0)
+    every = shown.get("benchmarks") or {"digits": shown["benchmark"]}
+    assert {name: entry["name"] for name, entry in every.items()} == {name: name for name in every}
+    assert "???" not in str(shown)
+    if "rows" in arguments:
+        assert [entry["rows"] for entry in every.values()] == [50, 50]
+
+
 def test_what_cfg_shows_has_the_settings_of_params(tmp_path, monkeypatch, capsys):
     lines = (ROOT / "params.yaml").read_text().replace("\nseed: 0\n", "\nseed: 7\n")
     (tmp_path / "mine.yaml").write_text(lines)
@@ -141,7 +167,6 @@ def test_a_signal_ends_a_program_by_its_code_and_one_line(number, code, capsys):
         (["-m", "utility_calibration", "fitt"], "fitt"),
         (["-m", "utility_calibration.pipeline.fit", "benchmark=digits", "seed=-1"], "seed=-1"),
         (["-m", "utility_calibration.pipeline.status", "seed=-1"], "seed=-1"),
-        (["-m", "utility_calibration.pipeline.score", "x.npz"], "utility-calibration score"),
         (["scripts/score.py", "my.csv"], "utility-calibration score"),
         (["-c", "import metrics"], "utility_calibration.metrics"),
         (["-c", "from calibrators.temperature import x"], "utility_calibration.calib"),
@@ -169,6 +194,30 @@ def test_output_that_nobody_reads_or_takes_leaves_no_traceback(arguments, at_onc
         told = subprocess.run(command, **to, check=False).stderr
         os.close(writes)
         assert told.count(b"\n") == lines and b"Error" not in told, told
+
+
+def test_a_multirun_ends_with_a_line_for_each_job(evaluated_once, tmp_path, monkeypatch, capsys):
+    data = f"paths.data={tmp_path / 'data'}"
+    shutil.copytree(evaluated_once / "data", tmp_path / "data")
+    tiny = [
+        text
+        for text in tiny_overrides(evaluated_once / "tiny.npz", tmp_path)
+        if not text.startswith(("paths.data=", "calibrator="))
+    ]
+    command = [
+        *("evaluate", "--multirun", *tiny, data, f"hydra.sweep.dir={tmp_path / 'sweep'}"),
+        *("calibrator=temperature,vector", "split=0,70", "objective=nll"),
+    ]  # fmt: skip
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as ended:  # there is no split 70
+        import_module("utility_calibration.pipeline.evaluate").main()
+    assert ended.value.code == 2
+    table = [line.split() for line in capsys.readouterr().out.splitlines()[-5:]]
+    assert table[0] == ["job", "settings", "objective"]
+    jobs = {tuple(line[1:-1]): line[-1] for line in table[1:]}
+    for method in ("temperature", "vector"):
+        assert jobs[f"calibrator={method}", "split=70"] == "failed"
+        assert 0 < float(jobs[f"calibrator={method}", "split=0"]) < 2
 
 
 OWN = ["paths.data=d/${calibrator.loss}", "paths.results=r/${calibrator.loss}"]

@@ -7,8 +7,8 @@ from scipy.special import softmax
 
 from tests.scripts.conftest import quick
 from utility_calibration.metrics import scorecard
-from utility_calibration.pipeline import score
 from utility_calibration.pipeline.harness.artifacts import read_json
+from utility_calibration.pipeline.own import run
 from utility_calibration.pipeline.own.options import parsed
 from utility_calibration.pipeline.scoring.files import Scores, score_files
 from utility_calibration.pipeline.scoring.held_out import held_out
@@ -29,8 +29,8 @@ def scored(tmp_path_factory):
     np.savez(folder / "in.npz", logits=logits, labels=labels, groups=groups)
     arguments = [str(folder / "in.npz"), "--output", str(folder / "out"), "--jobs", "1", "--quick"]
     options = parsed("", [*arguments, "--methods", "uncalibrated", "temperature"])
-    score.run(options)
-    job = score.read(options, score.checked(options))
+    run.run(options)
+    job = run.read(options, run.checked(options))
     return folder / "out", job, groups
 
 

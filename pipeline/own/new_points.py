@@ -16,17 +16,17 @@ from utility_calibration.calibrators.prior import estimate_prior, reweight
 from utility_calibration.metrics.atomic import atomic_path
 from utility_calibration.metrics.validation import InputError
 
-from .harness.artifacts import write_npz
-from .harness.progress import say
-from .own.choices import Choices
-from .own.deployed import calibrated, loaded, unlabelled
-from .own.folder import check_replaceable
-from .own.forms import check_is_file
+from ..harness.artifacts import write_npz
+from ..harness.progress import say
+from .choices import Choices
+from .deployed import calibrated, loaded, unlabelled
+from .folder import check_replaceable
+from .forms import check_is_file
 
 Write = Callable[[NDArray[np.float64]], None]
 
 
-def apply(options: argparse.Namespace) -> None:
+def write_calibrated(options: argparse.Namespace) -> None:
     """Write the calibrated probabilities.
 
     Raises:
@@ -121,7 +121,3 @@ def prior_of(
         fix = f"name each class once: {', '.join(names)}"
         raise InputError(text, field="--prior", fixes=fix)
     return [shares[name] for name in names]
-
-
-if __name__ == "__main__":
-    raise SystemExit("error: type: utility-calibration apply")

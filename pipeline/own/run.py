@@ -1,29 +1,30 @@
-"""Score a person's file: read it, run the stages on it, and write what `score` promises."""
+"""Score a person's file: read it, run the stages on it, and write the reports."""
 
 import time
 from collections.abc import Iterator, Mapping
 
 from utility_calibration import BEGAN
 
-from .evaluate import run_evaluate
-from .fit import run_fit
-from .harness.command import UnitsFailed, UsageError
-from .harness.progress import say
-from .harness.settings import Settings
-from .harness.units import units_of
-from .logits import run_logits
-from .own.deployed import fit_to_keep
-from .own.folder import check_replaceable, give_back, names_of, only_run
-from .own.forms import check_is_file, is_table
-from .own.job import Job, settings_of, takes
-from .own.options import Options
-from .own.results import write_results
-from .own.size import check_fits, long_run
-from .own.stream import is_streamed, score_streamed
-from .plan import Plan
-from .reporting.write import print_sections
-from .scoring.files import score_files
-from .scoring.points import absent_in_calibration
+from ..evaluate import run_evaluate
+from ..fit import run_fit
+from ..harness.command import UnitsFailed, UsageError
+from ..harness.progress import say
+from ..harness.settings import Settings
+from ..harness.units import units_of
+from ..logits import run_logits
+from ..plan import Plan
+from ..reporting.write import print_sections
+from ..scoring.choice import REPAIRS
+from ..scoring.files import score_files
+from ..scoring.points import absent_in_calibration
+from .deployed import fit_to_keep
+from .folder import check_replaceable, give_back, names_of, only_run
+from .forms import check_is_file, is_table
+from .job import Job, settings_of, takes
+from .options import Options
+from .results import write_results
+from .size import check_fits, long_run
+from .stream import is_streamed, score_streamed
 
 MOST_NAMED = 5  # classes without calibration points that are named
 
@@ -53,13 +54,15 @@ def score_whole(options: Options) -> None:
 
 
 def checked(options: Options) -> dict[str, Settings]:
-    """The settings of each method, after what can be checked before anything is written.
+    """The settings of each method that may run, after what can be checked before any writing.
 
     Raises:
         InputError, UsageError, MissingResource: what cannot be used, in one line.
     """
-    said = settings_of(options, options.used)
-    if options.calibrate_for and not any(takes(each, "utilities") for each in said.values()):
+    # The method that repairs groups may be added, once the file turns out to have them.
+    addable = [REPAIRS] if options.may_add else []
+    said = settings_of(options, list(dict.fromkeys([*options.used, *addable])))
+    if options.calibrate_for and not any(takes(said[name], "utilities") for name in options.used):
         fix = "only patching and logit_shift calibrate for a utility; add one"
         raise UsageError(f"--calibrate-for: {fix}")
     if options.similarity is not None:
@@ -77,7 +80,7 @@ def read(options: Options, said: Mapping[str, Settings]) -> Job:
     """
     general = any(getattr(options, kind) for kind in ("similarity", "losses", "gain", "utility"))
     if not any(map(is_table, filter(None, (options.file, options.test)))):
-        check_fits(options.file, said, general)
+        check_fits(options.file, {name: said[name] for name in options.used}, general)
     method, settings = next(iter(said.items()))
     reading = Plan(units_of(settings, method, [0]))
     name = settings.benchmark.name
@@ -163,7 +166,3 @@ def _saved(job: Job) -> str:
     fitted += "" if is_scored else " and not scored here"
     saved = calibrator.save(str(options.save))
     return f"wrote {saved}: {options.method} fitted on {fitted}; see utility-calibration apply"
-
-
-if __name__ == "__main__":
-    raise SystemExit("error: type: utility-calibration score")
