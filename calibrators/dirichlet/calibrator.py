@@ -136,16 +136,15 @@ class DirichletCalibration(LinearMapCalibrator):
         inputs = self._map_inputs(logits) - centre
         strengths = {"odir": self.odir, "l2": self.l2}
         self.worse_than_temperature_ = self.fell_back_ = False
+        fast: Array = inputs.astype(linear_map.products_type(n, classes), copy=False)
         if None in strengths.values():
-            kind = linear_map.products_type(n, classes, linear_map.DOUBLE_TO_TUNE)
-            strengths |= self._tuned(inputs.astype(kind, copy=False), labels, weights)
+            strengths |= self._tuned(fast, labels, weights)
         self.odir_, self.l2_ = float(strengths["odir"] or 0), float(strengths["l2"] or 0)
         begin = fit_temperature(logits, labels, self.loss, weights)
         if self.fell_back_:
             point = linear_map.start_point(classes, begin.beta)
             self.n_evaluations_ = 0
         else:
-            fast: Array = inputs.astype(linear_map.products_type(n, classes), copy=False)
             problem = LinearMapProblem(fast, labels, begin.beta, begin.spread, self.loss, weights)
             penalties = linear_map.odir_weights(classes, self.odir_, self.l2_)
             fit = problem.solve_renewed(penalties, self.max_iterations)
