@@ -4,7 +4,7 @@ One-vs-all fits, for each class c, the non-decreasing map of p_c that is closest
 least squares. Global fits one map to all n · C pairs (p_c, 1{y = c}). scikit-learn makes the maps.
 They are linear between the ends of their constant pieces and constant beyond them. It takes
 probabilities as equal that differ by less than 1e-15, which rounding may decide near 1; so they are
-rounded to multiples of 2^-40 first.
+rounded to multiples of 2^-32 first.
 """
 
 import math

@@ -27,7 +27,7 @@ from ..solvers.temperature import fit_temperature
 from . import linear_map
 from .linear_map import LinearMapCalibrator, LinearMapProblem
 
-TOLERANCE = 1e-6  # Newton decrement in nats, about twice the gap to the minimal objective
+TOLERANCE = 3e-6  # Newton decrement in nats, about twice the gap to the minimal objective
 TINY = 1e-300  # added to λ and μ before their logarithm: a user may set either to zero
 WARM_STARTS = 8  # number of earlier solutions that a fit may start from
 PRINTED = 1e-7  # hold-out losses that differ by less than this share are equal

@@ -6,7 +6,7 @@ all entries, drop those at or below the current τ, repeat. That needs no sort a
 passes.
 
 All of this happens on a grid (`metrics.kernels.grid`): the entries, the step along each coordinate
-and τ are multiples of 2^-40. Their sums and differences are then exact. So entries that the steps
+and τ are multiples of 2^-32. Their sums and differences are then exact. So entries that the steps
 make equal are equal, on every processor. Otherwise the last bit would decide which of them are
 among the K most probable, or which class a user chooses.
 """
@@ -17,7 +17,7 @@ import numpy as np
 
 from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.compiled import compiled, compiled_sums
-from utility_calibration.metrics.kernels.grid import CELLS, SHIFT
+from utility_calibration.metrics.kernels.grid import CELL, SHIFT
 from utility_calibration.metrics.kernels.threads import over_blocks, row_blocks
 
 from .state import MOVED_ELEMENTS, PatchedForecast
@@ -25,7 +25,7 @@ from .utilities import Vectors
 
 
 def moved_rows(state: PatchedForecast, rows: Array, vectors: Vectors, step: float) -> Array:
-    """Return Π_simplex(p + step u⃗) of k `rows`, in multiples of 2^-40: float64 [k, C]."""
+    """Return Π_simplex(p + step u⃗) of k `rows`, in multiples of 2^-32: float64 [k, C]."""
     p = state.probabilities
     moved = np.empty((len(rows), p.shape[1]))
     _move_rows(*_arrays(state, rows, vectors), step, moved)
@@ -59,7 +59,7 @@ def _arrays(state: PatchedForecast, rows: Array, vectors: Vectors) -> list[Any]:
 
 @compiled_sums
 def project_row(x: Any) -> None:
-    """Project `x` [C], multiples of 2^-40, in place; they then sum to one up to C times as much.
+    """Project `x` [C], multiples of 2^-32, in place; they then sum to one up to C times as much.
 
     Sums may be reordered into vector lanes: no branch, no infinity.
     """
@@ -67,7 +67,7 @@ def project_row(x: Any) -> None:
     total = 0.0
     for j in range(x.size):
         total += x[j]
-    tau = np.floor((total - 1.0) / active * CELLS) / CELLS
+    tau = np.floor((total - 1.0) / active / CELL) * CELL
     while True:
         total = 0.0
         kept = 0
@@ -80,7 +80,7 @@ def project_row(x: Any) -> None:
         if kept >= active or kept == 0:
             break
         active = kept
-        tau = np.floor((total - 1.0) / active * CELLS) / CELLS
+        tau = np.floor((total - 1.0) / active / CELL) * CELL
     for j in range(x.size):
         x[j] = max(x[j] - tau, 0.0)
 

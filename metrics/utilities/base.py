@@ -32,6 +32,10 @@ FEWEST_ROWS = 64
 """Smallest number of utilities in a block (if the class has so many): small products are slow."""
 
 
+CELL = 2.0**-40
+"""Predictions are rounded to this share of the largest payoff."""
+
+
 class Block(NamedTuple):
     """Utilities of a class on a forecast, as `prefix_range` takes them: u = payoffs[:, codes]."""
 
@@ -107,8 +111,8 @@ class UtilityClass(ABC):
         """
         alike = self.alike(forecast)
         for block in self.blocks(forecast, outcomes, part):
-            scale = power_above(np.abs(block.payoffs).max(axis=1, keepdims=True))
-            predicted = on_grid(block.predicted, scale)
+            largest = np.abs(block.payoffs).max(axis=1, keepdims=True)
+            predicted = on_grid(block.predicted, CELL * power_above(largest))
             if alike is not None:
                 predicted = np.take(predicted, alike, axis=1)
             yield block._replace(predicted=predicted)
