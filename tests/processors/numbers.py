@@ -37,7 +37,7 @@ from utility_calibration.pipeline.sources.synthetic import synthetic_logits
 Points = tuple[NDArray[Any], NDArray[Any]]  # logits [n, C] and labels [n]
 SPLIT = 5
 """The split of which another processor once chose another λ for Dirichlet calibration."""
-SMALL = ("isotonic", "patching", "dirichlet")
+SMALL = ("isotonic", "dirichlet")
 REAL = "cifar100_repvgg_a2.npz"
 
 
@@ -46,20 +46,20 @@ def main(what: str, folder: str | None = None) -> None:
     warnings.simplefilter("ignore")
     found: dict[str, float] = {}
     for name, points in data(what, folder).items():
-        calibrators = SMALL if what == "small" else None
-        for calibrator, (p, labels) in predictions(points, calibrators).items():
-            few = {"utilities": 20, "floor_repetitions": 30} if what == "small" else {}
-            of_card = numbers_of(scored(p, labels, **few))
-            found |= {f"{name} {calibrator} {key}": value for key, value in of_card}
-        rounds = 4 if what == "small" else 15
-        found |= {f"{name} study {key}": value for key, value in numbers_of(study(points, rounds))}
+        few = {"utilities": 20, "floor_repetitions": 30} if what == "small" else {}
+        for calibrator, (fitted, p, labels) in fits(points, what).items():
+            tuned = [run["score"] for run in getattr(fitted, "tuning_log_", [])]
+            values = {**scored(p, labels, **few), "tuning": dict(enumerate(tuned))}
+            found |= {f"{name} {calibrator} {key}": x for key, x in numbers_of(values)}
+        values = study(points, 4 if what == "small" else 15)
+        found |= {f"{name} study {key}": x for key, x in numbers_of(values)}
     print(json.dumps({key: f"{value:.7g}" for key, value in found.items()}))
 
 
 def data(what: str, folder: str | None) -> dict[str, Points]:
     """The logits and labels of each benchmark."""
     if what == "small":
-        return {"made up": made_up(500, 12)}
+        return {"made up": made_up(2600, 100)}
     digits = digits_logits()
     found = {"digits": (digits.logits, digits.labels)}
     if folder is None:
@@ -74,17 +74,20 @@ def made_up(samples: int, classes: int) -> Points:
     return result.logits, result.labels
 
 
-def predictions(points: Points, calibrators: tuple[str, ...] | None) -> dict[str, Points]:
-    """What each calibrator predicts for the test points of a split, and their labels."""
+def fits(points: Points, what: str) -> dict[str, tuple[Any, NDArray[Any], NDArray[Any]]]:
+    """Each calibrator, fitted, what it predicts for the test points of a split, and their labels."""
     logits, labels = points
     fitted, test = split_indices(len(labels), SPLIT)
-    tuning = "tuning=quick" if len(logits[0]) < 100 else "tuning=paper"
-    request = Request("cifar", ("digits",), calibrators or suite(), (0,), ("suite=cifar", tuning))
+    is_small = what == "small"
+    tuning = "quick" if is_small or logits.shape[1] < 100 else "paper"
+    overrides = "suite=cifar", f"tuning={tuning}"
+    request = Request("cifar", ("digits",), SMALL if is_small else suite(), (0,), overrides)
     found = {}
     for unit in request.units():
         calibrator = instantiate(unit.settings.calibrator, _convert_="all")
         calibrator.fit(logits[fitted], labels[fitted])
-        found[unit.calibrator] = calibrator.predict_proba(logits[test]), labels[test]
+        p = calibrator.predict_proba(logits[test])
+        found[unit.calibrator] = calibrator, p, labels[test]
     return found
 
 
@@ -118,7 +121,7 @@ def study(points: Points, rounds: int) -> dict[str, Any]:
     return {"last": history.iloc[-1][["worst", "mean", "held_out"]].to_dict(), "floor": floor}
 
 
-def numbers_of(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, float]]:
+def numbers_of(values: Mapping[Any, Any], before: str = "") -> Iterator[tuple[str, float]]:
     """The numbers of nested dictionaries, with the names on the way to each."""
     for key, value in values.items():
         name = f"{before} {key}".strip()
