@@ -75,7 +75,7 @@ def made_up(samples: int, classes: int) -> Points:
 
 
 def fits(points: Points, what: str) -> dict[str, tuple[Any, NDArray[Any], NDArray[Any]]]:
-    """Each calibrator, fitted, what it predicts for the test points of a split, and their labels."""
+    """Each fitted calibrator, its predictions for the test points of a split, and their labels."""
     logits, labels = points
     fitted, test = split_indices(len(labels), SPLIT)
     is_small = what == "small"
@@ -106,7 +106,7 @@ def scored(p: NDArray[Any], labels: NDArray[Any], **few: int) -> dict[str, Any]:
 
 
 def study(points: Points, rounds: int) -> dict[str, Any]:
-    """The last errors and the floors of the appendix study of users whose choices are often tied."""
+    """The last errors and the floors of the appendix study, whose users often have ties."""
     logits, labels = points
     calibration, held_out = (
         PatchedForecast(softmax(logits[rows].astype(np.float64)), labels[rows])

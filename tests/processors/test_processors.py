@@ -7,8 +7,8 @@ import os
 
 import numpy as np
 import pytest
-from tests.processors.emulated import THIS, differences, numbers_on, processors
 
+from tests.processors.emulated import THIS, differences, numbers_on, processors
 from utility_calibration.calibrators import IsotonicCalibration
 from utility_calibration.metrics import TopK
 from utility_calibration.metrics.kernels.grid import CELL, on_grid, power_above
