@@ -3,8 +3,9 @@
 The search for λ and μ fits the kept points for each pair, and scores the fit on the held-out
 points. Fits end at a gap of about 1.5e-6 nats, and fits that overfit stop early. Where a fit ends
 must not depend on the processor, so the matrix products are in float64, as in the final fit: in
-float32 a fit was given up on one processor that won the search on another. Every fit uses all kept rows. With only a few rows per class the diagonal of W,
-which has no penalty, would overfit for every λ and μ, and the ranking would mislead.
+float32 a fit was given up on one processor that won the search on another. Every fit uses all kept
+rows. With only a few rows per class the diagonal of W, which has no penalty, would overfit for
+every λ and μ, and the ranking would mislead.
 """
 
 import math
