@@ -22,7 +22,7 @@ PEERS ?= .venv-peers
 SITE ?= site
 
 .DEFAULT_GOAL := help
-.PHONY: help setup repro known-suite test test-all test-paper test-gpu test-peers test-slurm test-ray test-lowest test-newest fuzz docs golden lint types lines clean
+.PHONY: help setup repro known-suite test test-all test-paper test-processors test-gpu test-peers test-slurm test-ray test-lowest test-newest fuzz docs golden lint types lines clean
 
 help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
@@ -31,6 +31,7 @@ help:
 	@echo "make test    set up, then lint, type checks and the fast tests; prints the ten slowest"
 	@echo "make test-all     the same with the slow tests: kills (KILLS=20), full disks, simulations"
 	@echo "make test-paper   run the suite of the whole paper on small stand-ins (part of test-all)"
+	@echo "make test-processors   compare printed digits on emulated processors (part of test-all); PRECOMPUTED=/folder"
 	@echo "make test-gpu     compare a GPU with the CPU and write results/speed/gpu.md"
 	@echo "make test-peers   compare our numbers with other packages and run docs/recipes.md, in $(PEERS)"
 	@echo "make test-slurm   test a sweep with lost jobs on a Slurm cluster of one node (root, Debian)"
@@ -112,6 +113,10 @@ test-all: lint types
 
 test-paper: setup
 	$(RUN) python -m pytest -q tests/paper
+
+# With PRECOMPUTED=/folder/with/logits the 100 classes are those of CIFAR-100, else made up.
+test-processors: setup
+	$(RUN) python -m pytest -q tests/processors
 
 test-gpu: setup
 	$(RUN) python -m tests.devices.gpu

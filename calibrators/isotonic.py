@@ -2,7 +2,9 @@
 
 One-vs-all fits, for each class c, the non-decreasing map of p_c that is closest to 1{y = c} in
 least squares. Global fits one map to all n · C pairs (p_c, 1{y = c}). scikit-learn makes the maps.
-They are linear between the ends of their constant pieces and constant beyond them.
+They are linear between the ends of their constant pieces and constant beyond them. It takes
+probabilities as equal that differ by less than 1e-15, which rounding may decide near 1; so they are
+rounded to multiples of 2^-32 first.
 """
 
 import math
@@ -13,6 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.kernels.grid import on_grid
 from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.validation import InputError
 
@@ -56,7 +59,7 @@ class IsotonicCalibration(Calibrator):
         from sklearn.isotonic import IsotonicRegression
 
         self._check_options()
-        scores = softmax(logits)
+        scores = on_grid(softmax(logits))
         classes = scores.shape[1]
         hits = (labels[:, None] == np.arange(classes)).astype(np.float64)
         rows = weights
@@ -82,7 +85,7 @@ class IsotonicCalibration(Calibrator):
 
     def _predict_proba(self, logits: Array) -> Array:
         self._check_options()
-        scores = softmax(logits)
+        scores = on_grid(softmax(logits))
         mapped = np.empty_like(scores)
         maps = list(map(slice, self.offsets_[:-1], self.offsets_[1:]))
         for c, points in zip(range(scores.shape[1]), maps * (scores.shape[1] // len(maps))):

@@ -138,9 +138,17 @@ def worst_interval(v: Floats, u: Floats, tolerance: float = 0.0) -> tuple[float,
 
 
 def calibration_errors(vectors: Iterable[Floats], p: Floats, y: Labels) -> Floats:
-    """UC of each utility given by its vectors; the largest is UC(f, U) (eq. 3.5)."""
-    pairs = (predicted_and_realized(vector, p, y) for vector in vectors)
-    return np.array([utility_calibration(v, u) for v, u in pairs])
+    """UC of each utility given by its vectors; the largest is UC(f, U) (eq. 3.5).
+
+    v is rounded to 2^-40 of the largest payoff's power of two, so that rounding separates no points
+    whose v are equal by definition.
+    """
+    errors = []
+    for vector in vectors:
+        v, u = predicted_and_realized(vector, p, y)
+        cell = np.ldexp(2.0**-40, np.frexp(np.abs(vector).max())[1])
+        errors.append(utility_calibration(np.round(v / cell) * cell, u))
+    return np.array(errors)
 
 
 # ---- Classes of utilities, by their vectors u⃗ (sec. 3.3, app. C) ---------------------------------

@@ -22,7 +22,7 @@ from .algorithm import Algorithm1, Patch
 from .audit import Auditor, Family, StandardFamilies, class_family
 from .start import restored, stored
 from .state import PatchedForecast
-from .update import ProjectedDescent, Update, on_grid
+from .update import ProjectedDescent, Update
 from .utilities import KINDS, SAMPLED, Utility, classes_of, described
 
 
@@ -136,13 +136,11 @@ class Patching(Calibrator):
         return patches
 
     def _predict_proba(self, logits: Array) -> Array:
-        start = restored(vars(self))._predict_proba(logits)
         update = self._update()
-        state = PatchedForecast(start)
+        state = PatchedForecast(restored(vars(self))._predict_proba(logits))
         for patch in self.patches():
             patch.apply(state, update)
-        moved = state.probabilities
-        return on_grid(moved, start) if isinstance(update, ProjectedDescent) else moved
+        return state.probabilities
 
     def _to_module(self, dtype: Any) -> Any:
         from ..export.patched import PatchedModule

@@ -4,6 +4,11 @@ The projection of x is max(x - τ, 0) with τ such that the entries sum to one. 
 CPU go row by row, without intermediate matrices, and find τ by Michelot's active set: start with
 all entries, drop those at or below the current τ, repeat. That needs no sort and two to five
 passes.
+
+All of this happens on a grid (`metrics.kernels.grid`): the entries, the step along each coordinate
+and τ are multiples of 2^-32. Their sums and differences are then exact. So entries that the steps
+make equal are equal, on every processor. Otherwise the last bit would decide which of them are
+among the K most probable, or which class a user chooses.
 """
 
 from typing import Any
@@ -12,6 +17,7 @@ import numpy as np
 
 from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.compiled import compiled, compiled_sums
+from utility_calibration.metrics.kernels.grid import CELL, SHIFT
 from utility_calibration.metrics.kernels.threads import over_blocks, row_blocks
 
 from .state import MOVED_ELEMENTS, PatchedForecast
@@ -19,7 +25,7 @@ from .utilities import Vectors
 
 
 def moved_rows(state: PatchedForecast, rows: Array, vectors: Vectors, step: float) -> Array:
-    """Return Π_simplex(p + step u⃗) of k `rows`: float64 [k, C]."""
+    """Return Π_simplex(p + step u⃗) of k `rows`, in multiples of 2^-32: float64 [k, C]."""
     p = state.probabilities
     moved = np.empty((len(rows), p.shape[1]))
     _move_rows(*_arrays(state, rows, vectors), step, moved)
@@ -53,12 +59,15 @@ def _arrays(state: PatchedForecast, rows: Array, vectors: Vectors) -> list[Any]:
 
 @compiled_sums
 def project_row(x: Any) -> None:
-    """Project `x` [C] in place. Sums may be reordered into vector lanes: no branch, no infinity."""
+    """Project `x` [C], multiples of 2^-32, in place; they then sum to one up to C times as much.
+
+    Sums may be reordered into vector lanes: no branch, no infinity.
+    """
     active = x.size
     total = 0.0
     for j in range(x.size):
         total += x[j]
-    tau = (total - 1.0) / active
+    tau = np.floor((total - 1.0) / active / CELL) * CELL
     while True:
         total = 0.0
         kept = 0
@@ -71,7 +80,7 @@ def project_row(x: Any) -> None:
         if kept >= active or kept == 0:
             break
         active = kept
-        tau = (total - 1.0) / active
+        tau = np.floor((total - 1.0) / active / CELL) * CELL
     for j in range(x.size):
         x[j] = max(x[j] - tau, 0.0)
 
@@ -79,9 +88,9 @@ def project_row(x: Any) -> None:
 @compiled
 def _move_row(p: Any, order: Any, vector: Any, by_rank: bool, step: float, moved: Any) -> None:
     for k in range(p.size):
-        moved[k] = p[k]
+        moved[k] = (p[k] + SHIFT) - SHIFT  # `grid.on_grid`
     for k in range(vector.size):
-        moved[order[k] if by_rank else k] += step * vector[k]
+        moved[order[k] if by_rank else k] += (step * vector[k] + SHIFT) - SHIFT
     project_row(moved)
 
 

@@ -29,8 +29,6 @@ from .projection import displacement, moved_rows
 from .state import PatchedForecast
 from .utilities import Vectors
 
-GRID = 2.0**40  # `on_grid` rounds to multiples of 1 / GRID, far above float64's rounding errors
-
 LARGEST_SHIFT = 5.0
 """Bound of |δ| times the range of u⃗. If the event happens at all points or at none, the best δ is
 infinite."""
@@ -64,16 +62,6 @@ class ProjectedDescent:
         spread = vectors.spread(classes)
         first = self.search.first(witness.error * n / len(witness.rows), spread, self.step_size)
         return self.search.step(try_step, first)
-
-
-def on_grid(moved: Array, before: Array) -> Array:
-    """Return `moved` [n, C], with rows that differ from `before` rounded to multiples of 2^-40.
-
-    Projection makes plateaus of entries that are equal except for rounding. The metrics have no
-    tolerance, so their ranks and bins would order such entries by the last bit.
-    """
-    changed = (moved != before).any(axis=1, keepdims=True)
-    return np.where(changed, np.round(moved * GRID) / GRID, moved)
 
 
 @dataclass(frozen=True)

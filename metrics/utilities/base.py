@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Array, OtherArray, as_array, like
 from ..forecast import Forecast, Outcomes
+from ..kernels.grid import on_grid, power_above
 from ..kernels.prefix_range import Orders, prefix_range
 from ..scores import checked
 from ..shown import WorstInterval
@@ -29,6 +30,10 @@ BLOCK_BYTES = 64 << 20
 """Largest size of a block of predicted utilities [b, n], unless `FEWEST_ROWS` rows need more."""
 FEWEST_ROWS = 64
 """Smallest number of utilities in a block (if the class has so many): small products are slow."""
+
+
+CELL = 2.0**-40
+"""Predictions are rounded to this share of the largest payoff."""
 
 
 class Block(NamedTuple):
@@ -97,16 +102,20 @@ class UtilityClass(ABC):
     def tied_blocks(
         self, forecast: Forecast, outcomes: Outcomes, part: slice = slice(None)
     ) -> Iterator[Block]:
-        """Yield `blocks` with equal predictions where forecasts are equal.
+        """Yield `blocks` with equal predictions where they differ only by rounding.
 
-        Matrix products may sum the points at the edges of their tiles in another order. If two
-        points then differed in the last bit, an interval could separate them.
+        An interval could separate points whose predictions differ in the last bit, such as sums of
+        all probabilities, and each processor others. So predictions are rounded to 2^-40 of the
+        largest payoff. Equal forecasts may still lie on two sides of a cell's border, because
+        matrix products sum the points at the edges of their tiles in another order.
         """
         alike = self.alike(forecast)
         for block in self.blocks(forecast, outcomes, part):
+            largest = np.abs(block.payoffs).max(axis=1, keepdims=True)
+            predicted = on_grid(block.predicted, CELL * power_above(largest))
             if alike is not None:
-                block = block._replace(predicted=np.take(block.predicted, alike, axis=1))
-            yield block
+                predicted = np.take(predicted, alike, axis=1)
+            yield block._replace(predicted=predicted)
 
     def spread(self, block: Block) -> Array:
         """Return the range ρ of each utility: [b]; override it if payoffs are not all values."""

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
 from utility_calibration.calibrators import IsotonicCalibration
+from utility_calibration.metrics.kernels.grid import on_grid
 from utility_calibration.metrics.kernels.softmax import softmax
 
 
@@ -26,7 +27,7 @@ def test_equals_scikit_learn(n, classes, unit, digits, mode, seed):
     unseen = np.concatenate([logits, 3 * unit * generator.normal(size=(40, classes))])
     fitted = IsotonicCalibration(mode=mode, normalize=False).fit(logits, labels)
     # Between knots 1e-12 apart a map is so steep that another softmax gives another value.
-    p, q = (softmax(rows) for rows in (logits, unseen))
+    p, q = (on_grid(softmax(rows)) for rows in (logits, unseen))
     hits = np.eye(classes)[labels]
     for c in range(classes):
         own = (p[:, c], hits[:, c]) if mode == "one_vs_all" else (p.ravel(), hits.ravel())

@@ -16,6 +16,7 @@ from utility_calibration.calibrators.patching.state import TIED_RANKS, PatchedFo
 from utility_calibration.calibrators.patching.update import ProjectedDescent
 from utility_calibration.calibrators.patching.utilities import Utility
 from utility_calibration.metrics import FunctionUtility, GainMatrix
+from utility_calibration.metrics.kernels.grid import CELL, on_grid
 
 UPDATE = ProjectedDescent(1.0)
 
@@ -72,11 +73,11 @@ def test_moves_are_projected_steps_that_change_the_brier_score_as_said(kind, cla
         slope, square = displacement(state, rows, vectors, step)
         loss = state.losses("brier").mean()
         move(state, UPDATE, rows, vectors, step)
-        np.testing.assert_allclose(state.probabilities, expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(state.probabilities, expected, rtol=0, atol=4 * CELL)
         change = np.square(expected - outcomes).sum() - np.square(before - outcomes).sum()
-        assert 2 * slope + square == pytest.approx(change, abs=1e-10)
+        assert 2 * slope + square == pytest.approx(change, abs=1e-7)
         risen = state.losses("brier").mean() - loss
-        assert risen == pytest.approx(change / 60, abs=1e-12)
+        assert risen == pytest.approx(change / 60, abs=2e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -109,7 +110,7 @@ def test_predictions_are_expected_payoffs(kind):
         vectors = vectors_of(state, utility)
         v, u = utility.predicted_and_realized(state)
         expected = (vectors * state.probabilities).sum(axis=1)
-        np.testing.assert_allclose(v, expected, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(v, expected, rtol=0, atol=2 * CELL)
         np.testing.assert_allclose(u, vectors[np.arange(50), y], rtol=0, atol=1e-15)
 
 
@@ -120,7 +121,7 @@ def test_every_row_depends_on_itself_alone():
     for rows, utility, step in random_moves(20, 60, 15, 11):
         among = rows[(rows >= 20) & (rows < 30)] - 20
         v, alone = (utility.predicted_and_realized(each)[0] for each in (together, few))
-        np.testing.assert_allclose(v[20:30], alone, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(v[20:30], alone, rtol=0, atol=1e-12)
         move(together, UPDATE, rows, utility.vectors(together, rows), step)
         if len(among):
             move(few, UPDATE, among, utility.vectors(few, among), step)
@@ -139,9 +140,22 @@ POINTS = st.lists(COORDINATES, min_size=1, max_size=12).map(np.array)
 @given(x=POINTS)
 def test_the_projection_is_the_nearest_point_of_the_simplex(x):
     """No point z of the simplex, hence no corner, has <x - y, z - y> > 0."""
+    x = on_grid(x)
     y = x.copy()
     project_row(y)
     assert (y >= 0).all()
-    assert y.sum() == pytest.approx(1, abs=1e-12)
-    assert ((x - y) - (x - y) @ y).max() <= 1e-11
-    np.testing.assert_allclose(y, reference.projection(x[None])[0], atol=1e-11)
+    assert 0 <= y.sum() - 1 <= len(y) * CELL
+    assert ((x - y) - (x - y) @ y).max() <= 2000 * CELL
+    np.testing.assert_allclose(y, reference.projection(x[None])[0], atol=2 * CELL)
+
+
+@given(x=POINTS, order=st.randoms())
+def test_a_projection_has_the_same_bits_in_any_order_of_summing(x, order):
+    """Processors add in different orders."""
+    places = list(range(len(x)))
+    order.shuffle(places)
+    y = on_grid(x)
+    z = y[places]
+    project_row(y)
+    project_row(z)
+    np.testing.assert_array_equal(y[places], z)
