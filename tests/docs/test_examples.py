@@ -15,8 +15,13 @@ HELD = {
 }
 
 
-def test_at_least_five_public_names_have_an_example() -> None:
-    assert len(HELD) >= 5
+RECORDS = {"METRICS", "PriorEstimate", "RecalibrationGain"}
+"""What functions return, or what is no class and no function."""
+LATER = {"estimate_prior"}
+
+
+def test_every_public_name_has_an_example() -> None:
+    assert PUBLIC.keys() - HELD.keys() == RECORDS | LATER
 
 
 @pytest.mark.parametrize("name", HELD)
