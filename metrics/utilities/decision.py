@@ -151,6 +151,10 @@ class Decision(UtilityClass):
     ) -> NDArray[np.float64]:
         """Return the net benefit of acting where p(event) >= t, for each threshold t: [T].
 
+        >>> alarm = Decision([[0, 1], [10, 1]])  # it acts from p = 0.1 on
+        >>> alarm.net_benefit([[0.95, 0.05], [0.75, 0.25]], labels=[0, 1]).round(3)
+        array([0.5])
+
         TP/n - t/(1 - t) FP/n (Vickers & Elkin 2006): the unit is shares of points, and 0.05 is
         worth 5 hits in 100 points without a false alarm. Never acting has net benefit 0.
 

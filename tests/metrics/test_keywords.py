@@ -9,7 +9,6 @@ from tests.refusals import refuses
 from utility_calibration import calibrators
 from utility_calibration import metrics as m
 from utility_calibration.metrics import plots
-from utility_calibration.metrics.keywords import PointOptions, SampleOptions
 
 RANDOM = np.random.default_rng(5)
 N, NAMES = 60, np.array(["ant", "bee", "cat"])
@@ -64,24 +63,30 @@ OF_POINTS = {
 }
 
 
-def keywords_of(public):
-    """The functions and methods of a public name by the TypedDict of keywords that they take."""
-    methods = [public] if inspect.isfunction(public) else []
-    if inspect.isclass(public):
-        methods = [each for name, each in vars(public).items() if not name.startswith("_")]
-    for method in methods:
-        function = inspect.unwrap(getattr(method, "__func__", method))
-        hints = getattr(function, "__annotations__", {})
-        for kind in (PointOptions, SampleOptions):
-            if kind.__name__ in str(hints.get("options", "")):
-                yield function.__qualname__, kind
+def functions_of_points():
+    """The public functions and methods that take labels, by name, with their parameters."""
+    for room in (m, plots):
+        for public in (getattr(room, name) for name in room.__all__):
+            members = vars(public).values() if inspect.isclass(public) else [public]
+            for member in members:
+                function = getattr(member, "__func__", member)
+                if inspect.isfunction(function) and not function.__name__.startswith("_"):
+                    parameters = inspect.signature(function).parameters
+                    if "labels" in parameters:
+                        yield function.__qualname__, list(parameters.values())
 
 
-def test_the_functions_below_are_all_that_take_these_keywords():
-    public = [getattr(m, name) for name in m.__all__]
-    found = {name for each in public for name, _ in keywords_of(each)}
-    assert found <= OF_POINTS.keys()
-    assert len(found) > 12
+def test_probabilities_and_labels_come_first_and_all_else_goes_by_its_name():
+    found = dict(functions_of_points())
+    by_kind = {"UtilityDisplay.from_predictions"}
+    assert found.keys() - by_kind == OF_POINTS.keys()
+    for name, parameters in found.items():
+        others = [each for each in parameters if each.name not in ("self", "cls")]
+        first = ["labels"] if name == "Decision.constant_losses" else ["probabilities", "labels"]
+        first += [each.name for each in others[2:3] if each.name == "utility"]
+        assert [each.name for each in others[: len(first)]] == first, name
+        assert others[-1].kind is inspect.Parameter.VAR_KEYWORD, name
+        assert all(each.kind is each.KEYWORD_ONLY for each in others[len(first) : -1]), name
 
 
 @pytest.mark.parametrize("name", OF_POINTS)
