@@ -5,7 +5,7 @@
 * structured matrix and vector scaling: `StructuredMatrixScaling`, `StructuredVectorScaling`
 * isotonic regression: `IsotonicCalibration`
 * patching (Algorithm 1 of the paper), and ours by shifts of logits: `UtilityPatching`,
-  `LogitShiftPatching`
+  `LogitShiftPatching`, and the pool of maps at which the latter starts: `PooledScaling`
 * a calibrator of another package: `Wrapped`; none: `Uncalibrated`
 * a classifier with its calibrator, for scikit-learn: `CalibratedModel`
 * probabilities as inputs: `from_probabilities`; what remains to be gained: `recalibration_gain`

@@ -5,6 +5,7 @@ from .inputs import from_probabilities as from_probabilities
 from .isotonic import IsotonicCalibration as IsotonicCalibration
 from .patching.calibrator import UtilityPatching as UtilityPatching
 from .patching.logit_shift import LogitShiftPatching as LogitShiftPatching
+from .pooled.pool import PooledScaling as PooledScaling
 from .prior import PriorEstimate as PriorEstimate
 from .prior import estimate_prior as estimate_prior
 from .prior import reweight as reweight

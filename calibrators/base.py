@@ -58,6 +58,11 @@ class Calibrator(Estimator, ABC):
     an underscore. `save` writes these and the fields of the dataclass. A field whose type is a
     `Literal` is checked by this class.
 
+    >>> logits, labels = [[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 0.0]], [0, 0, 1, 1]
+    >>> calibrator = TemperatureScaling().fit(logits, labels)
+    >>> isinstance(calibrator, Calibrator), calibrator.classes_, calibrator.n_features_in_
+    (True, array([0, 1]), 2)
+
     Attributes:
         classes_: [C], the class numbers 0 … C-1, or the classes' names, in the columns' order.
         n_features_in_: C.

@@ -38,6 +38,13 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     NLL in 14 of 18 cases, by .023 on average, but the larger UC of U_topK in 16, by .019. Take it
     where the proper scores count, above all for trees.
 
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = CalibratedModel(GaussianNB(), TemperatureScaling()).fit(X[:900], y[:900])
+    >>> round(model.score(X[900:], y[900:]), 2)
+    0.81
+
     Args:
         classifier: any scikit-learn classifier with `decision_function` or `predict_proba`; the
             first is used if there are both, because probabilities are rounded near 0 and 1.

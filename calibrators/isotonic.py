@@ -27,6 +27,10 @@ from .stored import Learned, Stored
 class IsotonicCalibration(Calibrator):
     """Isotonic regression of the softmax probabilities (Zadrozny and Elkan 2002).
 
+    >>> logits, labels = [[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 0.0]], [0, 0, 1, 1]
+    >>> IsotonicCalibration().fit(logits, labels).predict_proba([[4.0, 0.0]]).round(3)
+    array([[0.667, 0.333]])
+
     Args:
         mode: "one_vs_all", a map per class, or "global", one map for all.
         normalize: divide rows by their sum; a row of zeros becomes uniform. If False,

@@ -65,6 +65,10 @@ class StructuredMatrixScaling(_OfMixture, LinearMapCalibrator):
     where each of the three sums is also multiplied by its strength. L-BFGS starts at W = I, b = 0,
     which is temperature scaling except for ε; the share ε of the uniform keeps ln q finite.
 
+    >>> logits, labels = [[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 0.0]], [0, 0, 1, 1]
+    >>> StructuredMatrixScaling().fit(logits, labels).predict_proba([[4.0, 0.0]]).round(2)
+    array([[0.66, 0.34]])
+
     Args:
         diagonal, off_diagonal, intercept: strengths of the penalties, > 0; the paper takes 1.
         max_iterations: of L-BFGS.
@@ -109,6 +113,10 @@ class StructuredVectorScaling(_OfMixture, VectorMapCalibrator):
     """softmax(w ⊙ ln q + b), with the q of `StructuredMatrixScaling` and no matrix.
 
     w, b [C] minimise the mean NLL + C/n · (diagonal Σ_j (w_j - 1)² + intercept Σ_j b_j²).
+
+    >>> logits, labels = [[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 0.0]], [0, 0, 1, 1]
+    >>> StructuredVectorScaling().fit(logits, labels).predict_proba([[4.0, 0.0]]).round(2)
+    array([[0.66, 0.34]])
 
     Args:
         diagonal, intercept, max_iterations, inputs: as in `StructuredMatrixScaling`.

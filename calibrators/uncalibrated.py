@@ -11,7 +11,12 @@ from .base import Calibrator
 
 @dataclass(eq=False, repr=False)
 class Uncalibrated(Calibrator):
-    """Leave the classifier as it is: softmax of the logits, in float64. Nothing is learned."""
+    """Leave the classifier as it is: softmax of the logits, in float64. Nothing is learned.
+
+    >>> logits, labels = [[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 0.0]], [0, 0, 1, 1]
+    >>> Uncalibrated().fit(logits, labels).predict_proba([[4.0, 0.0]]).round(3)
+    array([[0.982, 0.018]])
+    """
 
     takes_weights = True
     needs_little_memory = True

@@ -141,6 +141,10 @@ class VectorScaling(VectorMapCalibrator):
     With the default l2 it changes the NLL at the optimum by less than 1e-9 on the paper's
     benchmarks. A `ConvergenceWarning` (one line) says if the optimum was not reached.
 
+    >>> logits, labels = [[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 0.0]], [0, 0, 1, 1]
+    >>> VectorScaling().fit(logits, labels).predict_proba([[4.0, 0.0]]).round(3)
+    array([[0.667, 0.333]])
+
     Args:
         loss: the loss that w and b minimise.
         l2: the weight of that ridge, > 0.

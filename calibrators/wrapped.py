@@ -34,6 +34,12 @@ class Wrapped(Calibrator):
     never hold pickle. So a file holds the predictions for the points of `cache_predictions` alone,
     and a loaded calibrator answers for no others.
 
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> logits, labels = [[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 0.0]], [0, 0, 1, 1]
+    >>> calibrator = Wrapped(LogisticRegression())
+    >>> calibrator.fit(logits, labels).predict_proba([[4.0, 0.0]]).round(2)
+    array([[0.54, 0.46]])
+
     Args:
         estimator: the object, of which a copy is fitted. Or a mapping from which `fit` makes it, as
             Hydra's: `{"_target_": "package.Class", "argument": …}`, where arguments may be such

@@ -8,16 +8,19 @@ This is a map in the order of the paper; `metrics/reference.py` has its definiti
 * utility calibration of one utility (eq. 3.2): `utility_calibration`, `worst_interval`
 * utility classes (Examples 3.4 - 3.7, appendix): `TopClass`, `ClassWise`, `TopK`, `Rank`, `Linear`,
   `DiscountedCumulativeGain`, `Similarity`, `Decision`, `GainMatrix`, and `FunctionUtility` for a
-  utility of your own; each has `.calibration_errors(probabilities, labels)`
-* distribution over a class (sec. 4): `ecdf`, `dkw_band`
-* decisions by a forecast (Example 3.7): `decisions`, `constant_losses`, `net_benefit`
-* errors made by chance alone, and bounds on the true error: `noise_floor`, `calibration_interval`
-* any number of points in one pass: `StreamingCalibration`
-* all of these at once: `scorecard`, with `Options`
-* what another threshold would gain, and an error that the truth minimises: `acting_gain`,
-  `two_bin_error`
+  utility of your own
+* of each class `.calibration_errors(probabilities, labels)`, the bare numbers, and
+  `.evaluate(probabilities, labels)`: the largest error, where it is, what chance alone makes,
+  bounds on the true error, and what a user gains by another threshold (metrics/result.py)
+* decisions by a forecast (Example 3.7): `Decision.decide`, `.mean_loss`, `.net_benefit`
+* an error that the truth minimises: `two_bin_error`
+* all of these at once: `scorecard`, a `Scorecard`; any number of points in one pass:
+  `StreamingCalibration`
 * for scikit-learn's model selection: `calibration_scorer`
-* every metric by its key: `METRICS`; `register` adds a metric of your own
+* every metric by its key: `METRICS`; `register` adds a utility of your own
+
+The probabilities come first and the labels second; all else goes by its name. Every function takes
+`sample_weight`, `classes` and `ignore_index` (metrics/keywords.py).
 
 Arrays of NumPy, torch, JAX and CuPy on any device are accepted, and so are lists and the frames of
 pandas, polars and arrow. An answer is of the same kind and on the same device; for lists and frames

@@ -9,17 +9,18 @@ to monotone changes of the forecast (Gopalan et al. 2025, arXiv 2511.13699, and 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .kernels.compiled import compiled
-from .option_checks import check_whole
 from .resampling import redrawn_outcomes
-from .scores import checked
+from .samples import Sample
 from .uc import first_largest
-from .utilities.base import UtilityClass
+
+if TYPE_CHECKING:
+    from .utilities.base import UtilityClass
 
 EQUAL = 1e-12
 """Neighbours in the order of v that lie no further apart differ by rounding only. Nobody can act
@@ -42,25 +43,18 @@ class ActingGain(NamedTuple):
 
 
 def acting_gain(
-    utilities: UtilityClass,
-    probabilities: ArrayLike,
-    labels: ArrayLike,
-    repetitions: int = 200,
-    seed: int = 0,
-    *,
-    classes: ArrayLike | None = None,
+    utilities: UtilityClass, sample: Sample, repetitions: int = 200, seed: int = 0
 ) -> ActingGain:
     """Return the largest gain by another threshold, over a class of utilities and all thresholds.
 
     Args:
         utilities: any `UtilityClass`, such as `TopK()`.
-        probabilities, labels, classes: as in `metrics.accuracy`.
+        sample: the points with their weights.
         repetitions, seed: number of draws of the labels for the floor, and their seed.
     """
-    check_whole(repetitions, "repetitions", 0)
-    forecast, outcomes = checked(probabilities, labels, classes=classes)
-    points = np.arange(forecast.n)
-    drawn = redrawn_outcomes(forecast, points, repetitions, seed)
+    forecast, outcomes = sample.forecast, sample.outcomes
+    weights = sample.weights, sample.by_label
+    drawn = redrawn_outcomes(forecast, sample.points, repetitions, seed, *weights)
     floors = [_gains(utilities, *given)[:, :, 0].max(axis=1) for given in drawn]
     floor = float(np.quantile(np.concatenate(floors), 0.95)) if floors else float("nan")
     gains = _gains(utilities, forecast, outcomes)[0]
@@ -93,13 +87,19 @@ def _gains(utilities: UtilityClass, forecast: Any, outcomes: Any) -> NDArray[np.
     parts = []
     for block in utilities.tied_blocks(forecast, outcomes):
         v, payoffs = block.predicted, block.payoffs
-        codes, counts = block.codes, np.ones(v.shape[1])
-        found = np.empty((len(codes), len(v), 3))
+        codes, weights = block.codes, outcomes.weights
+        if weights is None:
+            weights = np.ones((1, v.shape[1]))
+        found = np.empty((outcomes.draws, len(v), 3))
         for k, predicted in enumerate(v):
             order = np.argsort(predicted, kind="stable")
-            ascending = _with_ties(predicted[order])
-            for draw, code in enumerate(codes):
-                found[draw, k] = _largest_gain(ascending, payoffs[k, code[order]], counts)
+            for draw in range(outcomes.draws):
+                counts = weights[draw % len(weights)][order]
+                counted = counts > 0  # 0 times is no point
+                at = order[counted]
+                realized = payoffs[k, codes[draw % len(codes), at]]
+                ascending = _with_ties(predicted[at])
+                found[draw, k] = _largest_gain(ascending, realized, counts[counted])
         parts.append(found)
     return np.concatenate(parts, axis=1)
 

@@ -10,7 +10,7 @@ the bins' edges instead of its extremes. If bins cut no tie, UC >= binned error 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from .arrays import Array
 from .forecast import Forecast, Outcomes
 from .kernels.prefix_range import prefix_range
 from .kernels.threads import product
+from .keywords import PointOptions
 from .option_checks import check_whole
 from .scores import checked
 from .utilities.base import UtilityClass
@@ -114,12 +115,10 @@ def _errors(
 def binned_top_class_error(
     probabilities: ArrayLike,
     labels: ArrayLike,
+    *,
     bins: int = 15,
     scheme: Scheme = "equal_weight",
-    sample_weight: ArrayLike | None = None,
-    *,
-    classes: ArrayLike | None = None,
-    ignore_index: int | str | None = None,
+    **options: Unpack[PointOptions],
 ) -> float:
     """Return TCE_bin (eq. 2.1), the ECE: `Σ_bins |mean((max p - hit) · 1_bin)|`, in [0, 1].
 
@@ -128,35 +127,37 @@ def binned_top_class_error(
     0.35
 
     Args:
-        bins: number of bins.
+        probabilities, labels: as in `accuracy`, with the same errors.
+        **options: as in `accuracy`.
+        bins: number of bins, at least 1.
         scheme: "equal_weight" for bins by rank, "equal_width" for bins of equal width on [0, 1].
-        probabilities, labels, sample_weight, classes, ignore_index: as in `accuracy`.
     """
-    given = probabilities, labels, sample_weight, classes
-    points = checked(*given, ignore_index=ignore_index)
+    points = checked(probabilities, labels, **options)
     return float(_errors(TopClass(), *points, bins, scheme)[0, 0])
 
 
 def binned_class_wise_error(
     probabilities: ArrayLike,
     labels: ArrayLike,
+    *,
     bins: int = 15,
     scheme: Scheme = "equal_weight",
     weights: Weights = "uniform",
-    sample_weight: ArrayLike | None = None,
-    *,
-    classes: ArrayLike | None = None,
-    ignore_index: int | str | None = None,
+    **options: Unpack[PointOptions],
 ) -> float:
     """Return CWE_bin (eq. 2.2), the classwise ECE: the weighted mean over classes of their errors.
 
     It is in [0, 1].
 
+    >>> p = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]
+    >>> round(binned_class_wise_error(p, labels=[0, 1, 1, 0], bins=2), 3)
+    0.2
+
     Args:
-        weights: "uniform" for 1/C, "prior" for the share of each class among the labels.
-        Other arguments: as in `binned_top_class_error`.
+        probabilities, labels, bins, scheme: as in `binned_top_class_error`.
+        **options: as in `accuracy`.
+        weights: of the classes; "uniform" for 1/C, "prior" for each class's share of the labels.
     """
-    given = probabilities, labels, sample_weight, classes
-    forecast, outcomes = checked(*given, ignore_index=ignore_index)
+    forecast, outcomes = checked(probabilities, labels, **options)
     errors = _errors(ClassWise(), forecast, outcomes, bins, scheme)
     return float((errors * class_weights(weights, outcomes, forecast.classes))[0].sum())

@@ -69,18 +69,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .arrays import Array
 from .kernels.prefix_range import prefix_range
-from .option_checks import check_confidence
-from .resampling import largest_by_chance
-from .samples import Sample, sample_of
-from .utilities.base import UtilityClass
-from .utilities.function import utility_of
+from .samples import Sample
+
+if TYPE_CHECKING:
+    from .utilities.base import UtilityClass
 
 SHARE = 0.8
 """Share of the error probability α that the finite-sample bound uses for the mean, not for V."""
@@ -102,50 +100,6 @@ class CalibrationInterval(NamedTuple):
     lower: float
     upper: float
     upper_finite: float
-
-
-def calibration_interval(
-    utilities: UtilityClass,
-    probabilities: ArrayLike,
-    labels: ArrayLike,
-    confidence: float = 0.95,
-    seed: int = 0,
-    sample_weight: ArrayLike | None = None,
-    clusters: ArrayLike | None = None,
-    population_weights: tuple[float, float] | None = None,
-    *,
-    classes: ArrayLike | None = None,
-    ignore_index: int | str | None = None,
-) -> CalibrationInterval:
-    """Return bounds on the largest true UC over a class of utilities; the module explains them.
-
-    "With 95 % confidence no user of this class has an error above `.upper`."
-
-    Args:
-        utilities: any `UtilityClass`, of any range.
-        probabilities, labels: [n, C] and [n], points that were not used for fitting. Rows that do
-            not sum to one are refused, because they have no certificate.
-        confidence: 1 - α of each bound. `InputError` if it is so high for so many points that
-            the draws that it needs do not fit into 2 GiB.
-        seed: seed of the multipliers and of the drawn labels.
-        sample_weight: [n], >= 0, weights of the points; the module explains their effect.
-        clusters, classes, ignore_index: as in `scorecard`.
-        population_weights: the mean and the largest weight in the population, for `upper_finite`.
-    """
-    check_confidence(confidence)
-    utilities = utility_of(utilities)
-    sample = sample_of(
-        probabilities,
-        labels,
-        sample_weight=sample_weight,
-        classes=classes,
-        clusters=clusters,
-        ignore_index=ignore_index,
-    )
-    multipliers = sample.multipliers(seed, confidence)
-    floor = largest_by_chance(utilities, sample, len(multipliers), seed)
-    given = floor, confidence, multipliers, population_weights
-    return evidence_of(utilities, sample, *given).interval(confidence)
 
 
 @dataclass(frozen=True)

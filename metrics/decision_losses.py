@@ -4,7 +4,7 @@ A decision maker with losses l(y, a) takes the action δ(p) = argmin_a Σ_j p_j 
 on ties (Example 3.7). `Decision` is the utility -l(y, δ(p)), and its UC is the calibration error of
 the chosen action's utility.
 
-* `decisions`: the expected and the realized loss of the chosen action. Under decision calibration
+* `decide`: the expected and the realized loss of the chosen action. Under decision calibration
   their mean difference over the points of each action is zero (Zhao, Kim, Sahoo, Ma & Ermon,
   "Calibrating Predictions to Decisions", NeurIPS 2021, def. 2).
 * `constant_losses`: the mean loss of always taking the same action. A useful forecast must have a
@@ -17,116 +17,81 @@ the chosen action's utility.
 
 from __future__ import annotations
 
-from typing import Any, Generic, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from .arrays import Array, OtherArray, as_array, like
-from .class_order import column_numbers
+from .arrays import Array
 from .kernels.threads import product
-from .layout import check_same_order
+from .keywords import PointOptions
+from .scores import checked
 from .utilities.base import check_classes, parameter_matrix
-from .validation import (
-    InputError,
-    check_labels,
-    check_numbers,
-    check_probabilities,
-    check_weights,
-)
-
-AnyArray = TypeVar("AnyArray")
-"""NumPy's arrays, or those of another library."""
+from .validation import InputError, check_labels, check_numbers, check_weights
 
 
-class Decisions(NamedTuple, Generic[AnyArray]):
+class Decisions(NamedTuple):
     """The chosen action of each point, int64 [n], its expected and its realized loss, [n] each."""
 
-    actions: AnyArray
-    expected: AnyArray
-    realized: AnyArray
+    actions: Array
+    expected: Array
+    realized: Array
 
-    def gaps(self, count: int, sample_weight: ArrayLike | None = None) -> AnyArray:
+    def mean_loss(self, sample_weight: ArrayLike | None = None) -> float:
+        """Return the mean of the realized losses."""
+        return float((_shares(sample_weight, len(self.realized)) * self.realized).sum())
+
+    def gaps(self, count: int, sample_weight: ArrayLike | None = None) -> Array:
         """Return mean((realized - expected) 1{action = a}) for each of `count` actions: [count]."""
-        gaps = as_array(self.realized) - as_array(self.expected)
+        gaps = self.realized - self.expected
         shares = _shares(sample_weight, len(gaps))
-        sums = np.bincount(as_array(self.actions), shares * gaps, minlength=count)
-        means: Any = like(sums, self.realized)
-        return means
+        return np.bincount(self.actions, shares * gaps, minlength=count)
 
 
-@overload
-def decisions(
+def decide(
+    probabilities: Any,
+    labels: Any,
     losses: ArrayLike,
-    probabilities: OtherArray,
-    labels: ArrayLike | OtherArray,
     *,
     rows_sum_to_one: bool = True,
-) -> Decisions[OtherArray]: ...
-@overload
-def decisions(
-    losses: ArrayLike, probabilities: ArrayLike, labels: ArrayLike, *, rows_sum_to_one: bool = True
-) -> Decisions[NDArray[Any]]: ...
-def decisions(
-    losses: ArrayLike, probabilities: Any, labels: Any, *, rows_sum_to_one: bool = True
-) -> Any:
-    """Return the actions of a decision maker who believes the forecast, and their losses.
-
-    The results are of the kind of `probabilities`, losses in the unit of `losses`.
-
-    >>> losses = [[0, 1], [10, 1]]  # a missed alarm costs 10, an alarm 1
-    >>> decisions(losses, probabilities=[[0.95, 0.05], [0.75, 0.25]], labels=[0, 0])
-    Decisions(actions=array([0, 1]), expected=array([0.5, 1. ]), realized=array([0., 1.]))
+    **options: Unpack[PointOptions],
+) -> tuple[Decisions, Array | None]:
+    """Return the actions of who believes the forecast and their losses, and the points' weights.
 
     Args:
+        probabilities, labels: [n, C] and [n], as in `accuracy`.
+        **options: as in `accuracy`.
         losses: [C, K], the loss of action a under outcome y.
-        probabilities, labels: [n, C] and [n].
         rows_sum_to_one: False admits rows with other sums, as isotonic regression may give them.
     """
-    shapes = [len(getattr(given, "shape", ())) for given in (probabilities, labels)]
-    if shapes == [1, 2]:  # labels, then losses, as metrics take their arguments
-        told = "the losses come first, then probabilities [n, C] and labels [n]"
-        raise InputError(told, field="decisions", fixes="decisions(losses, probabilities, labels)")
-    p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
+    forecast, outcomes = checked(probabilities, labels, rows_sum_to_one=rows_sum_to_one, **options)
     table = parameter_matrix(losses, "losses")
-    check_classes("losses", len(table), p.shape[1])
-    check_same_order({"probabilities": probabilities, "labels": labels})
-    y = column_numbers(labels, probabilities, p.shape)
+    check_classes("losses", len(table), forecast.classes)
+    actions, chosen = actions_of(forecast.probabilities, table)
+    realized = table[outcomes.labels[0], actions]
+    weights = None if outcomes.weights is None else outcomes.weights[0]
+    return Decisions(actions, chosen, realized), weights
+
+
+def actions_of(p: Array, table: Array) -> tuple[Array, Array]:
+    """Return the actions of least expected loss, int64 [n], and these losses, for p [n, C]."""
     expected = product(p, table)
     actions = expected.argmin(axis=1)
-    chosen = np.take_along_axis(expected, actions[:, None], axis=1)[:, 0]
-    return Decisions(*(like(x, probabilities) for x in (actions, chosen, table[y, actions])))
+    return actions, np.take_along_axis(expected, actions[:, None], axis=1)[:, 0]
 
 
-@overload
 def constant_losses(
-    losses: ArrayLike, labels: OtherArray, sample_weight: ArrayLike | OtherArray | None = None
-) -> OtherArray: ...
-@overload
-def constant_losses(
-    losses: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None
-) -> NDArray[np.float64]: ...
-def constant_losses(losses: ArrayLike, labels: Any, sample_weight: Any = None) -> Any:
-    """Return for each action its mean loss if taken at all points: [K], of the kind of `labels`."""
-    check_same_order({"labels": labels, "sample_weight": sample_weight})
+    labels: ArrayLike, losses: ArrayLike, sample_weight: ArrayLike | None = None
+) -> Array:
+    """Return for each action its mean loss if taken at all points, [K]; labels int64 [n]."""
     table = parameter_matrix(losses, "losses")
     y = check_labels(labels, check_numbers(labels, "labels").size, len(table))
-    shares = _shares(sample_weight, len(y))
-    return like(product(shares[None], table[y])[0], labels)
+    return product(_shares(sample_weight, len(y))[None], table[y])[0]
 
 
-@overload
-def swap_savings(
-    losses: ArrayLike,
-    actions: ArrayLike | OtherArray,
-    labels: OtherArray,
-    sample_weight: ArrayLike | OtherArray | None = None,
-) -> OtherArray: ...
-@overload
 def swap_savings(
     losses: ArrayLike, actions: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None
-) -> NDArray[np.float64]: ...
-def swap_savings(losses: ArrayLike, actions: Any, labels: Any, sample_weight: Any = None) -> Any:
+) -> Array:
     """Return what action b instead of a would have saved wherever a was chosen: [..., K, K].
 
     Entry [a, b] is mean((l(y, a) - l(y, b)) 1{action = a}), in the unit of the losses.
@@ -136,16 +101,15 @@ def swap_savings(losses: ArrayLike, actions: Any, labels: Any, sample_weight: An
         labels: [n], or [R, n] for R draws of the labels.
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
     """
-    check_same_order({"actions": actions, "labels": labels, "sample_weight": sample_weight})
-    y = as_array(labels)
+    y = np.asarray(labels)
     table = parameter_matrix(losses, "losses")
     (classes, count), n = table.shape, y.shape[-1]
-    cells = as_array(actions) * classes + y.reshape(-1, n)
+    cells = np.asarray(actions) * classes + y.reshape(-1, n)
     shares, size = _shares(sample_weight, n), count * classes
     sums = np.stack([np.bincount(row, shares, minlength=size) for row in cells])
     costs = product(sums.reshape(-1, classes), table).reshape(-1, count, count)
     saved = costs.diagonal(axis1=1, axis2=2)[:, :, None] - costs
-    return like(saved.reshape(*y.shape[:-1], count, count), labels)
+    return saved.reshape(*y.shape[:-1], count, count)
 
 
 def _shares(sample_weight: ArrayLike | None, n: int) -> Array:
@@ -154,23 +118,12 @@ def _shares(sample_weight: ArrayLike | None, n: int) -> Array:
     return weights.astype(np.float64, copy=False) / weights.sum()
 
 
-@overload
-def net_benefit(
-    probability: OtherArray,
-    event: ArrayLike | OtherArray,
-    thresholds: ArrayLike,
-    sample_weight: ArrayLike | OtherArray | None = None,
-) -> OtherArray: ...
-@overload
 def net_benefit(
     probability: ArrayLike,
     event: ArrayLike,
     thresholds: ArrayLike,
     sample_weight: ArrayLike | None = None,
-) -> NDArray[np.float64]: ...
-def net_benefit(
-    probability: Any, event: Any, thresholds: ArrayLike, sample_weight: Any = None
-) -> Any:
+) -> Array:
     """Return the net benefit of acting where `probability` >= t, for each threshold t: [T].
 
     Someone who acts if p >= t weighs a false alarm as t/(1 - t) hits, so it is TP/n - t/(1 - t)
@@ -183,7 +136,6 @@ def net_benefit(
         thresholds: [T], in (0, 1).
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
     """
-    check_same_order({"probability": probability, "event": event, "sample_weight": sample_weight})
     p = check_numbers(probability, "probability").astype(np.float64, copy=False)
     t = check_numbers(thresholds, "thresholds").astype(np.float64, copy=False)
     if p.ndim != 1 or not len(p) or not bool(((p >= 0) & (p <= 1)).all()):
@@ -195,7 +147,7 @@ def net_benefit(
     acts = p >= t[:, None]
     hits = (acts * (shares * (happened == 1))).sum(axis=1)
     false_alarms = (acts * (shares * (happened == 0))).sum(axis=1)
-    return like(hits - t / (1 - t) * false_alarms, probability)
+    return hits - t / (1 - t) * false_alarms
 
 
 def acting_threshold(losses: ArrayLike) -> float | None:

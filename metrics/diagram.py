@@ -8,12 +8,13 @@ The binned view shows the same points as a usual reliability diagram.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from .arrays import as_array
 from .forecast import Forecast, Outcomes
+from .keywords import PointOptions
 from .scores import checked
 from .shown import Array, Curve, UtilityDiagram
 from .uc import first_largest, worst_interval
@@ -50,19 +51,22 @@ def diagram_of(
     utility: UtilityClass,
     probabilities: Any,
     labels: Any,
+    *,
     index: int | None = None,
     repetitions: int = 200,
     seed: int = 0,
     bins: int = 15,
+    **options: Unpack[PointOptions],
 ) -> UtilityDiagram:
     """Return the diagram of utility `index` of a class, of the worst one if it is None.
 
     Args:
-        probabilities, labels: [n, C] and [n].
+        probabilities, labels: [n, C] and [n], as in `accuracy`.
+        **options: as in `accuracy`.
         repetitions, seed: number and seed of the label vectors redrawn for the noise; 0 for none.
         bins: number of bins of the binned view.
     """
-    forecast, outcomes = checked(probabilities, labels)
+    forecast, outcomes = checked(probabilities, labels, **options)
     if index is None:
         index = first_largest(utility.errors(forecast, outcomes)[0])
     uniforms = np.random.default_rng(seed).random((repetitions, forecast.n))

@@ -21,6 +21,12 @@ class InputError(ValueError):
 
     field: the argument, array, column or option that is wrong. where: its place. fixes: what
     settles it, each one by itself. others: further mistakes in the same file.
+
+    >>> try:
+    ...     accuracy([[0.5, 0.5], [0.9, 0.9]], labels=[0, 1])
+    ... except InputError as error:
+    ...     error.field, error.where.row
+    ('probabilities', 1)
     """
 
     def __init__(

@@ -1,9 +1,9 @@
 """Every metric: its key, its heading and scale, its direction and unit, and how it is computed.
 
-Tables, pages, configuration and command line read `METRICS`. To add a metric of your own, write a
-line in `METRICS`, or call `register(utility_metric("u_mine", "mine", lambda options: Mine()))`
-before scoring. Headings and powers of ten are those of the paper's tables (section 4, appendix
-"Extended Results"), so that a printed cell can be compared with the paper's.
+Tables, pages, configuration and command line read `METRICS`. To add a utility of your own, call
+`register("u_mine", Mine())` before scoring. A metric that is no utility is a line in `METRICS`.
+Headings and powers of ten are those of the paper's tables (section 4, appendix "Extended Results"),
+so that a printed cell can be compared with the paper's.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .arrays import Array
     from .measurement import Measurement, Options
     from .utilities.base import UtilityClass
+    from .utilities.function import Utility
 
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
@@ -162,12 +163,51 @@ PURPOSES = {
 """What people do with probabilities, by the metric that decides whether these are good for it."""
 
 
-def register(metric: Metric) -> Metric:
-    """Add a metric of your own, which becomes the last column of every table that shows it."""
-    if METRICS.get(metric.key, metric) != metric:
-        raise InputError("there is a metric of this key", field=metric.key, fixes="choose another")
-    METRICS[metric.key] = metric
-    return metric
+def register(
+    key: str,
+    utility: Utility,
+    *,
+    heading: str | None = None,
+    meaning: str = "",
+    power: int = 3,
+) -> None:
+    """Add a utility of your own to `METRICS`: it becomes the last column of every table.
+
+    >>> register("u_first", lambda p: p * 0 + [1, 0], meaning="paid for class 0")
+    >>> p = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]
+    >>> card = scorecard(p, labels=[0, 1, 1, 0], utilities=0, floor_repetitions=0)
+    >>> round(card["u_first"].value, 3)
+    0.2
+    >>> _ = METRICS.pop("u_first")
+
+    Args:
+        key: its key in tables and files, such as "u_mine".
+        utility: a utility class, or a function p [n, C] -> u⃗ [n, C] on NumPy arrays.
+        heading: of its column; U_mine for the key "u_mine" if not given.
+        meaning: what is measured, for the legend.
+        power: the printed value is value x 10^power.
+
+    Raises:
+        InputError: another metric has this key.
+    """
+    from .utilities.function import utility_of
+
+    utilities = utility_of(utility)
+    text = f"U_{key.removeprefix('u_')}" if heading is None else heading
+    new = Metric(key, text, power, meaning, utilities=_Always(utilities))
+    if METRICS.get(key, new) != new:
+        raise InputError("there is a metric of this key", field=key, fixes="choose another")
+    METRICS[key] = new
+
+
+@dataclass(frozen=True)
+class _Always:
+    """The same utilities under all options; equal where these are."""
+
+    utilities: UtilityClass
+
+    def __call__(self, options: Options) -> UtilityClass:
+        return self.utilities
 
 
 def metric(key: str) -> Metric:

@@ -36,7 +36,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,10 +45,10 @@ from scipy.special import ndtri
 from .arrays import Array
 from .forecast import Forecast, Outcomes
 from .kernels.uniforms import hashed_uniforms, stream_keys
-from .option_checks import check_whole
-from .samples import DRAWN_TOGETHER, Sample, sample_of
-from .utilities.base import UtilityClass
-from .utilities.function import utility_of
+from .samples import DRAWN_TOGETHER, Sample
+
+if TYPE_CHECKING:
+    from .utilities.base import UtilityClass
 
 Floats = NDArray[np.float64]
 DrawnOutcomes = Iterator[tuple[Forecast, Outcomes]]
@@ -68,7 +68,11 @@ EQUAL_DRAWS = 1e-12
 
 
 class NoiseFloor(NamedTuple):
-    """What an error is by chance, and how often chance makes it as large as the observed one."""
+    """What an error is by chance, and how often chance makes it as large as the observed one.
+
+    `mean` and the 95 % quantile `q95` are those of the errors under drawn labels, in the error's
+    unit; `p_value` is the share of calibrated forecasts with an error as large as the observed one.
+    """
 
     mean: float
     q95: float
@@ -85,45 +89,6 @@ class NoiseFloor(NamedTuple):
         as_large = int((values >= observed * (1 - EQUAL_DRAWS)).sum())
         p_value = (1 + as_large) / (1 + len(values))
         return cls(float(values.mean()), float(np.quantile(values, 0.95)), p_value)
-
-
-def noise_floor(
-    utilities: UtilityClass,
-    probabilities: ArrayLike,
-    labels: ArrayLike,
-    repetitions: int = 400,
-    seed: int = 0,
-    points: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    clusters: ArrayLike | None = None,
-    *,
-    classes: ArrayLike | None = None,
-    ignore_index: int | str | None = None,
-) -> NoiseFloor:
-    """Return the noise floor of the largest UC over a class of utilities.
-
-    Args:
-        utilities: any `UtilityClass`, also one of your own, or a function as it takes.
-        probabilities, labels: [n, C] and [n]. Rows that do not sum to one have no floor.
-        repetitions, seed: number of draws of the labels, and their seed.
-        points: [n], the number of each point in the whole data set; 0 … n - 1 if not given.
-        sample_weight: [n], >= 0; a weight of 3 counts as the point three times, each time with the
-            same drawn label. The module explains weights that depend on the label.
-        clusters, classes, ignore_index: as in `scorecard`.
-    """
-    check_whole(repetitions, "repetitions", 1)
-    utilities = utility_of(utilities)
-    sample = sample_of(
-        probabilities,
-        labels,
-        sample_weight=sample_weight,
-        classes=classes,
-        clusters=clusters,
-        points=points,
-        ignore_index=ignore_index,
-    )
-    observed = utilities.errors(sample.forecast, sample.outcomes).max()
-    return NoiseFloor.of(largest_by_chance(utilities, sample, repetitions, seed), float(observed))
 
 
 def largest_by_chance(

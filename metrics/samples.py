@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from .arrays import Array, plain
 from .forecast import Forecast, Outcomes
 from .kernels.draws import Draws
+from .keywords import SampleOptions, check_keywords
 from .layout import points_of
 from .option_checks import USUAL_CONFIDENCE, draws_for
 from .registry import Metric
@@ -153,19 +154,28 @@ def sample_of(
     probabilities: ArrayLike,
     labels: ArrayLike,
     *,
-    sample_weight: ArrayLike | None = None,
-    classes: ArrayLike | None = None,
-    clusters: ArrayLike | None = None,
-    points: ArrayLike | None = None,
     population: int | None = None,
     rows_sum_to_one: bool = True,
-    ignore_index: int | str | None = None,
+    **options: Unpack[SampleOptions],
 ) -> Sample:
     """Return the checked sample of the arguments of `scorecard`, without metrics to compute."""
-    of_points: dict[str, Any] = {"sample_weight": sample_weight, "clusters": clusters}
-    given = points_of(probabilities, labels, ignore_index, **of_points, points=points)
-    probabilities, labels, sample_weight, clusters, points = given
-    forecast, outcomes = checked(probabilities, labels, sample_weight, classes, rows_sum_to_one)
+    check_keywords(options, SampleOptions)
+    values = points_of(
+        probabilities,
+        labels,
+        options.get("ignore_index"),
+        sample_weight=options.get("sample_weight"),
+        clusters=options.get("clusters"),
+        points=options.get("points"),
+    )
+    probabilities, labels, sample_weight, clusters, points = values
+    forecast, outcomes = checked(
+        probabilities,
+        labels,
+        rows_sum_to_one=rows_sum_to_one,
+        sample_weight=sample_weight,
+        classes=options.get("classes"),
+    )
     n = forecast.n
     numbers = np.arange(n) if points is None else points
     numbers = check_labels(numbers, n, LARGEST_POINT, "points")

@@ -35,7 +35,9 @@ class CalibrationScorer:
     ) -> float:
         """Score the `predict_proba` of a fitted classifier, whose `classes_` name its columns."""
         probabilities, classes = estimator.predict_proba(X), estimator.classes_
-        errors = self.utility.calibration_errors(probabilities, y, sample_weight, classes=classes)
+        errors = self.utility.calibration_errors(
+            probabilities, y, sample_weight=sample_weight, classes=classes
+        )
         return -float(errors.max())
 
 
@@ -45,6 +47,14 @@ def calibration_scorer(utility: Utility) -> CalibrationScorer:
     `cross_val_score(model, X, y, scoring=calibration_scorer(TopK()))` gives minus the largest UC
     of each fold. Compare a model's calibration with the Brier score or the log loss beside it:
     a forecast that says the same of every point can have a small calibration error.
+
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.model_selection import cross_val_score
+    >>> X, y = load_digits(return_X_y=True)
+    >>> scoring = calibration_scorer(TopK())
+    >>> cross_val_score(GaussianNB(), X[:600], y[:600], cv=3, scoring=scoring).round(2)
+    array([-0.18, -0.17, -0.25])
 
     Args:
         utility: a utility class such as `TopK()`, or a function p [n, C] -> u⃗ [n, C].

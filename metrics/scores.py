@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -9,6 +11,7 @@ from .arrays import Array
 from .class_order import class_codes
 from .forecast import Forecast, Outcomes
 from .kernels.threads import row_blocks
+from .keywords import PointOptions, check_keywords
 from .layout import points_of
 from .shown import LIKELIHOOD_FLOOR
 from .validation import check_probabilities, check_weights
@@ -43,68 +46,75 @@ def zero_likelihoods(forecast: Forecast, outcomes: Outcomes) -> Array:
 def checked(
     probabilities: ArrayLike,
     labels: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    classes: ArrayLike | None = None,
+    *,
     rows_sum_to_one: bool = True,
-    ignore_index: int | str | None = None,
+    **options: Unpack[PointOptions],
 ) -> tuple[Forecast, Outcomes]:
     """Return forecast and outcomes of a user's arrays; `InputError` if these are wrong."""
-    given = points_of(probabilities, labels, ignore_index, sample_weight=sample_weight)
-    probabilities, labels, sample_weight = given
+    check_keywords(options, PointOptions)
+    weights = options.get("sample_weight")
+    points = points_of(probabilities, labels, options.get("ignore_index"), sample_weight=weights)
+    probabilities, labels, weights = points
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
-    y = class_codes(labels, probabilities, p.shape, classes)
-    weights = None if sample_weight is None else check_weights(sample_weight, len(y))
+    y = class_codes(labels, probabilities, p.shape, options.get("classes"))
+    weights = None if weights is None else check_weights(weights, len(y))
     forecast = Forecast(p)
     return forecast, forecast.outcomes(y, weights)
 
 
-def accuracy(
-    probabilities: ArrayLike,
-    labels: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    *,
-    classes: ArrayLike | None = None,
-    ignore_index: int | str | None = None,
-) -> float:
+def accuracy(probabilities: ArrayLike, labels: ArrayLike, **options: Unpack[PointOptions]) -> float:
     """Return the share of points whose most probable class (the first on ties) is the label.
+
+    >>> accuracy([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]], labels=[0, 1, 1, 0])
+    0.75
 
     Args:
         probabilities: [n, C], rows that sum to one; array, frame or list (metrics/arrays.py).
-        labels: [n] class numbers in [0, C).
-        sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
-        classes: [C], names of the columns in their order, if labels are names and the columns
-            of a data frame do not say so.
-        ignore_index: points of this label are left out, such as -100 for padded tokens.
+        labels: [n] class numbers in [0, C). Labels [B, …] go with probabilities [B, …, C] or
+            [B, C, …] (metrics/layout.py).
+        **options: those of `PointOptions`: `sample_weight` [n], >= 0, where a weight of 3 counts as
+            the point three times; `classes` [C], the names of the columns in their order, if labels
+            are names and the columns of a data frame do not say so; `ignore_index`, a label whose
+            points are left out, such as -100 for padded tokens.
 
-    Labels [B, …] go with probabilities [B, …, C] or [B, C, …] (metrics/layout.py).
+    Raises:
+        InputError: rows that are no probabilities, labels out of range, lengths that differ,
+            negative weights.
     """
-    given = probabilities, labels, sample_weight, classes
-    _, outcomes = checked(*given, ignore_index=ignore_index)
+    _, outcomes = checked(probabilities, labels, **options)
     return float(accuracies(outcomes)[0])
 
 
 def brier_score(
-    probabilities: ArrayLike,
-    labels: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    *,
-    classes: ArrayLike | None = None,
-    ignore_index: int | str | None = None,
+    probabilities: ArrayLike, labels: ArrayLike, **options: Unpack[PointOptions]
 ) -> float:
-    """Return the mean over points of Σ_c (p_c - y_c)², in [0, 2]. Arguments as `accuracy`."""
-    given = probabilities, labels, sample_weight, classes
-    return float(brier_scores(*checked(*given, ignore_index=ignore_index))[0])
+    """Return the mean over points of Σ_c (p_c - y_c)², in [0, 2] (Brier 1950).
+
+    >>> round(brier_score([[0.9, 0.1], [0.8, 0.2]], labels=[0, 1]), 4)
+    0.65
+
+    Args:
+        probabilities, labels: as in `accuracy`, with the same errors.
+        **options: as in `accuracy`.
+    """
+    return float(brier_scores(*checked(probabilities, labels, **options))[0])
 
 
 def negative_log_likelihood(
     probabilities: ArrayLike,
     labels: ArrayLike,
-    floor: float = LIKELIHOOD_FLOOR,
-    sample_weight: ArrayLike | None = None,
     *,
-    classes: ArrayLike | None = None,
-    ignore_index: int | str | None = None,
+    floor: float = LIKELIHOOD_FLOOR,
+    **options: Unpack[PointOptions],
 ) -> float:
-    """Return the mean of -log max(p_y, floor) in nats. Arguments as `accuracy`."""
-    given = probabilities, labels, sample_weight, classes
-    return float(log_losses(*checked(*given, ignore_index=ignore_index), floor)[0])
+    """Return the mean over points of -log max(p_y, floor), in nats.
+
+    >>> round(negative_log_likelihood([[0.5, 0.5], [0.25, 0.75]], labels=[0, 1]), 4)
+    0.4904
+
+    Args:
+        probabilities, labels: as in `accuracy`, with the same errors.
+        **options: as in `accuracy`.
+        floor: smaller probabilities are raised to it, so that a zero costs 27.6 nats.
+    """
+    return float(log_losses(*checked(probabilities, labels, **options), floor)[0])

@@ -38,6 +38,19 @@ class WorstInterval(NamedTuple):
     sign: int
 
 
+class WorstUtility(NamedTuple):
+    """The utility of a class that is calibrated worst, counted from 0, and where.
+
+    The other attributes are those of `WorstInterval`.
+    """
+
+    utility: int
+    low: float
+    high: float
+    sign: int
+    error: float
+
+
 class Curve(NamedTuple):
     """Values at places of predicted utility, and the band of these values by noise: [g] each."""
 

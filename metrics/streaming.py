@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,12 +22,13 @@ from numpy.typing import ArrayLike
 from .archive import read_arrays
 from .arrays import Array
 from .atomic import atomic_path
-from .class_order import column_numbers
+from .class_order import class_codes
 from .errors import InputError
 from .forecast import PART, Forecast
 from .kernels.bucket_sums import Borders, Buckets
 from .kernels.softmax import softmax
 from .kernels.threads import row_blocks
+from .keywords import PointOptions, check_keywords
 from .layout import is_kept, points_of
 from .option_checks import check_whole
 from .scores import accuracies, brier_scores, log_losses, zero_likelihoods
@@ -47,6 +48,13 @@ LARGEST_STATE = 2 << 30
 
 class StreamingCalibration:
     """UC (eq. 3.2) of every utility of a class, or of several classes, from batches of points.
+
+    >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
+    >>> streaming = StreamingCalibration(TopK(), classes=3)
+    >>> for batch in ((p[:2], [0, 1]), (p[2:], [2, 1])):
+    ...     streaming.update(*batch)
+    >>> streaming.result().upper.round(3)
+    array([0.125, 0.3  , 0.   ])
 
     Args:
         utility: a utility class, a function p [n, C] -> u⃗ [n, C] on NumPy arrays, or several
@@ -96,29 +104,29 @@ class StreamingCalibration:
         self,
         probabilities: ArrayLike,
         labels: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        ignore_index: int | None = None,
+        **options: Unpack[PointOptions],
     ) -> None:
         """Add points; a batch that is refused changes nothing.
 
         Args:
             probabilities: [n, C], or logits if `logits`; for two classes [n] of class 1. With
                 labels [B, …] also [B, C, …] or [B, …, C].
-            labels: [n], numbers of classes.
-            sample_weight, ignore_index: as in `accuracy`.
+            labels: [n], numbers of classes, or names that `classes` has.
+            **options: as in `accuracy`.
         """
         name = "logits" if self.logits else "probabilities"
+        check_keywords(options, PointOptions)
+        ignore_index, sample_weight = options.get("ignore_index"), options.get("sample_weight")
         if ignore_index is not None and not is_kept(labels, ignore_index).any():
             return
-        given = points_of(probabilities, labels, ignore_index, name, sample_weight=sample_weight)
-        probabilities, labels, sample_weight = given
+        points = points_of(probabilities, labels, ignore_index, name, sample_weight=sample_weight)
+        probabilities, labels, sample_weight = points
         matrix = both_classes(probabilities, name, log_odds=self.logits)
         matrix = (check_logits if self.logits else check_probabilities)(matrix, name)
         if matrix.shape[1] != self.classes:
             told = f"{matrix.shape[1]} columns, expected {self.classes}"
             raise InputError(told, field=name, fixes="give one column per class")
-        y = column_numbers(labels, probabilities, matrix.shape)
+        y = class_codes(labels, probabilities, matrix.shape, options.get("classes"))
         weights = np.ones(len(y))
         if sample_weight is not None:
             weights = check_weights(sample_weight, len(y))

@@ -10,6 +10,8 @@ the forecast, and a forecast nearer to 1/2 than the truth would gain.
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -17,13 +19,14 @@ from .arrays import Array
 from .forecast import Forecast, Outcomes
 from .kernels.ranks import descending_order
 from .kernels.threads import row_blocks
+from .keywords import PointOptions
 from .scores import checked
 
 TOGETHER = 1 << 22  # probabilities at a time: 330 MB for what is computed from them
 
 
 def two_bin_error(
-    probabilities: ArrayLike, labels: ArrayLike, *, classes: ArrayLike | None = None
+    probabilities: ArrayLike, labels: ArrayLike, **options: Unpack[PointOptions]
 ) -> float:
     """Return the truthful two-bin error: the sum over classes of the mean over t in [0, 1] of
 
@@ -32,10 +35,17 @@ def two_bin_error(
     The true probabilities minimise its expectation, so of two forecasts the one with the smaller
     error is the better guess where no test tells them apart. It is not zero for the truth.
 
+    >>> p = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]
+    >>> round(two_bin_error(p, labels=[0, 1, 1, 0]), 4)
+    0.0435
+
     Args:
-        probabilities, labels, classes: as in `metrics.accuracy`.
+        probabilities, labels: as in `accuracy`, with the same errors.
+        **options: as in `accuracy`.
+
+    The unit is squared shares of points (Hartline, Hu and Wu 2025).
     """
-    return float(two_bin_errors(*checked(probabilities, labels, classes=classes))[0])
+    return float(two_bin_errors(*checked(probabilities, labels, **options))[0])
 
 
 def two_bin_errors(forecast: Forecast, outcomes: Outcomes) -> Array:

@@ -52,13 +52,14 @@ def _checked(
 def utility_calibration(
     predicted: OtherArray,
     realized: ArrayLike | OtherArray,
+    *,
     sample_weight: ArrayLike | OtherArray | None = None,
 ) -> OtherArray: ...
 @overload
 def utility_calibration(
-    predicted: ArrayLike, realized: ArrayLike, sample_weight: ArrayLike | None = None
+    predicted: ArrayLike, realized: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> NDArray[np.float64]: ...
-def utility_calibration(predicted: Any, realized: Any, sample_weight: Any = None) -> Any:
+def utility_calibration(predicted: Any, realized: Any, *, sample_weight: Any = None) -> Any:
     """Return UC of each utility (eq. 3.2): the largest difference of predicted and realized.
 
     >>> float(utility_calibration(predicted=[0.75, 0.75, 0.5, 0.25], realized=[1, 0, 0, 0]))
@@ -71,6 +72,9 @@ def utility_calibration(predicted: Any, realized: Any, sample_weight: Any = None
 
     Returns:
         [...] errors in the unit of the utilities, of the kind of `predicted`.
+
+    Raises:
+        InputError: shapes that differ, NaN or infinite values, no point.
     """
     v, u = _checked(predicted, realized, sample_weight)
     n = v.shape[-1]
@@ -85,16 +89,23 @@ def utility_calibration(predicted: Any, realized: Any, sample_weight: Any = None
 def worst_interval(
     predicted: ArrayLike,
     realized: ArrayLike,
+    *,
     tolerance: float = 0.0,
     sample_weight: ArrayLike | None = None,
 ) -> WorstInterval:
-    """Return the interval that attains UC of one utility, predicted and realized of shape [n].
+    """Return the interval that attains UC of one utility (eq. 3.5), its sign and its error.
+
+    >>> worst_interval(predicted=[0.75, 0.75, 0.5, 0.25], realized=[1, 0, 0, 0])
+    WorstInterval(error=0.3125, low=0.25, high=0.75, sign=1)
 
     Args:
         predicted, realized: [n] predicted utilities v and realized utilities u.
         tolerance: neighbours in the order of v that are no further apart count as tied; the
             interval contains all of them or none.
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
+
+    Raises:
+        InputError: shapes other than [n], NaN or infinite values, no point.
 
     If the errors of several intervals differ only by rounding, the first interval is taken.
     """

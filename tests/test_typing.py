@@ -16,17 +16,19 @@ from torch import Tensor
 from utility_calibration import calibrators, metrics
 from utility_calibration.calibrators import TemperatureScaling, from_probabilities
 from utility_calibration.metrics import (
+    Decision,
     TopK,
     accuracy,
-    decisions,
-    net_benefit,
     plots,
     scorecard,
     utility_calibration,
 )
+from utility_calibration.metrics.result import CalibrationResult
+from utility_calibration.metrics.utilities.function import Utility
 
 Array = NDArray[np.float64]
 LATER = {**vars(import_module("utility_calibration.metrics.measurement")), "pd": pd, "torch": torch}
+LATER |= {"CalibrationResult": CalibrationResult, "Utility": Utility}
 """Names of types that modules import for mypy alone, because their packages take long."""
 
 
@@ -65,10 +67,14 @@ def test_the_answer_has_the_type_of_the_forecast() -> None:
     assert_type(TopK().calibration_errors(frame, pd.Series(y)), Array)
     assert_type(TopK().calibration_errors(tensor, y), Tensor)
     assert_type(utility_calibration(tensor[:, 1], torch.tensor(y)), Tensor)
-    assert_type(net_benefit(p[:, 1], y, [0.5]), Array)
-    assert_type(decisions(1 - np.eye(2), tensor, y).realized, Tensor)
+    assert_type(TopK().evaluate(p, y).errors, Array)
+    assert_type(TopK().evaluate(tensor, y).errors, Tensor)
+    assert_type(TopK().evaluate(tensor, y).floor.q95, float)
+    assert_type(Decision(1 - np.eye(2)).net_benefit(p, y), Array)
+    assert_type(Decision(1 - np.eye(2)).decide(tensor), Tensor)
     assert_type(accuracy(p.tolist(), y), float)
     assert_type(scorecard(p, y, utilities=0).to_dict(), dict[str, float])
+    assert_type(scorecard(p, y, utilities=0)["u_topk"].worst.utility, int)
     fitted = TemperatureScaling().fit(from_probabilities(p), y)
     assert_type(fitted, TemperatureScaling)
     assert_type(fitted.predict_proba(from_probabilities(p)), Array)

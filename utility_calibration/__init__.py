@@ -1,7 +1,7 @@
 """Utility calibration of multiclass classifiers: metrics, calibrators and the paper's benchmarks.
 
     from utility_calibration.calibrators import LogitShiftPatching, from_probabilities
-    from utility_calibration.metrics import TopK, noise_floor
+    from utility_calibration.metrics import TopK, scorecard
 
 The packages of this one are folders at the top of the repository. Here are links to them, so that
 a module has the same name in a clone and where the wheel is installed.

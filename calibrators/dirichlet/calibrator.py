@@ -81,6 +81,11 @@ class DirichletCalibration(LinearMapCalibrator):
     By default up to 81 fits tune λ and μ. `verbose=True` shows a progress bar, which stays
     unfinished where the path of λ ends early. With `odir` and `l2` given there is one fit.
 
+    >>> logits, labels = [[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 0.0]], [0, 0, 1, 1]
+    >>> calibrator = DirichletCalibration(odir=1.0, l2=1.0)
+    >>> calibrator.fit(logits, labels).predict_proba([[4.0, 0.0]]).round(2)
+    array([[0.67, 0.33]])
+
     Args:
         on: what the map acts on.
         l2, odir: μ and λ, >= 0; None means that it is tuned.

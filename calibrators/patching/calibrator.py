@@ -31,6 +31,11 @@ Objective = Literal["u_comb", Loss]
 class UtilityPatching(Patching):
     """Patch the softmax of the logits until its worst utilities are calibrated.
 
+    >>> logits, labels = [[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 0.0]], [0, 0, 1, 1]
+    >>> calibrator = UtilityPatching(step_size=1.0, steps=10, sampled=False)
+    >>> calibrator.fit(logits, labels).predict_proba([[4.0, 0.0]]).round(2)
+    array([[0.67, 0.33]])
+
     Args:
         step_size: largest η of the line search; tuned if None.
         steps: number of patches; tuned if None.

@@ -46,6 +46,11 @@ class LogitShiftPatching(Patching):
     range of 2. So at most NLL / (2 ν ε²) events can exceed the tolerance ε, for any number of
     classes. Probabilities stay positive and smooth, and there is no step size to tune.
 
+    >>> logits, labels = [[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 0.0]], [0, 0, 1, 1]
+    >>> calibrator = LogitShiftPatching(steps=10)
+    >>> calibrator.fit(logits, labels).predict_proba([[4.0, 0.0]]).round(2)
+    array([[0.67, 0.33]])
+
     Args:
         start: the map before the first patch: "pooled", "temperature" or "softmax".
         steps: the number of patches; chosen by cross-validation if None, see `tuning.py`.

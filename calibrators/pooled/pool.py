@@ -33,6 +33,10 @@ MATRIX_WORK = 2_000_000_000  # n C² up to which B is a member; beyond, its fits
 class PooledScaling(Calibrator):
     """softmax(W ℓ + a + φ(ℓ) θ), a pool of temperature scaling and two maps with shape and rank.
 
+    >>> logits, labels = [[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 0.0]], [0, 0, 1, 1]
+    >>> PooledScaling().fit(logits, labels).predict_proba([[4.0, 0.0]]).round(2)
+    array([[0.74, 0.26]])
+
     Args:
         seed: of the folds.
 

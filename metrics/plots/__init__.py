@@ -1,7 +1,7 @@
 """Figures for a notebook or a paper, such as reliability diagrams, with scikit-learn's methods.
 
     from utility_calibration.metrics.plots import UtilityDisplay
-    UtilityDisplay.reliability(labels, p, TopK()).figure_.savefig("topk.pdf")
+    UtilityDisplay.reliability(p, labels, TopK()).figure_.savefig("topk.pdf")
 
 They need matplotlib; the rest of the package does not.
 """

@@ -1,6 +1,6 @@
 """A figure of a forecast with scikit-learn's methods: `from_estimator`, `from_predictions`, `plot`.
 
-display = UtilityDisplay.reliability(y, p, TopK(ks=(3,)))
+display = UtilityDisplay.reliability(p, y, TopK(ks=(3,)))
 display.ax_.set_title("top 3"); display.frame().to_csv("top3.csv")
 """
 
@@ -15,16 +15,17 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from .. import uc
-from ..class_order import class_codes, codes_of
+from ..class_order import codes_of
 from ..decision_losses import net_benefit
 from ..diagram import diagram_of
-from ..layout import check_same_order
+from ..keywords import PointOptions
 from ..scorer import Classifier
+from ..scores import checked
 from ..shown import WorstInterval, dkw_band
 from ..utilities.base import UtilityClass
 from ..utilities.function import Utility, utility_of
 from ..utilities.payoffs import TopClass
-from ..validation import InputError, check_probabilities
+from ..validation import InputError
 from . import drawing
 from .drawing import Array
 
@@ -87,100 +88,109 @@ class UtilityDisplay:
         """
         labels = codes_of(y, np.shape(y)[0], np.asarray(estimator.classes_), name="y")
         name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(labels, estimator.predict_proba(X), name=name, **options)
+        return cls.from_predictions(estimator.predict_proba(X), labels, name=name, **options)
 
     @classmethod
     def from_predictions(
-        cls, y_true: ArrayLike, y_prob: ArrayLike, *, kind: Kind = "reliability", **options: Any
+        cls,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        *,
+        kind: Kind = "reliability",
+        **options: Any,
     ) -> UtilityDisplay:
-        """Draw a forecast, as the method named by `kind` does; it takes the `options`."""
+        """Draw a forecast, as the method named by `kind` does; it takes the `options`.
+
+        The probabilities come first, as everywhere in this package; in scikit-learn the labels do.
+        """
         if kind not in COLUMNS:
             raise InputError(f"{kind}, expected one of {', '.join(COLUMNS)}", field="kind")
-        display: UtilityDisplay = getattr(cls, kind)(y_true, y_prob, **options)
+        display: UtilityDisplay = getattr(cls, kind)(probabilities, labels, **options)
         return display
 
     @classmethod
     def reliability(
         cls,
-        y_true: ArrayLike,
-        y_prob: ArrayLike,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
         utility: Utility | None = None,
         *,
         index: int | None = None,
         bins: int = 15,
         repetitions: int = 200,
         seed: int = 0,
-        classes: ArrayLike | None = None,
-        **drawn: Any,
+        **keywords: Any,
     ) -> UtilityDisplay:
         """Draw realized against predicted utility in bins.
 
         Args:
-            y_true: [n] class numbers, or names that `classes` has. They come first, as in
-                scikit-learn; the metrics of this package take the probabilities first.
-            y_prob: [n, C].
+            probabilities, labels: [n, C] and [n], as in `accuracy`.
             utility: a utility class, or a function p [n, C] -> u⃗ [n, C]; `TopClass()` by default.
             index: number of the utility in its class; the worst one if not given.
             bins: number of bins.
             repetitions, seed: number and seed of the label vectors redrawn for the noise; 0: none.
-            classes: [C] the labels of the columns, if not 0, 1, …
-            **drawn: arguments of `plot`.
+            **keywords: `sample_weight`, `classes` and `ignore_index` as in `accuracy`; others are
+                arguments of `plot`.
         """
-        y = _codes(y_true, y_prob, classes)
+        points, drawn = _sorted_out(keywords)
         found = diagram_of(
-            utility_of(utility or TopClass()), y_prob, y, index, repetitions, seed, bins
+            utility_of(utility or TopClass()),
+            *_in_order(probabilities, labels),
+            index=index,
+            repetitions=repetitions,
+            seed=seed,
+            bins=bins,
+            **points,
         )
         return cls._drawn("reliability", found.bins, drawn, found.worst)
 
     @classmethod
     def running(
         cls,
-        y_true: ArrayLike,
-        y_prob: ArrayLike,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
         utility: Utility | None = None,
         *,
         index: int | None = None,
         repetitions: int = 200,
         seed: int = 0,
-        classes: ArrayLike | None = None,
-        **drawn: Any,
+        **keywords: Any,
     ) -> UtilityDisplay:
         """Draw the running difference, without bins (eq. 3.2). Arguments as `reliability`."""
-        y = _codes(y_true, y_prob, classes)
-        found = diagram_of(utility_of(utility or TopClass()), y_prob, y, index, repetitions, seed)
+        points, drawn = _sorted_out(keywords)
+        found = diagram_of(
+            utility_of(utility or TopClass()),
+            *_in_order(probabilities, labels),
+            index=index,
+            repetitions=repetitions,
+            seed=seed,
+            **points,
+        )
         return cls._drawn("running", found.running, drawn, found.worst)
 
     @classmethod
     def ecdf(
-        cls,
-        y_true: ArrayLike,
-        y_prob: ArrayLike,
-        utility: UtilityClass,
-        *,
-        classes: ArrayLike | None = None,
-        **drawn: Any,
+        cls, probabilities: ArrayLike, labels: ArrayLike, utility: UtilityClass, **keywords: Any
     ) -> UtilityDisplay:
         """Draw the errors of all utilities of a class (section 4) with their 95 % band."""
-        errors = utility.calibration_errors(y_prob, _codes(y_true, y_prob, classes))
+        points, drawn = _sorted_out(keywords)
+        errors = utility.calibration_errors(*_in_order(probabilities, labels), **points)
         return cls._drawn("ecdf", uc.ecdf(errors), drawn)
 
     @classmethod
     def decision_curve(
-        cls,
-        y_true: ArrayLike,
-        y_prob: ArrayLike,
-        event: int = 1,
-        *,
-        classes: ArrayLike | None = None,
-        **drawn: Any,
+        cls, probabilities: ArrayLike, labels: ArrayLike, *, event: int = 1, **keywords: Any
     ) -> UtilityDisplay:
         """Draw the net benefit of acting on the probability of class `event` (Vickers & Elkin)."""
-        p = check_probabilities(y_prob)
-        y = _codes(y_true, y_prob, classes)
+        points, drawn = _sorted_out(keywords)
+        forecast, outcomes = checked(*_in_order(probabilities, labels), **points)
+        p, y = forecast.probabilities, outcomes.labels[0]
+        weights = None if outcomes.weights is None else outcomes.weights[0]
         if not 0 <= event < p.shape[1]:
             raise InputError(f"{event}, expected a class from 0 to {p.shape[1] - 1}", field="event")
         by_forecast, always = (
-            net_benefit(acts, y == event, THRESHOLDS) for acts in (p[:, event], np.ones(len(p)))
+            net_benefit(acts, y == event, THRESHOLDS, weights)
+            for acts in (p[:, event], np.ones(len(p)))
         )
         return cls._drawn("decision_curve", (THRESHOLDS, by_forecast, always), drawn)
 
@@ -203,9 +213,6 @@ class UtilityDisplay:
 
     def plot(self, ax: Axes | None = None, name: str | None = None, **line: Any) -> UtilityDisplay:
         """Draw into `ax`, or into a new figure; `line` goes to matplotlib's `plot`."""
-        if "sample_weight" in line:
-            told, fix = "a figure has no weights", "`scorecard` takes them"
-            raise InputError(told, field="sample_weight", fixes=fix)
         axes = Figure(layout="constrained").subplots() if ax is None else ax
         if not isinstance(axes, Axes):
             raise InputError(f"{type(ax).__name__}, expected the axes of one figure", field="ax")
@@ -238,9 +245,16 @@ class UtilityDisplay:
         return self
 
 
-def _codes(y_true: ArrayLike, y_prob: ArrayLike, classes: ArrayLike | None) -> Array:
-    if np.ndim(y_true) == 2 and np.ndim(y_prob) == 1:
-        told, fix = "a matrix, and y_prob a vector", "labels come first here"
-        raise InputError(told, field="y_true", fixes=fix)
-    check_same_order({"y_prob": y_prob, "y_true": y_true})
-    return class_codes(y_true, y_prob, check_probabilities(y_prob).shape, classes, "y_true")
+def _sorted_out(keywords: dict[str, Any]) -> tuple[PointOptions, dict[str, Any]]:
+    """Return what is said of the points, and the arguments of `plot`."""
+    names = PointOptions.__annotations__
+    points: Any = {name: value for name, value in keywords.items() if name in names}
+    return points, {name: value for name, value in keywords.items() if name not in names}
+
+
+def _in_order(probabilities: ArrayLike, labels: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
+    """Return both; `InputError` if the labels came first, as scikit-learn takes them."""
+    if np.ndim(probabilities) == 1 and np.ndim(labels) == 2:
+        message, fix = "a vector, and the labels a matrix", "probabilities come first here"
+        raise InputError(message, field="probabilities", fixes=fix)
+    return probabilities, labels

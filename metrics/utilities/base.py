@@ -12,7 +12,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from inspect import signature
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,10 +21,15 @@ from ..arrays import Array, OtherArray, as_array, like
 from ..forecast import Forecast, Outcomes
 from ..kernels.grid import on_grid, power_above
 from ..kernels.prefix_range import Orders, prefix_range
+from ..keywords import PointOptions, SampleOptions
+from ..option_checks import check_confidence, check_whole
 from ..scores import checked
-from ..shown import WorstInterval
+from ..shown import WorstUtility
 from ..uc import first_largest, worst_interval
 from ..validation import InputError, check_numbers
+
+if TYPE_CHECKING:
+    from ..result import CalibrationResult
 
 BLOCK_BYTES = 64 << 20
 """Largest size of a block of predicted utilities [b, n], unless `FEWEST_ROWS` rows need more."""
@@ -49,6 +54,15 @@ class UtilityClass(ABC):
     """A finite set of utilities, numbered from 0.
 
     Two are equal if they are of one class and hold equal values; then they have equal errors.
+
+    >>> class Bet(UtilityClass):
+    ...     def count(self, classes):
+    ...         return 1
+    ...     def outcome_utilities(self, forecast, index):
+    ...         return forecast.probabilities * 0 + [1, 0, -1]
+    >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
+    >>> Bet().calibration_errors(p, labels=[0, 1, 2, 1]).round(3)
+    array([0.375])
     """
 
     names: Sequence[str] = ()
@@ -145,61 +159,113 @@ class UtilityClass(ABC):
         self,
         probabilities: OtherArray,
         labels: ArrayLike | OtherArray,
-        sample_weight: ArrayLike | OtherArray | None = None,
-        *,
-        classes: ArrayLike | None = None,
-        ignore_index: int | str | None = None,
+        **options: Unpack[PointOptions],
     ) -> OtherArray: ...
     @overload
     def calibration_errors(
-        self,
-        probabilities: ArrayLike,
-        labels: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        classes: ArrayLike | None = None,
-        ignore_index: int | str | None = None,
+        self, probabilities: ArrayLike, labels: ArrayLike, **options: Unpack[PointOptions]
     ) -> NDArray[np.float64]: ...
     def calibration_errors(
-        self,
-        probabilities: Any,
-        labels: Any,
-        sample_weight: Any = None,
-        *,
-        classes: ArrayLike | None = None,
-        ignore_index: int | str | None = None,
+        self, probabilities: Any, labels: Any, **options: Unpack[PointOptions]
     ) -> Any:
         """Return UC of each utility of the class (eq. 3.2): [m], of the kind of `probabilities`.
 
         Args:
-            probabilities, labels, sample_weight, classes, ignore_index: as in `accuracy`.
+            probabilities, labels: as in `accuracy`, with the same errors.
+            **options: as in `accuracy`.
         """
-        given = probabilities, labels, sample_weight, classes
-        forecast, outcomes = checked(*given, ignore_index=ignore_index)
+        forecast, outcomes = checked(probabilities, labels, **options)
         return like(self.errors(forecast, outcomes)[0], probabilities)
 
-    def worst(
+    @overload
+    def evaluate(
+        self,
+        probabilities: OtherArray,
+        labels: ArrayLike | OtherArray,
+        *,
+        confidence: float = 0.95,
+        repetitions: int = 400,
+        seed: int = 0,
+        population_weights: tuple[float, float] | None = None,
+        **options: Unpack[SampleOptions],
+    ) -> CalibrationResult[OtherArray]: ...
+    @overload
+    def evaluate(
         self,
         probabilities: ArrayLike,
         labels: ArrayLike,
-        sample_weight: ArrayLike | None = None,
         *,
-        classes: ArrayLike | None = None,
-        ignore_index: int | str | None = None,
-    ) -> tuple[int, WorstInterval]:
-        """Return the number of the utility of largest UC, and its worst interval (eq. 3.5)."""
-        given = probabilities, labels, sample_weight, classes
-        points = checked(*given, ignore_index=ignore_index)
-        return self.worst_of(*points, self.errors(*points)[0])
+        confidence: float = 0.95,
+        repetitions: int = 400,
+        seed: int = 0,
+        population_weights: tuple[float, float] | None = None,
+        **options: Unpack[SampleOptions],
+    ) -> CalibrationResult[NDArray[np.float64]]: ...
+    def evaluate(
+        self,
+        probabilities: Any,
+        labels: Any,
+        *,
+        confidence: float = 0.95,
+        repetitions: int = 400,
+        seed: int = 0,
+        population_weights: tuple[float, float] | None = None,
+        **options: Unpack[SampleOptions],
+    ) -> Any:
+        """Return errors, worst interval, floor, interval and gain; each is computed when asked for.
 
-    def worst_of(
-        self, forecast: Forecast, outcomes: Outcomes, errors: Array
-    ) -> tuple[int, WorstInterval]:
-        """Return `worst` for `errors` [m] that were computed on the first draw of `outcomes`."""
+        >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
+        >>> result = TopK().evaluate(p, labels=[0, 1, 2, 1])
+        >>> round(result.error, 3), result.worst.utility, round(result.worst.high, 3)
+        (0.225, 1, 0.9)
+
+        Args:
+            probabilities, labels: [n, C] and [n], as in `accuracy`; for the interval, points that
+                were not used for fitting. Rows that do not sum to one are refused.
+            confidence: 1 - α of each bound of the interval.
+            repetitions, seed: number of draws of the labels for floor and gain, and the seed of
+                all that is drawn.
+            population_weights: the mean and the largest weight in the population, for
+                `interval.upper_finite`.
+            **options: those of `SampleOptions`: as in `accuracy`; `clusters` [n], text or numbers,
+                as points of one cluster need not be independent; `points` [n], the number of each
+                point in the whole data set.
+
+        Returns:
+            The record (metrics/result.py), in the unit of the utilities: `.errors` [m], `.error`,
+            `.worst`, `.floor`, `.interval`, `.gain`.
+
+        Raises:
+            InputError: as `accuracy`; and a confidence so high for so many points that the draws
+                that it needs do not fit into 2 GiB.
+        """
+        # What draws labels takes as long to import as all the rest, and errors do not need it.
+        from ..result import CalibrationResult, Question, kind_example
+        from ..samples import sample_of
+
+        check_confidence(confidence)
+        check_whole(repetitions, "repetitions", 1)
+        question = Question(
+            self,
+            sample_of(probabilities, labels, **options),
+            confidence,
+            repetitions,
+            seed,
+            population_weights,
+            kind_example(probabilities),
+        )
+        return CalibrationResult(repr(self), question)
+
+    def worst_of(self, forecast: Forecast, outcomes: Outcomes, errors: Array) -> WorstUtility:
+        """Return the utility of the largest of `errors` [m], and its worst interval (eq. 3.5).
+
+        The errors are those under the first draw of `outcomes`.
+        """
         index = first_largest(errors)
         predicted, realized = self.predicted_and_realized(forecast, outcomes, index)
         weights = None if outcomes.weights is None else outcomes.weights[0]
-        return index, worst_interval(predicted, realized, sample_weight=weights)
+        interval = worst_interval(predicted, realized, sample_weight=weights)
+        return WorstUtility(index, interval.low, interval.high, interval.sign, interval.error)
 
 
 def _same(one: Any, other: Any) -> bool:

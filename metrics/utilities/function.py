@@ -21,6 +21,11 @@ class FunctionUtility(UtilityClass):
 
     Each row of the result must depend only on the same row of the probabilities, because the
     function is also called with some of the rows.
+
+    >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
+    >>> first = FunctionUtility(lambda p: p * 0 + [1, 0, -1])
+    >>> first.calibration_errors(p, labels=[0, 1, 2, 1]).round(3)
+    array([0.375])
     """
 
     def __init__(self, function: Callable[[Array], Array]) -> None:

@@ -44,6 +44,11 @@ FEW_CLASSES = 50
 class GainMatrix(UtilityClass):
     """Utilities given by gain matrices.
 
+    >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
+    >>> gains = [[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]
+    >>> GainMatrix(gains).calibration_errors(p, labels=[0, 1, 2, 1]).round(3)
+    array([0.35])
+
     Args:
         gains: [m, C, C] (or [C, C]) with entries in [0, 1] and ones on the diagonal; row = true
             class, column = predicted class. For many classes use `sample_aligned` or

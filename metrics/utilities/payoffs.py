@@ -102,6 +102,10 @@ class PayoffClass(UtilityClass):
 class ClassWise(PayoffClass):
     """U_CWE (Example 3.4): for each class c, v = p_c and u = 1{y = c}.
 
+    >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
+    >>> ClassWise().calibration_errors(p, labels=[0, 1, 2, 1]).round(3)
+    array([0.2  , 0.2  , 0.175])
+
     Args:
         classes: the numbers of the classes c; all if not given.
     """
@@ -194,7 +198,12 @@ class TopK(PayoffClass):
 
 
 class TopClass(TopK):
-    """U_TCE (Example 3.4): v = max p and u = 1{argmax p = y}, where the first class wins ties."""
+    """U_TCE (Example 3.4): v = max p and u = 1{argmax p = y}, where the first class wins ties.
+
+    >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
+    >>> TopClass().calibration_errors(p, labels=[0, 1, 2, 1]).round(3)
+    array([0.125])
+    """
 
     def __init__(self) -> None:
         super().__init__(ks=(1,))
@@ -216,6 +225,10 @@ class TopClass(TopK):
 
 class DiscountedCumulativeGain(PayoffClass):
     """U_dcg (app. C.3): the rank r = 1 … C of the outcome pays log2(1 + r)^-γ, for each γ.
+
+    >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
+    >>> DiscountedCumulativeGain((1,)).calibration_errors(p, labels=[0, 1, 2, 1]).round(3)
+    array([0.076])
 
     Args:
         exponents: the grid of γ >= 0.
@@ -247,6 +260,10 @@ class GivenPayoffs(PayoffClass):
 class Linear(GivenPayoffs):
     """U_lin (Example 3.5): u(p, e_j) = a_j, v = <p, a>.
 
+    >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
+    >>> Linear([1, 0, -1]).calibration_errors(p, labels=[0, 1, 2, 1]).round(3)
+    array([0.375])
+
     Args:
         payoffs: [m, C] (or [C]), one payoff vector per row.
     """
@@ -264,6 +281,10 @@ class Linear(GivenPayoffs):
 
 class Rank(GivenPayoffs):
     """U_rank (Example 3.6): u(p, e_j) = θ_rank(p, j), v = Σ_i p_i θ_rank(p, i).
+
+    >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
+    >>> Rank([1, 0.5, 0]).calibration_errors(p, labels=[0, 1, 2, 1]).round(3)
+    array([0.175])
 
     Args:
         valuations: [m, C] (or [C]), the value of each rank, best rank first.

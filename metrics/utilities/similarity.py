@@ -17,6 +17,11 @@ class Similarity(UtilityClass):
 
     It is the expected similarity to the outcome, u(p, e_j) = Σ_i p_i S_ij.
 
+    >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
+    >>> matrix = [[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]
+    >>> Similarity(matrix).calibration_errors(p, labels=[0, 1, 2, 1]).round(3)
+    array([0.208])
+
     Args:
         matrix: S, [C, C], in [-1, 1] with S_ii = 1, such as cosine similarities of class names.
     """

@@ -88,7 +88,7 @@ def summed(
                 if points.weights.any():
                     forecast = forecaster(points.logits)
                     for streaming in sums.values():
-                        streaming.update(forecast, points.labels, points.weights)
+                        streaming.update(forecast, points.labels, sample_weight=points.weights)
                 progress(number, len(shards), f"{n_points + digest.n_points:,} points")
         n_points += digest.n_points
         points_read[str(shard.path)] = [digest.n_points, digest.text()]

@@ -94,8 +94,8 @@ def losses(path: str | Path, class_names: Names, **file: str) -> Decision:
     """The loss of each action under each class."""
     lines = _lines(path, class_names, file)
     with naming(path):
-        decision = Decision(numbers_of(lines, list(lines.columns), FIX))
-    decision.actions = list(lines.columns)
+        actions = list(lines.columns)
+        decision = Decision(numbers_of(lines, actions, FIX), actions)
     return _named(decision, f"{Path(path).stem} (utility: minus the loss)")
 
 

@@ -18,7 +18,7 @@ from utility_calibration.metrics.decision_losses import (
     Decisions,
     acting_threshold,
     constant_losses,
-    decisions,
+    decide,
     net_benefit,
     swap_savings,
 )
@@ -58,7 +58,7 @@ def costs_of(units: Sequence[Unit], progress: Progress) -> tuple[Save, Record]:
     for unit in units:
         test, method = held_out(unit), unit.calibrator
         p, labels, is_whole = test.probabilities, test.labels, test.rows_sum_to_one
-        taken = decisions(losses, p, labels, rows_sum_to_one=is_whole)
+        taken, _ = decide(p, labels, losses, rows_sum_to_one=is_whole)
         if not by_split:
             share = len(labels) / test.population
         by_split.setdefault(method, []).append(_on_split(losses, test, taken, unit))
@@ -145,7 +145,7 @@ def _on_split(losses: Floats, test: HeldOut, taken: Decisions, unit: Unit) -> di
         "drawn_constant": (drawn @ losses[labels]).T,
         "cost": np.average(taken.realized, weights=weights),
         "expected": np.average(taken.expected, weights=weights),
-        "constant": constant_losses(losses, labels, weights),
+        "constant": constant_losses(labels, losses, weights),
         "gap": taken.gaps(actions, weights),
         "savings": swap_savings(losses, taken.actions, labels, weights),
         "share": np.bincount(taken.actions, weights, actions) / weights.sum(),

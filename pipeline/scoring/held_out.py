@@ -8,9 +8,11 @@ import numpy as np
 from hydra.utils import get_class, instantiate
 from numpy.typing import NDArray
 
-from utility_calibration.metrics import scorecard
+from utility_calibration.metrics import Scorecard, scorecard
 from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.card import Result
 from utility_calibration.metrics.kernels.threads import LITTLE, one_thread, row_blocks
+from utility_calibration.metrics.shown import ALL_CLASSES
 
 from ..harness.artifacts import save_npz
 from ..harness.cache import Record, Save
@@ -99,15 +101,50 @@ def scored(settings: Settings, test: HeldOut) -> tuple[dict[str, Any], dict[str,
             sample_weight=test.weights,
             **options_of(settings),
         )
+    results = card.results.items()
+    intervals = {key: r.interval for key, r in results if hasattr(r, "interval")}
+    if card.interval is not None:
+        intervals[ALL_CLASSES] = card.interval
     entries = {
         "n_test": len(test.labels),
         "metrics": card.metrics,
-        "noise_floor": card.noise_floor,
-        "worst": card.worst,
-        "certificates": {key: bounds._asdict() for key, bounds in card.certificates.items()},
+        "noise_floor": {key: r.floor._asdict() for key, r in results if hasattr(r, "floor")},
+        "worst": {key: _worst(r) for key, r in results if hasattr(r, "worst")},
+        "certificates": {key: bounds._asdict() for key, bounds in intervals.items()},
         "zero_likelihood": card.zero_likelihood,
     }
-    return entries, card.ecdf | card.draws
+    return entries, _arrays(card)
+
+
+def _worst(result: Result) -> dict[str, float]:
+    """The worst utility, its interval, and what its user gains by acting otherwise."""
+    worst, gain = result.worst, result.gain
+    return {
+        "utility": worst.utility,
+        "error": worst.error,
+        "low": worst.low,
+        "high": worst.high,
+        "sign": worst.sign,
+        "gain": gain.gain,
+        "threshold": gain.threshold,
+        "act_from": gain.act_from,
+    }
+
+
+def _arrays(card: Scorecard) -> dict[str, Any]:
+    """The sampled users' errors, their floors, and the draws: <family>…, floor_<key>, …"""
+    arrays = {}
+    for family, curve in card.curves.items():
+        arrays[family] = curve.errors
+        if len(curve.floor_mean):
+            arrays[f"{family}_floor_mean"] = curve.floor_mean
+            arrays[f"{family}_floor_q05"] = curve.floor_q05
+            arrays[f"{family}_floor_q95"] = curve.floor_q95
+    for kind in ("floor", "bootstrap"):
+        for key, result in card.results.items():
+            if hasattr(result, f"{kind}_draws"):
+                arrays[f"{kind}_{key}"] = getattr(result, f"{kind}_draws")
+    return arrays
 
 
 def options_of(settings: Settings) -> dict[str, Any]:

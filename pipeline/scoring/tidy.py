@@ -44,7 +44,7 @@ def rows_of(
 
     `worst`: per utility metric the worst interval over all splits (scoring.across_splits).
     """
-    from utility_calibration.metrics import NoiseFloor
+    from utility_calibration.metrics.resampling import NoiseFloor
 
     records = [scored.record for scored in splits]
     keys = list(dict.fromkeys(k for r in records for k in (*r["metrics"], *r["certificates"])))

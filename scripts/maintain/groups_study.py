@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from utility_calibration.calibrators import LogitShiftPatching, TemperatureScaling
-from utility_calibration.metrics import ClassWise, TopK, negative_log_likelihood, noise_floor
+from utility_calibration.metrics import ClassWise, TopK, negative_log_likelihood
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
 from utility_calibration.pipeline.harness.progress import say
 from utility_calibration.pipeline.reporting.wording import markdown_table
@@ -92,8 +92,9 @@ def numbers(p: NDArray[np.float64], held: Points) -> dict[str, float]:
         errors, floors = [], []
         for group in np.unique(held.groups):
             rows = held.groups == group
-            errors.append(float(utility.calibration_errors(p[rows], held.labels[rows]).max()))
-            floors.append(noise_floor(utility, p[rows], held.labels[rows], FLOOR).q95)
+            result = utility.evaluate(p[rows], held.labels[rows], repetitions=FLOOR)
+            errors.append(result.error)
+            floors.append(result.floor.q95)
         beyond = float(np.greater(errors, floors).sum())
         found |= {f"worst group's {name}": max(errors), f"{name}: beyond": beyond}
         found |= {f"{name}: smallest floor": min(floors), f"{name}: largest floor": max(floors)}

@@ -27,7 +27,7 @@ from utility_calibration.calibrators import (
     from_probabilities,
 )
 from utility_calibration.calibrators.recalibration import recalibration_gain
-from utility_calibration.metrics import TopK, acting_gain, two_bin_error
+from utility_calibration.metrics import TopK, two_bin_error
 from utility_calibration.metrics.archive import read_arrays
 from utility_calibration.metrics.atomic import atomic_path
 from utility_calibration.metrics.forecast import Forecast
@@ -63,7 +63,8 @@ class Number(NamedTuple):
 
 def numbers_of(p: NDArray[np.float64], labels: NDArray[np.int64]) -> tuple[Number, ...]:
     """The three numbers of a forecast [n, C], in the order of `PANELS`."""
-    acting, left = acting_gain(TopK(), p, labels), recalibration_gain(p, labels)
+    acting = TopK().evaluate(p, labels, repetitions=DRAWS).gain
+    left = recalibration_gain(p, labels)
     forecast = Forecast(p)
     drawn = redrawn_outcomes(forecast, np.arange(len(p)), DRAWS, 0)
     by_chance = [two_bin_error(p, row) for _, draw in drawn for row in draw.labels]

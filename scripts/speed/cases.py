@@ -186,7 +186,7 @@ def _compared(data: Data, result: Any) -> NDArray[Any]:
 
 def _scorecard(data: Data, floor: int, bootstrap: int) -> Any:
     options = Options(data.size.utilities, floor_repetitions=floor, bootstrap_repetitions=bootstrap)
-    return scorecard(data.p, data.labels, options)
+    return scorecard(data.p, data.labels, options=options)
 
 
 KERNELS = Size(3000, 100), Size(15_000, 1000)

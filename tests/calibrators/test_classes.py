@@ -10,11 +10,11 @@ from tests.refusals import check_facts, refuses
 from utility_calibration.calibrators import TemperatureScaling, UtilityPatching, VectorScaling
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.metrics import (
+    Decision,
     InputError,
     StreamingCalibration,
     TopK,
     brier_score,
-    decisions,
 )
 
 NAMES = np.array(["cat", "dog", "eel"])
@@ -118,7 +118,7 @@ def test_columns_are_never_taken_in_another_order_than_their_names_say(data):
         for call in (
             lambda of=numbered: TemperatureScaling().fit(of, labels),
             lambda of=p: StreamingCalibration(TopK(), 3).update(of, labels),
-            lambda of=p: decisions(np.eye(3), of, labels),
+            lambda of=p: Decision(np.eye(3)).mean_loss(of, labels),
             lambda of=p: brier_score(pa.Table.from_pandas(of.rename(columns=str)), labels),
         ):
             with refuses("labels", fix="the order 0 to 2"):

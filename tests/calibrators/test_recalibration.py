@@ -24,10 +24,10 @@ def test_it_is_the_loss_beyond_that_of_the_truth(drawn, loss):
         "nll": (truth * np.log(truth / said)).sum(axis=1).mean(),
         "brier": np.square(truth - said).sum(axis=1).mean(),
     }
-    found = recalibration_gain(said, labels, loss)
+    found = recalibration_gain(said, labels, loss=loss)
     assert found.gain == pytest.approx(divergence[loss], abs=1.5 * found.half_width)
     assert found.gain > found.half_width
-    nothing = recalibration_gain(truth, labels, loss)
+    nothing = recalibration_gain(truth, labels, loss=loss)
     assert nothing.gain < nothing.half_width
 
 
@@ -36,4 +36,4 @@ def test_bad_input_is_named():
     with refuses("labels", number="10"):
         recalibration_gain(p, np.arange(9) % 2)
     with refuses("loss"):
-        recalibration_gain(p, np.arange(9) % 2, "auc")
+        recalibration_gain(p, np.arange(9) % 2, loss="auc")

@@ -14,7 +14,7 @@ RANDOM = np.random.default_rng(0)
 P = RANDOM.dirichlet(np.ones(3), size=40)
 Y = RANDOM.integers(3, size=40)
 WEIGHTS = RANDOM.random(40)
-ERRORS = m.TopK().calibration_errors(P, Y, WEIGHTS)
+ERRORS = m.TopK().calibration_errors(P, Y, sample_weight=WEIGHTS)
 
 
 def library(name):
@@ -24,11 +24,10 @@ def library(name):
 def answers(p, y, weights):
     """One answer of every public function that gives an array back."""
     return [
-        m.TopK().calibration_errors(p, y, weights),
-        m.utility_calibration(p[:, 0], y == 0, weights),
-        m.net_benefit(p[:, 0], y == 0, [0.2, 0.5], weights),
-        *m.decisions(1 - np.eye(3), p, y),
-        m.constant_losses(1 - np.eye(3), y, weights),
+        m.TopK().calibration_errors(p, y, sample_weight=weights),
+        m.utility_calibration(p[:, 0], y == 0, sample_weight=weights),
+        m.Decision(1 - np.eye(3)).decide(p),
+        m.TopK().evaluate(p, y, sample_weight=weights).errors,
     ]
 
 
@@ -59,7 +58,7 @@ def test_tensors_in_any_memory_are_read(form):
         "labels in float": lambda: p,
     }
     y = y.double() if form == "labels in float" else y
-    errors = m.TopK().calibration_errors(forms[form](), y, torch.from_numpy(WEIGHTS))
+    errors = m.TopK().calibration_errors(forms[form](), y, sample_weight=torch.from_numpy(WEIGHTS))
     assert np.array_equal(errors.numpy(), ERRORS) and not errors.requires_grad
 
 
@@ -102,7 +101,7 @@ def test_arrays_of_jax_are_answered_by_those_of_jax():
     short = jax.numpy.eye(3)[y].astype("bfloat16")
     assert float(m.TopK().calibration_errors(short, (y + 1) % 3)[0]) == 1
     with jax.enable_x64(True):
-        errors = m.TopK().calibration_errors(jax.numpy.asarray(P), y, WEIGHTS)
+        errors = m.TopK().calibration_errors(jax.numpy.asarray(P), y, sample_weight=WEIGHTS)
         assert np.array_equal(errors, ERRORS) and errors.dtype == np.float64
 
 
@@ -122,16 +121,16 @@ def test_frames_are_read_and_answered_by_numpy(name):
     column = {"pandas": "Series", "polars": "Series", "pyarrow": "array"}[name]
     frame = getattr(module, make)(columns)
     y, weights = (getattr(module, column)(values) for values in (Y, WEIGHTS))
-    errors = m.TopK().calibration_errors(frame, y, weights)
+    errors = m.TopK().calibration_errors(frame, y, sample_weight=weights)
     assert type(errors) is np.ndarray and np.array_equal(errors, ERRORS)
     text = getattr(module, column)(["abc"[label] for label in Y])
-    assert m.accuracy(frame, text, weights) == m.accuracy(P, Y, WEIGHTS)
+    assert m.accuracy(frame, text, sample_weight=weights) == m.accuracy(P, Y, sample_weight=WEIGHTS)
 
 
 def test_nullable_columns_of_pandas_are_read():
     frame = pd.DataFrame(P).convert_dtypes()
     y = pd.Series(Y).astype("Int64")
-    assert np.array_equal(m.TopK().calibration_errors(frame, y, WEIGHTS), ERRORS)
+    assert np.array_equal(m.TopK().calibration_errors(frame, y, sample_weight=WEIGHTS), ERRORS)
 
 
 @pytest.mark.parametrize("form", ["read-only", "by column", "backwards", "other bytes", "lists"])
@@ -145,7 +144,9 @@ def test_any_memory_of_numpy_is_read_and_left_as_it_is(form):
         "other bytes": P.astype(P.dtype.newbyteorder()),
         "lists": P.tolist(),
     }
-    assert np.array_equal(m.TopK().calibration_errors(forms[form], Y, WEIGHTS), ERRORS)
+    assert np.array_equal(
+        m.TopK().calibration_errors(forms[form], Y, sample_weight=WEIGHTS), ERRORS
+    )
     assert np.array_equal(np.asarray(forms[form]), P)
 
 

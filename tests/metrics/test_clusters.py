@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from tests.cards import parts_of
 from tests.forecasts import forecast_of, labels_from
 from utility_calibration import metrics as m
 from utility_calibration.metrics.resampling import resampled_weights
@@ -44,13 +45,14 @@ def test_clusters_with_weights_by_class_raise_few_alarms_where_each_class_occurs
         random = np.random.default_rng([9, seed])
         p = random.dirichlet([0.7] * 3, 60)
         y = labels_from((p / w) / (p / w).sum(axis=1, keepdims=True), random)
-        given = p[clusters], y[clusters], 60, seed, None, w[y][clusters], clusters
+        drawn = {"repetitions": 60, "seed": seed, "sample_weight": w[y][clusters]}
         if not (y == 2).any():
             with pytest.warns(UserWarning, match="sample_weight: 1"):
-                m.noise_floor(m.ClassWise(), *given)
+                m.ClassWise().evaluate(p[clusters], y[clusters], clusters=clusters, **drawn)
             continue
         trials += 1
-        alarms += m.noise_floor(m.ClassWise(), *given).p_value < 0.05
+        result = m.ClassWise().evaluate(p[clusters], y[clusters], clusters=clusters, **drawn)
+        alarms += result.floor.p_value < 0.05
     assert trials > 25
     assert binom.sf(alarms - 1, trials, 0.06) > 0.01
 
@@ -64,9 +66,9 @@ def test_floors_and_bounds_hold_with_clusters(kind, count, classes):
     for seed in range(trials):
         p, y, clusters = patients(kind, count, classes, seed)
         for place, utilities in enumerate((m.ClassWise(), m.TopK())):
-            floor = m.noise_floor(utilities, p, y, 100, seed, clusters=clusters)
+            floor = utilities.evaluate(p, y, repetitions=100, seed=seed, clusters=clusters).floor
             alarms[place] += floor.p_value < 0.05
-            bounds = m.calibration_interval(utilities, p, y, seed=seed, clusters=clusters)
+            bounds = utilities.evaluate(p, y, seed=seed, clusters=clusters).interval
             misses[place] += bounds.lower > 0
     assert (binom.sf(alarms - 1, trials, 0.08) > 0.01).all(), alarms
     assert (binom.sf(misses - 1, trials, 0.07) > 0.01).all(), misses
@@ -86,7 +88,7 @@ def test_the_upper_bounds_hold_with_clusters(utilities):
     held = np.zeros(2)
     for seed in range(100):
         p, y, clusters = claimed(40, seed)
-        bounds = m.calibration_interval(utilities, p, y, seed=seed, clusters=clusters)
+        bounds = utilities.evaluate(p, y, seed=seed, clusters=clusters).interval
         held += np.array([bounds.upper, bounds.upper_finite]) >= truth
     assert (binom.cdf(held, 100, 0.93) > 0.01).all(), held
 
@@ -94,13 +96,12 @@ def test_the_upper_bounds_hold_with_clusters(utilities):
 def test_clusters_of_one_point_are_points():
     p, y = forecast_of("smooth", 90, 4, 4)
     names = np.array([f"patient {number:02}" for number in range(90)])
-    plain, found = (m.calibration_interval(m.TopK(), p, y, clusters=c) for c in (None, names))
+    plain, found = (m.TopK().evaluate(p, y, clusters=c).interval for c in (None, names))
     assert found[2:] == pytest.approx(plain[2:])
     first, second = m.scorecard(p, y, **FEW), m.scorecard(p, y, clusters=names, **FEW)
     assert first.metrics == second.metrics
-    for key, draws in first.draws.items():
-        if key.startswith("bootstrap_"):
-            np.testing.assert_array_equal(draws, second.draws[key])
+    for key, draws in parts_of(first, "bootstrap_draws").items():
+        np.testing.assert_array_equal(draws, second[key].bootstrap_draws)
 
 
 def test_the_bootstrap_draws_whole_clusters_and_every_floor_grows():
@@ -112,9 +113,9 @@ def test_the_bootstrap_draws_whole_clusters_and_every_floor_grows():
         again = m.scorecard(p, y, sample_weight=weights, utilities=10, floor_repetitions=0)
         for key in ("brier", "u_cwe", "u_topk", "tce_bin", "u_lin_median"):
             expected = again.metrics[key]
-            assert card.draws[f"bootstrap_{key}"][repetition] == pytest.approx(expected, abs=1e-12)
-    for key, floor in card.noise_floor.items():
-        assert floor["q95"] > plain.noise_floor[key]["q95"]
-    assert card.certificates["u_cwe"].upper > plain.certificates["u_cwe"].upper
+            assert card[key].bootstrap_draws[repetition] == pytest.approx(expected, abs=1e-12)
+    for key, floor in parts_of(card, "floor").items():
+        assert floor.q95 > plain[key].floor.q95
+    assert card["u_cwe"].interval.upper > plain["u_cwe"].interval.upper
     in_splits = m.scorecard(p, y, clusters=clusters, population=30, **FEW)
-    assert in_splits.noise_floor == card.noise_floor
+    assert parts_of(in_splits, "floor") == parts_of(card, "floor")

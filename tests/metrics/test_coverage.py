@@ -90,7 +90,7 @@ def check(kind, accuracy, ratio, classes, n, trials) -> Counter[str]:
     classifier, utilities = SharpClassifier(classes, accuracy, ratio), users(kind, classes)
     truth, hits = classifier.truth(utilities), Counter[str]()
     for seed in range(trials):
-        b = m.calibration_interval(utilities, *classifier.sample(n, seed), seed=seed)
+        b = utilities.evaluate(*classifier.sample(n, seed), seed=seed).interval
         assert b.lower <= b.estimate <= b.upper
         hits.update(lower=b.lower <= truth, upper=truth <= b.upper, finite=truth <= b.upper_finite)
     assert hold(hits, trials, 1e-3), hits
@@ -106,7 +106,7 @@ def test_the_upper_bound_of_a_rare_event_holds_in_95_percent(n, most):
     p = np.tile([0.999, 0.001], (n, 1))
     coverage = 0.0
     for misses in range(most):
-        found = m.calibration_interval(m.TopK(ks=(1,)), p, np.arange(n) < misses)
+        found = m.TopK(ks=(1,)).evaluate(p, np.arange(n) < misses).interval
         coverage += float(binom.pmf(misses, n, 0.003)) * (found.upper >= 0.002)
     assert coverage + binom.sf(most - 1, n, 0.003) >= 0.95
 

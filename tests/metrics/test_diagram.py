@@ -26,7 +26,7 @@ def predictions(utility, index, sharpen=1.0, seed=0):
 
 
 def predictions_from(utility, p, labels, index, uniforms, weights=None):
-    forecast, outcomes = checked(p, labels, weights)
+    forecast, outcomes = checked(p, labels, sample_weight=weights)
     drawn = forecast.redraw(uniforms).labels
     return predictions_of(utility, forecast, outcomes, index, drawn)
 

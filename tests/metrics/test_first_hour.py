@@ -47,10 +47,10 @@ def test_utilities_of_equal_values_are_equal_and_show_what_they_are_made_of(one,
 
 SLIPS = [
     ("ks", "(3,)", lambda: m.TopK(3)),
-    ("utility", "TopK(", lambda: m.noise_floor(m.TopK, P, Y)),
-    ("utility", "ClassWise(", lambda: m.calibration_interval(m.ClassWise, P, Y)),
+    ("utility", "TopK(", lambda: m.calibration_scorer(m.TopK)),
+    ("utility", "ClassWise(", lambda: m.StreamingCalibration(m.ClassWise, 3)),
     ("utility", "Decision(", lambda: m.scorecard(P, Y, own={"mine": m.Decision})),
-    ("utility", "TopK()", lambda: m.noise_floor("TopK", P, Y)),
+    ("utility", "TopK()", lambda: m.calibration_scorer("TopK")),
     ("own", "own={", lambda: m.scorecard(P, Y, own=m.TopK())),
     ("utilities", "own={", lambda: m.scorecard(P, Y, utilities=[m.TopK()])),
     ("confidence", ".95", lambda: m.scorecard(P, Y, confidence=95)),
@@ -75,9 +75,10 @@ def test_rows_of_pandas_in_different_orders_are_refused():
     calls = [
         lambda: m.scorecard(frame, moved, utilities=0),
         lambda: m.StreamingCalibration(m.TopK(), 3).update(frame, moved),
-        lambda: m.decisions(np.eye(3), frame, moved),
-        lambda: m.constant_losses(np.eye(3), truth, moved),
-        lambda: m.net_benefit(frame[0], moved == 0, [0.5]),
+        lambda: m.TopK().evaluate(frame, moved),
+        lambda: m.Decision(np.eye(3)).mean_loss(frame, moved),
+        lambda: m.Decision(np.eye(3)).constant_losses(truth, sample_weight=moved),
+        lambda: m.Decision(np.eye(3)).net_benefit(frame, moved, thresholds=[0.5]),
         lambda: m.utility_calibration(frame[0], moved),
         lambda: m.worst_interval(P[:, 0], truth, sample_weight=moved),
         lambda: shifted.predict_proba(np.log(frame), groups=groups.loc[moved.index]),
@@ -85,7 +86,7 @@ def test_rows_of_pandas_in_different_orders_are_refused():
         lambda: m.accuracy(P, truth, sample_weight=moved),
         lambda: fitted.fit(frame, moved),
         lambda: fitted.score(frame, moved),
-        lambda: UtilityDisplay.from_predictions(moved, frame),
+        lambda: UtilityDisplay.from_predictions(frame, moved),
     ]
     for call in calls:
         with refuses(fix=".to_numpy()"):
@@ -98,7 +99,7 @@ def test_rows_of_pandas_in_different_orders_are_refused():
 
 def test_a_function_is_a_utility_wherever_one_is_taken():
     wrapped = m.FunctionUtility(even)
-    assert m.noise_floor(even, P, Y, 5) == m.noise_floor(wrapped, P, Y, 5)
+    assert m.calibration_scorer(even).utility == wrapped
     card = m.scorecard(P, Y, utilities=0, floor_repetitions=0, own={"mine": even})
     assert card.metrics["mine"] == wrapped.calibration_errors(P, Y)[0]
     assert f"{card.metrics['mine']:.4f}" in repr(card).partition("\nmine ")[2].split()[0]
@@ -109,7 +110,7 @@ def test_a_scorecard_shows_few_lines_and_goes_to_a_table_and_to_plain_numbers():
     assert len(repr(card).splitlines()) <= 30
     numbers, frame = card.to_dict(), card.frame()
     assert all(type(number) is float for number in json.loads(json.dumps(numbers)).values())
-    assert numbers["u_topk_upper"] == card.certificates["u_topk"].upper
+    assert numbers["u_topk_upper"] == card["u_topk"].interval.upper
     assert numbers["u_cwe_by_chance"] == frame.loc["u_cwe", "q95"]
     assert list(frame.index) == list(card.metrics) and np.isnan(frame.loc["brier", "upper"])
     unfloored = m.scorecard(P, Y, utilities=0, floor_repetitions=0)

@@ -10,6 +10,8 @@ import torch
 from tests.refusals import refuses
 from utility_calibration import metrics as m
 from utility_calibration.metrics.decision_losses import acting_threshold
+from utility_calibration.metrics.shown import dkw_band
+from utility_calibration.metrics.uc import ecdf
 from utility_calibration.metrics.validation import check_labels, check_logits, check_probabilities
 
 P, Y = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1]]), np.array([0, 1])
@@ -87,17 +89,17 @@ ONE_UTILITY = [
     ("predicted", (["a"], [0.5])),
 ]
 BY_FIELD = [
-    ("payoffs", lambda: m.Linear(np.ones((2, 4))).worst(P, Y)),
-    ("similarity matrix", lambda: m.Similarity(np.eye(4)).worst(P, Y)),
-    ("gains", lambda: m.GainMatrix(np.eye(4)).worst(P, Y)),
+    ("payoffs", lambda: m.Linear(np.ones((2, 4))).evaluate(P, Y).worst),
+    ("similarity matrix", lambda: m.Similarity(np.eye(4)).evaluate(P, Y).worst),
+    ("gains", lambda: m.GainMatrix(np.eye(4)).evaluate(P, Y).worst),
     ("payoffs", lambda: m.Linear(np.ones((2, 3, 4)))),
     ("similarity matrix", lambda: m.Similarity(np.ones((2, 3)))),
     ("gains", lambda: m.GainMatrix(np.ones((2, 3)))),
     ("gains", lambda: m.GainMatrix([[1, 2], [0, 1]])),
     ("gains", lambda: m.GainMatrix([[0.9, 0], [0, 1]])),
     ("subsets", lambda: m.GainMatrix.sample_misaligned(3, 4, 0, 5)),
-    ("ks", lambda: m.TopK(ks=(1, 4)).worst(P, Y)),
-    ("ks", lambda: m.TopK(ks=(1.5,)).worst(P, Y)),
+    ("ks", lambda: m.TopK(ks=(1, 4)).evaluate(P, Y).worst),
+    ("ks", lambda: m.TopK(ks=(1.5,)).evaluate(P, Y).worst),
     ("exponents", lambda: m.DiscountedCumulativeGain(())),
     ("exponents", lambda: m.DiscountedCumulativeGain((-1.0,))),
     ("sample", lambda: m.GainMatrix.sample_aligned(1, 2, 0, 1.5)),
@@ -105,26 +107,33 @@ BY_FIELD = [
     ("utility function", function(lambda p: p.tolist())),
     ("utility function", function(lambda p: p.sum(axis=1))),
     ("utility function", function(lambda p: p * NAN)),
-    ("bins", lambda: m.binned_class_wise_error(P, Y, 0)),
-    ("bins", lambda: m.binned_class_wise_error(P, Y, 2.5)),
+    ("bins", lambda: m.binned_class_wise_error(P, Y, bins=0)),
+    ("bins", lambda: m.binned_class_wise_error(P, Y, bins=2.5)),
     ("scheme", lambda: m.binned_class_wise_error(P, Y, scheme="q")),
     ("weights", lambda: m.binned_class_wise_error(P, Y, weights="balanced")),
-    ("confidence", lambda: m.calibration_interval(m.TopK(), P, Y, 95)),
-    ("confidence", lambda: m.calibration_interval(m.TopK(), P, Y, 1)),
-    ("probabilities", lambda: m.noise_floor(m.TopK(), P * 0.9, Y)),
-    ("probabilities", lambda: m.calibration_interval(m.TopK(), P * 0.9, Y)),
-    ("losses", lambda: m.decisions(LOSSES[:2], np.eye(3), [0, 1, 2])),
-    ("probability", lambda: m.net_benefit([0.5, 2], [0, 1], [0.5])),
-    ("event", lambda: m.net_benefit([0.5, 0.5], [0, 0.5], [0.5])),
-    ("thresholds", lambda: m.net_benefit([0.5], [0], [1.0])),
-    ("labels", lambda: m.constant_losses(LOSSES, [])),
+    ("confidence", lambda: m.TopK().evaluate(P, Y, confidence=95).interval),
+    ("confidence", lambda: m.TopK().evaluate(P, Y, confidence=1).interval),
+    ("probabilities", lambda: m.TopK().evaluate(P * 0.9, Y).floor),
+    ("probabilities", lambda: m.TopK().evaluate(P * 0.9, Y).interval),
+    ("losses", lambda: m.Decision(LOSSES[:2]).mean_loss(np.eye(3), [0, 1, 2])),
+    ("losses", lambda: m.Decision(LOSSES[:2]).decide(np.eye(3))),
+    ("actions", lambda: m.Decision(LOSSES, ["one"])),
+    ("index", lambda: m.Decision(np.stack([LOSSES, LOSSES])).mean_loss(P, Y)),
+    ("event", lambda: m.Decision(LOSSES).net_benefit(P, Y, thresholds=[0.5], event=3)),
+    ("thresholds", lambda: m.Decision(LOSSES).net_benefit(P, Y, thresholds=[1.0])),
+    ("losses", lambda: m.Decision(LOSSES).net_benefit(P, Y)),  # three classes: no threshold
+    ("thresholds", lambda: m.Decision([[0, 1], [0, 1]]).net_benefit(np.eye(2), [0, 1])),
+    ("labels", lambda: m.Decision(LOSSES).constant_losses([])),
+    ("scorecard", lambda: m.scorecard(P, Y, utilities=0)["u_tokp"]),
+    ("keywords", lambda: m.accuracy(P, Y, weights=Y)),
+    ("keywords", lambda: m.TopK().evaluate(P, Y, groups=Y)),
     ("losses", lambda: acting_threshold(LOSSES)),
     ("classes", lambda: m.accuracy(P, Y, classes=["a", "b"])),
     *((name, lambda o=o: m.scorecard(P, Y, **o)) for name, o in OPTIONS),
-    *(("repetitions", lambda r=r: m.noise_floor(m.TopK(), P, Y, r)) for r in (0, True)),
-    *(("errors", lambda e=e: m.ecdf(e)) for e in ([], [[0.1]], [0.1, NAN], [INF])),
-    *(("count", lambda g=g: m.dkw_band(*g)) for g in ((0, 0.95), (-1, 0.95))),
-    *(("confidence", lambda g=g: m.dkw_band(*g)) for g in ((10, 0), (10, 1))),
+    *(("repetitions", lambda r=r: m.TopK().evaluate(P, Y, repetitions=r).floor) for r in (0, True)),
+    *(("errors", lambda e=e: ecdf(e)) for e in ([], [[0.1]], [0.1, NAN], [INF])),
+    *(("count", lambda g=g: dkw_band(*g)) for g in ((0, 0.95), (-1, 0.95))),
+    *(("confidence", lambda g=g: dkw_band(*g)) for g in ((10, 0), (10, 1))),
     *(
         (name, lambda call=call, given=given: call(*given))
         for call in (m.utility_calibration, m.worst_interval)
@@ -140,8 +149,8 @@ BY_PLACE = [
         for name, value, row, fix in POINTS
         for call in (
             m.scorecard,
-            lambda *p, **given: m.noise_floor(m.TopK(), *p, **given),
-            lambda *p, **given: m.calibration_interval(m.TopK(), *p, **given),
+            lambda *p, **given: m.TopK().evaluate(*p, **given).floor,
+            lambda *p, **given: m.TopK().evaluate(*p, **given).interval,
         )
     ),
 ]
@@ -170,7 +179,7 @@ def test_an_error_is_one_line_in_the_order_file_field_place_fix_and_survives_pro
     assert both.in_file("b.csv").where.file == "a.csv"
 
 
-@pytest.mark.parametrize("call", [m.accuracy, m.TopK().worst, m.scorecard])
+@pytest.mark.parametrize("call", [m.accuracy, m.TopK().evaluate, m.scorecard])
 def test_every_function_checks_both_and_names_a_wrong_order(call):
     for field, fix, given in (
         ("probabilities", "divide each row", (P * 0.9, Y)),

@@ -36,9 +36,9 @@ MEASURES = {
     "tce": m.binned_top_class_error,
     "cwe": m.binned_class_wise_error,
     "errors": lambda p, y, **more: m.ClassWise().calibration_errors(p, y, **more).tolist(),
-    "worst": lambda p, y, **more: m.TopK().worst(p, y, **more),
-    "floor": lambda p, y, **more: m.noise_floor(m.TopK(), p, y, 20, points=None, **more),
-    "interval": lambda p, y, **more: m.calibration_interval(m.TopK(), p, y, **more),
+    "worst": lambda p, y, **more: m.TopK().evaluate(p, y, **more).worst,
+    "floor": lambda p, y, **more: m.TopK().evaluate(p, y, repetitions=20, **more).floor,
+    "interval": lambda p, y, **more: m.TopK().evaluate(p, y, **more).interval,
     "card": lambda p, y, **more: (
         m.scorecard(p, y, utilities=3, floor_repetitions=5, **more).metrics
     ),
@@ -89,11 +89,16 @@ def test_groups_and_clusters_follow_their_points():
     expected = LogitShiftPatching(steps=2).fit(LOGITS[KEPT], LABELS[KEPT], groups=groups[KEPT])
     np.testing.assert_array_equal(fitted.shifts_, expected.shifts_)
     sentences = np.arange(30)[:, None] * np.ones_like(LABELS)
-    whole = m.noise_floor(
-        m.TopK(), PROBABILITIES, LABELS, 20, clusters=sentences, ignore_index=-100
+    whole = (
+        m.TopK()
+        .evaluate(PROBABILITIES, LABELS, repetitions=20, clusters=sentences, ignore_index=-100)
+        .floor
     )
-    assert whole == m.noise_floor(
-        m.TopK(), PROBABILITIES[KEPT], LABELS[KEPT], 20, clusters=sentences[KEPT]
+    assert (
+        whole
+        == m.TopK()
+        .evaluate(PROBABILITIES[KEPT], LABELS[KEPT], repetitions=20, clusters=sentences[KEPT])
+        .floor
     )
 
 

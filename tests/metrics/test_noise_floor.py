@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.cards import parts_of
 from tests.forecasts import labels_from
 from utility_calibration import metrics as m
 from utility_calibration.metrics.resampling import NoiseFloor
@@ -32,8 +33,7 @@ ERRORS = [key for key, metric in m.METRICS.items() if metric.has_floor and key !
 def test_one_calibrated_forecast_in_twenty_exceeds_the_95_percent_quantile(calibrated):
     """Roughly: of 60 draws, for 60 forecasts, whose metrics hang together."""
     below = [
-        np.mean([card.metrics[key] <= card.noise_floor[key]["q95"] for card in calibrated])
-        for key in ERRORS
+        np.mean([card.metrics[key] <= card[key].floor.q95 for card in calibrated]) for key in ERRORS
     ]
     assert min(below) > 0.85
     assert max(below) < 1
@@ -42,7 +42,10 @@ def test_one_calibrated_forecast_in_twenty_exceeds_the_95_percent_quantile(calib
 
 def test_the_labels_given_do_not_enter_the_floor():
     p, y = forecast(1)
-    draws = [m.scorecard(p, labels, **OPTIONS).draws for labels in (y, np.zeros_like(y))]
+    draws = [
+        parts_of(m.scorecard(p, labels, **OPTIONS), "floor_draws")
+        for labels in (y, np.zeros_like(y))
+    ]
     for key, drawn in draws[0].items():
         np.testing.assert_array_equal(drawn, draws[1][key])
 
@@ -58,24 +61,29 @@ def test_the_largest_error_of_the_class_is_compared_with_the_floor():
     """All classes together have no error at all, the most probable one has a large one."""
     p = np.tile([0.8, 0.1, 0.1], (300, 1))
     labels = np.arange(300) % 3
-    assert m.noise_floor(m.TopK(), p, labels, repetitions=100).p_value < 0.02
+    assert m.TopK().evaluate(p, labels, repetitions=100).floor.p_value < 0.02
 
 
 def test_weights_by_class_go_with_the_drawn_label():
     weights = np.array([0.2, 5, 1, 1])
     p, y = forecast(1)
     floors = [
-        m.noise_floor(m.TopK(), p, y, 40, sample_weight=scale * weights[y]) for scale in (1, 7)
+        m.TopK().evaluate(p, y, repetitions=40, sample_weight=scale * weights[y]).floor
+        for scale in (1, 7)
     ]
     assert floors[0] == pytest.approx(floors[1], abs=1e-12)
     counted = np.arange(N) % 5 > 0  # a point of weight 0 is no point
-    given = (p[counted], y[counted], 40, 0, np.flatnonzero(counted), weights[y][counted])
-    part = m.noise_floor(m.TopK(), p, y, 40, sample_weight=weights[y] * counted)
-    np.testing.assert_allclose(part, m.noise_floor(m.TopK(), *given))
+    given = {"points": np.flatnonzero(counted), "sample_weight": weights[y][counted]}
+    part = m.TopK().evaluate(p, y, repetitions=40, sample_weight=weights[y] * counted).floor
+    np.testing.assert_allclose(
+        part, m.TopK().evaluate(p[counted], y[counted], repetitions=40, **given).floor
+    )
     others = weights[y] * (1 + 1e-3 * np.random.default_rng(0).random(N))  # of the points
-    assert m.noise_floor(m.TopK(), p, y, 40, sample_weight=others).mean != floors[0].mean
+    assert (
+        m.TopK().evaluate(p, y, repetitions=40, sample_weight=others).floor.mean != floors[0].mean
+    )
     card = m.scorecard(p, y, sample_weight=weights[y], utilities=5, floor_repetitions=40)
-    assert card.noise_floor["u_topk"] == pytest.approx(floors[0]._asdict(), abs=1e-12)
+    assert card["u_topk"].floor == pytest.approx(floors[0], abs=1e-12)
 
 
 def test_a_class_without_a_point_may_be_heavy():
@@ -85,5 +93,5 @@ def test_a_class_without_a_point_may_be_heavy():
     odds = p[:, :2] / weights
     y = (random.random(60) < odds[:, 1] / odds.sum(axis=1)).astype(int)
     with pytest.warns(UserWarning, match="1 classes"):
-        floor = m.noise_floor(m.ClassWise(), p, y, 200, sample_weight=weights[y])
+        floor = m.ClassWise().evaluate(p, y, repetitions=200, sample_weight=weights[y]).floor
     assert floor.p_value > 0.05

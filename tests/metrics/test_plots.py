@@ -14,14 +14,13 @@ from tests.refusals import refuses
 from utility_calibration.metrics import (
     Linear,
     TopK,
-    dkw_band,
-    ecdf,
     utility_calibration,
 )
 from utility_calibration.metrics.diagram import diagram_of
 from utility_calibration.metrics.plots import UtilityDisplay
 from utility_calibration.metrics.plots.drawing import diagram_figure
-from utility_calibration.metrics.shown import levels, thin
+from utility_calibration.metrics.shown import dkw_band, levels, thin
+from utility_calibration.metrics.uc import ecdf
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,12 +29,12 @@ ROOT = Path(__file__).resolve().parents[2]
 def binary():
     random = np.random.default_rng(0)
     p = random.random(400)
-    return (random.random(400) < p).astype(int), np.stack([1 - p, p], axis=1)
+    return np.stack([1 - p, p], axis=1), (random.random(400) < p).astype(int)
 
 
 def test_the_bins_of_a_reliability_diagram_are_means_of_their_points(binary):
-    y, p = binary
-    frame = UtilityDisplay.from_predictions(y, p, bins=1).frame()
+    p, y = binary
+    frame = UtilityDisplay.from_predictions(p, y, bins=1).frame()
     assert len(frame) == 1
     assert frame.predicted[0] == pytest.approx(p.max(axis=1).mean())
     assert frame.realized[0] == pytest.approx(np.mean(p.argmax(axis=1) == y))
@@ -43,9 +42,9 @@ def test_the_bins_of_a_reliability_diagram_are_means_of_their_points(binary):
 
 
 def test_the_steps_of_an_ecdf_are_the_errors_of_the_class(binary):
-    y, p = binary
+    p, y = binary
     payoffs = np.random.default_rng(1).random((20, 2))
-    frame = UtilityDisplay.ecdf(y, p, Linear(payoffs)).frame()
+    frame = UtilityDisplay.ecdf(p, y, Linear(payoffs)).frame()
     v, u = p @ payoffs.T, payoffs.T[y]
     errors = [utility_calibration(v[:, m], u[:, m]) for m in range(20)]
     np.testing.assert_allclose(frame.error, np.sort(errors), atol=1e-12)
@@ -53,26 +52,26 @@ def test_the_steps_of_an_ecdf_are_the_errors_of_the_class(binary):
 
 
 def test_the_range_of_the_running_difference_is_the_error(binary):
-    y, p = binary
-    display = UtilityDisplay.from_predictions(y, p**2 / (p**2).sum(1)[:, None], kind="running")
+    p, y = binary
+    display = UtilityDisplay.from_predictions(p**2 / (p**2).sum(1)[:, None], y, kind="running")
     assert np.ptp([0, *display.frame().difference]) == pytest.approx(display.worst.error)
     (shade,) = display.ax_.patches
     assert shade.get_x() == display.worst.low
 
 
 def test_forecasts_share_the_axes_of_an_ecdf(binary):
-    y, p = binary
+    p, y = binary
     users, ax = Linear.sample(50, 2, seed=0), Figure().subplots()
     for name in ("a $5 method", "b"):
-        UtilityDisplay.ecdf(y, p, users, name=name, ax=ax)
+        UtilityDisplay.ecdf(p, y, users, name=name, ax=ax)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [r"a \$5 method", "b"]
     assert ax.lines[0].get_color() != ax.lines[1].get_color() and len(ax.collections) == 2
     ax.figure.canvas.draw()
 
 
 def test_a_decision_curve_counts_hits_and_weighs_false_alarms(binary):
-    y, p = binary
-    frame = UtilityDisplay.decision_curve(y, p).frame()
+    p, y = binary
+    frame = UtilityDisplay.decision_curve(p, y).frame()
     acts = p[:, 1] >= 0.25
     expected = np.mean(acts & (y == 1)) - np.mean(acts & (y == 0)) / 3
     assert frame.net_benefit[frame.threshold == 0.25].item() == pytest.approx(expected)
@@ -90,7 +89,7 @@ class Named:
 
 
 def test_an_estimator_draws_into_the_given_axes_under_its_name(binary):
-    y, p = binary
+    p, y = binary
     axes, names = Figure().subplots(), np.array(["no", "yes"])
     display = UtilityDisplay.from_estimator(Named(), p, names[y], ax=axes, utility=TopK())
     assert display.ax_ is axes and display.figure_ is axes.figure
@@ -99,12 +98,12 @@ def test_an_estimator_draws_into_the_given_axes_under_its_name(binary):
         UtilityDisplay.from_estimator(Named(), p, ["maybe"] * 400)
 
 
-def test_wrong_options_are_named_and_reversed_arguments_told_that_labels_come_first(binary):
+def test_wrong_options_are_named_and_reversed_arguments_told_what_comes_first(binary):
     for field, value in (("kind", "roc"), ("event", 2), ("ax", [0]), ("sample_weight", 1)):
         with refuses(field):
             options = {"kind": "decision_curve", field: value}
             UtilityDisplay.from_predictions(*binary, **options)
-    with refuses("y_true", fix="labels come first"):
+    with refuses("probabilities", fix="probabilities come first"):
         UtilityDisplay.from_predictions(*binary[::-1])
 
 

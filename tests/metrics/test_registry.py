@@ -7,15 +7,16 @@ import pytest
 from tests.forecasts import forecast_of
 from tests.refusals import refuses
 from utility_calibration import metrics as m
-from utility_calibration.metrics.registry import check_keys, metric
+from utility_calibration.metrics.registry import Metric, check_keys, metric
 
 FAST = {"utilities": 0, "floor_repetitions": 0}
 PAYOFFS = [1.0, 0.0, -1.0]
 
 
 @pytest.fixture
-def mine() -> Iterator[m.Metric]:
-    yield m.register(m.utility_metric("u_mine", "mine", lambda options: m.Linear(PAYOFFS)))
+def mine() -> Iterator[Metric]:
+    m.register("u_mine", m.Linear(PAYOFFS))
+    yield m.METRICS["u_mine"]
     m.METRICS.pop("u_mine", None)
 
 
@@ -29,21 +30,22 @@ def test_a_registered_metric_is_computed_with_the_others(mine):
 
 def test_a_registered_metric_of_some_classes_is_not_that_of_all():
     p, y = forecast_of("smooth", 50, 3, 0)
-    m.register(m.utility_metric("u_some", "some", lambda options: m.ClassWise((2,))))
+    m.register("u_some", m.ClassWise((2,)))
     try:
         card = m.scorecard(p, y, utilities=0, floor_repetitions=4)
     finally:
         m.METRICS.pop("u_some", None)
     errors = m.ClassWise().calibration_errors(p, y)
     assert card.metrics["u_some"] == errors[2] < card.metrics["u_cwe"] == errors.max()
-    floor = m.noise_floor(m.ClassWise((2,)), p, y, 4)
-    assert card.noise_floor["u_some"] == pytest.approx(floor._asdict(), abs=1e-12)
+    floor = m.ClassWise((2,)).evaluate(p, y, repetitions=4).floor
+    assert card["u_some"].floor == pytest.approx(floor, abs=1e-12)
 
 
 def test_a_key_belongs_to_one_metric(mine):
-    assert m.register(mine) is mine  # once more is no second one
+    m.register("u_mine", m.Linear(PAYOFFS))  # once more is no second one
+    assert m.METRICS["u_mine"] == mine
     with refuses("u_mine", fix="another"):
-        m.register(m.utility_metric("u_mine", "other", lambda options: m.TopK()))
+        m.register("u_mine", m.TopK())
     with refuses("u_cwe", fix="name"):
         m.scorecard(*forecast_of("smooth", 9, 3, 0), own={"u_cwe": m.TopK()}, **FAST)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.cards import draws_of
 from tests.forecasts import forecast_of
 from utility_calibration.metrics import METRICS, scorecard
 from utility_calibration.metrics import resampling as module
@@ -47,7 +48,7 @@ def test_how_many_repetitions_fit_the_memory_changes_no_number(monkeypatch):
 
 def test_a_resampled_metric_is_that_of_the_drawn_points_repeated():
     p, y = forecast_of("smooth", POPULATION, 4, 0)
-    draws = scorecard(p, y, noise_seed=3, **OPTIONS).draws
+    draws = draws_of(scorecard(p, y, noise_seed=3, **OPTIONS))
     for repetition, counts in enumerate(weights(repetitions=3).astype(np.int64)):
         rows = np.repeat(np.arange(POPULATION), counts)
         again = scorecard(p[rows], y[rows], utilities=20, floor_repetitions=0).metrics
@@ -60,11 +61,11 @@ def test_a_resampled_metric_is_that_of_the_drawn_points_repeated():
 
 def test_many_points_are_resampled_but_not_for_the_sampled_users(monkeypatch):
     p, y = forecast_of("smooth", POPULATION, 4, 0)
-    few = scorecard(p, y, **OPTIONS).draws
+    few = draws_of(scorecard(p, y, **OPTIONS))
     monkeypatch.setattr(module, "LARGEST", POPULATION - 1)
-    many = scorecard(p, y, **OPTIONS).draws
+    many = draws_of(scorecard(p, y, **OPTIONS))
     assert few.keys() - many.keys() == {f"bootstrap_{k}" for k in METRICS if METRICS[k].sampled}
     for key, draws in many.items():
         np.testing.assert_array_equal(draws, few[key])
     monkeypatch.setattr(module, "LARGEST_WHOLE", 4 * POPULATION - 1)
-    assert scorecard(p, y, **OPTIONS).draws == {}
+    assert draws_of(scorecard(p, y, **OPTIONS)) == {}

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from tests.cards import parts_of
 from tests.forecasts import forecast_of, labels_from
 from utility_calibration import metrics as m
 from utility_calibration.metrics.acting import largest_gain
@@ -22,19 +23,22 @@ MEASURES = {
     "top-K": m.TopK().calibration_errors,
     "decision": m.Decision(LOSSES).calibration_errors,
     "one utility": lambda p, y, sample_weight=None: m.utility_calibration(
-        p[:, 0], y == 0, sample_weight
+        p[:, 0], y == 0, sample_weight=sample_weight
     ),
     "worst interval": lambda p, y, sample_weight=None: m.worst_interval(
         p[:, 0], y == 0, sample_weight=sample_weight
     ),
-    "net benefit": lambda p, y, sample_weight=None: m.net_benefit(
-        p[:, 1], y == 1, [0.2, 0.6], sample_weight
+    "net benefit": lambda p, y, **k: m.Decision(LOSSES).net_benefit(
+        p, y, thresholds=[0.2, 0.6], **k
     ),
+    "mean loss": m.Decision(LOSSES).mean_loss,
     "acting gain": lambda p, y, sample_weight=None: [
         *largest_gain(p[:, 0], 1.0 * (y == 0), sample_weight).values()
     ],
-    "constant": lambda p, y, sample_weight=None: m.constant_losses(LOSSES, y, sample_weight),
-    "gaps": lambda p, y, sample_weight=None: m.decisions(LOSSES, p, y).gaps(2, sample_weight),
+    "constant": lambda p, y, **k: m.Decision(LOSSES).constant_losses(y, **k),
+    "gaps": m.Decision(LOSSES).gaps,
+    "two-bin": m.two_bin_error,
+    "evaluated": lambda p, y, **k: m.TopK().evaluate(p, y, **k).gain.gain,
 }
 
 
@@ -63,8 +67,8 @@ def test_the_unit_of_weights_that_are_not_all_whole_does_not_matter(share):
     p, y = forecast_of("smooth", 40, 3, 2)
     weights = np.tile([0.5, 0.3, 1.0, 0.9], 10)
     for bins in (5, 7):
-        expected = m.binned_top_class_error(p, y, bins, sample_weight=weights)
-        found = m.binned_top_class_error(p, y, bins, sample_weight=share * weights)
+        expected = m.binned_top_class_error(p, y, bins=bins, sample_weight=weights)
+        found = m.binned_top_class_error(p, y, bins=bins, sample_weight=share * weights)
         assert found == pytest.approx(expected, abs=1e-12)
 
 
@@ -85,10 +89,10 @@ def test_the_floors_and_curves_of_a_scorecard_are_those_of_repeated_rows():
     weighted = m.scorecard(p, y, sample_weight=times, **few)
     repeated = m.scorecard(p[numbers], y[numbers], points=numbers, **few)
     assert weighted.metrics == pytest.approx(repeated.metrics, abs=1e-12)
-    for key, floor in repeated.noise_floor.items():
-        assert weighted.noise_floor[key] == pytest.approx(floor, abs=1e-12)
-    for key, errors in repeated.ecdf.items():
-        np.testing.assert_allclose(weighted.ecdf[key], errors, atol=1e-12)
+    for key, floor in parts_of(repeated, "floor").items():
+        assert weighted[key].floor == pytest.approx(floor, abs=1e-12)
+    for family, curve in repeated.curves.items():
+        np.testing.assert_allclose(weighted.curves[family], curve, atol=1e-12)
 
 
 def test_the_scorecard_resamples_weighted_points():
@@ -100,29 +104,29 @@ def test_the_scorecard_resamples_weighted_points():
         card = m.scorecard(p, y, sample_weight=weights, **few)
         drawn = [row if row.any() else weights for row in counts * weights]
         expected = [m.accuracy(p, y, sample_weight=row) for row in drawn]
-        np.testing.assert_allclose(card.draws["bootstrap_accuracy"], expected, atol=1e-12)
+        np.testing.assert_allclose(card["accuracy"].bootstrap_draws, expected, atol=1e-12)
     empty = ~(counts * weights).any(axis=1)
     assert empty.any()
-    assert (card.draws["bootstrap_u_topk"][empty] == card.metrics["u_topk"]).all()
+    assert (card["u_topk"].bootstrap_draws[empty] == card.metrics["u_topk"]).all()
 
 
 @pytest.mark.parametrize("utilities", UTILITIES.values(), ids=UTILITIES)
 def test_equal_weights_change_no_certificate_and_unequal_ones_widen_it(utilities):
     p, y = forecast_of("smooth", 90, 4, 4)
-    plain = m.calibration_interval(utilities, p, y)
-    equal = m.calibration_interval(
-        utilities, p, y, sample_weight=np.full(90, 3.0), population_weights=(3, 3)
-    )
+    plain = utilities.evaluate(p, y).interval
+    equal = utilities.evaluate(
+        p, y, sample_weight=np.full(90, 3.0), population_weights=(3, 3)
+    ).interval
     assert equal == pytest.approx(plain, abs=1e-6)  # multipliers are of single precision
     times = np.random.default_rng(0).integers(1, 5, size=90)
     known = {"sample_weight": times, "population_weights": (2.5, 4)}
-    weighted = m.calibration_interval(utilities, p, y, **known)
+    weighted = utilities.evaluate(p, y, **known).interval
     numbers = np.repeat(np.arange(90), times)
-    repeated = m.calibration_interval(utilities, p[numbers], y[numbers])
+    repeated = utilities.evaluate(p[numbers], y[numbers]).interval
     error = utilities.calibration_errors(p, y, sample_weight=times).max()
     assert weighted.upper_finite - error > repeated.upper_finite - error > 0
     assert weighted.upper > repeated.upper
-    unknown = m.calibration_interval(utilities, p, y, sample_weight=times)
+    unknown = utilities.evaluate(p, y, sample_weight=times).interval
     assert unknown[:3] == weighted[:3] and unknown.upper_finite == pytest.approx(1, abs=0.3)
 
 
@@ -136,7 +140,12 @@ def test_weights_that_go_with_labels_are_told_and_raise_few_alarms(ratios):
         y = labels_from((p / w) / (p / w).sum(axis=1, keepdims=True), random)
         weights = w[y] * np.exp(0.3 * random.normal(size=300))
         with pytest.warns(UserWarning, match="sample_weight"):
-            alarms += m.noise_floor(m.ClassWise(), p, y, 60, seed, None, weights).p_value < 0.05
+            alarms += (
+                m.ClassWise()
+                .evaluate(p, y, repetitions=60, seed=seed, sample_weight=weights)
+                .floor.p_value
+                < 0.05
+            )
     assert binom.sf(alarms - 1, trials, 0.08) > 0.01
 
 
@@ -145,4 +154,4 @@ def test_weights_that_do_not_go_with_labels_are_not_told():
     p = random.dirichlet(np.ones(4), 300)
     y = labels_from(p, random)
     for weights in (random.gamma(0.5, size=300), 10 ** p[:, 0], np.where(p[:, 1] > 0.4, 9.0, 1.0)):
-        m.noise_floor(m.ClassWise(), p, y, 2, sample_weight=weights)
+        m.ClassWise().evaluate(p, y, sample_weight=weights)

@@ -1,10 +1,10 @@
 """The scorecard: every metric under its key, on ordinary and on odd forecasts."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
+from tests.cards import content_of, draws_of, parts_of
 from tests.forecasts import forecast_of
 from tests.refusals import refuses
 from utility_calibration import metrics as m
@@ -15,7 +15,6 @@ from utility_calibration.metrics.resampling import redrawn_outcomes
 
 SMALL = {"utilities": 40, "floor_repetitions": 6}
 CURVES = {"linear", "rank"}
-FLOORS = {f"{family}_floor_{line}" for family in CURVES for line in ("mean", "q05", "q95")}
 
 
 def similarity_of(classes):
@@ -56,17 +55,16 @@ def test_every_key_holds_the_metric_of_its_name(kind, n, classes):
     p, y = forecast_of(kind, n, classes, 0)
     card = m.scorecard(p, y, similarity=similarity_of(classes), **SMALL)
     assert list(card.metrics) == list(m.METRICS)
-    assert list(card.noise_floor) == [key for key in m.METRICS if m.METRICS[key].has_floor]
+    floors = parts_of(card, "floor")
+    assert list(floors) == [key for key in m.METRICS if m.METRICS[key].has_floor]
     for key, value in one_by_one(p, y).items():
         assert card.metrics[key] == pytest.approx(value, abs=1e-12), key
     assert all(isinstance(value, float) for value in card.metrics.values())
-    for floor in card.noise_floor.values():
-        assert set(floor) == {"mean", "q95", "p_value"}
-        assert np.isfinite(list(floor.values())).all()
-    assert set(card.ecdf) == CURVES | FLOORS
-    assert all(curve.shape == (40,) for curve in card.ecdf.values())
-    for family in CURVES:
-        low, mean, high = (card.ecdf[f"{family}_floor_{line}"] for line in ("q05", "mean", "q95"))
+    assert np.isfinite(list(floors.values())).all()
+    assert set(card.curves) == CURVES
+    for curve in card.curves.values():
+        assert all(line.shape == (40,) for line in curve)
+        low, mean, high = curve.floor_q05, curve.floor_mean, curve.floor_q95
         assert all((np.diff(line) >= -1e-12).all() for line in (low, mean, high))
         assert (low - 1e-12 <= mean).all() and (low - 1e-12 <= high).all()
 
@@ -75,42 +73,48 @@ def test_every_key_holds_the_metric_of_its_name(kind, n, classes):
 def test_the_worst_utility_and_its_interval_explain_the_number(kind):
     p, y = forecast_of(kind, 300, 6, 2)
     card = m.scorecard(p, y, similarity=similarity_of(6), **SMALL)
-    for key, worst in card.worst.items():
-        assert worst["error"] == pytest.approx(card.metrics[key], abs=1e-12), key
-        assert worst["sign"] in (-1, 1)
-        assert 0 <= worst["gain"] <= worst["error"] + 1e-12
-    chosen = card.worst["u_cwe"]
-    again = m.worst_interval(p[:, chosen["utility"]], y == chosen["utility"])
-    assert {key: chosen[key] for key in again._fields} == pytest.approx(again._asdict())
-    v, u = p[:, chosen["utility"]], 1.0 * (y == chosen["utility"])
-    assert chosen["gain"] == pytest.approx(reference_additions.acting_gain(v, u), abs=1e-12)
-    assert card.worst["u_tce"]["utility"] == 0
-    assert 0 <= card.worst["u_topk"]["utility"] < 6  # K - 1
+    for key, worst in parts_of(card, "worst").items():
+        assert worst.error == pytest.approx(card.metrics[key], abs=1e-12), key
+        assert worst.sign in (-1, 1)
+        assert 0 <= card[key].gain.gain <= worst.error + 1e-12
+    chosen, gain = card["u_cwe"].worst, card["u_cwe"].gain
+    v, u = p[:, chosen.utility], 1.0 * (y == chosen.utility)
+    again = m.worst_interval(v, u)
+    assert [getattr(chosen, name) for name in again._fields] == pytest.approx(list(again))
+    assert gain.gain == pytest.approx(reference_additions.acting_gain(v, u), abs=1e-12)
+    alone = m.ClassWise().evaluate(p, y, repetitions=SMALL["floor_repetitions"])
+    for part in ("errors", "error", "worst", "floor", "floor_draws"):
+        np.testing.assert_allclose(getattr(card["u_cwe"], part), getattr(alone, part), atol=1e-12)
+    assert card["u_tce"].worst.utility == 0
+    assert 0 <= card["u_topk"].worst.utility < 6  # K - 1
 
 
 def test_the_same_seeds_give_the_same_scorecard_and_others_another():
     p, y = forecast_of("smooth", 80, 4, 5)
     first = m.scorecard(p, y, **SMALL)
-    np.testing.assert_equal(vars(m.scorecard(p, y, **SMALL)), vars(first))
+    np.testing.assert_equal(content_of(m.scorecard(p, y, **SMALL)), content_of(first))
     other = m.scorecard(p, y, noise_seed=1, **SMALL)
     assert other.metrics == first.metrics
-    assert other.noise_floor != first.noise_floor
-    np.testing.assert_array_equal(other.ecdf["linear"], first.ecdf["linear"])
+    assert parts_of(other, "floor") != parts_of(first, "floor")
+    np.testing.assert_array_equal(other.curves["linear"].errors, first.curves["linear"].errors)
     resampled = m.scorecard(p, y, utility_seed=1, **SMALL)
     for key, value in resampled.metrics.items():
         assert (value != first.metrics[key]) == m.METRICS[key].sampled, key
-    assert (resampled.ecdf["linear"] != first.ecdf["linear"]).any()
+    assert (resampled.curves["linear"].errors != first.curves["linear"].errors).any()
 
 
 def test_what_is_not_asked_for_is_left_out():
     p, y = forecast_of("smooth", 40, 3, 6)
     card = m.scorecard(p, y, utilities=40, floor_repetitions=0)
     assert card.metrics == pytest.approx(m.scorecard(p, y, **SMALL).metrics, rel=1e-12)
-    assert card.noise_floor == card.certificates == {}
-    assert set(card.ecdf) == CURVES
+    assert parts_of(card, "floor") == parts_of(card, "interval") == {}
+    assert card.interval is None
+    assert {family: len(curve.floor_q95) for family, curve in card.curves.items()} == dict.fromkeys(
+        ("linear", "rank"), 0
+    )
     assert list(card.metrics) == [key for key in m.METRICS if key != "u_w2v"]
     card = m.scorecard(p, y, utilities=0, floor_repetitions=2)
-    assert card.ecdf == {}
+    assert card.curves == {}
     assert not any(m.METRICS[key].sampled for key in card.metrics)
 
 
@@ -120,10 +124,11 @@ def test_floors_and_intervals_come_from_representative_sampled_users():
     few, every = (m.scorecard(p, y, floor_utilities=count, **options) for count in (15, 40))
     assert few.metrics == every.metrics
     for family in CURVES:
-        np.testing.assert_array_equal(few.ecdf[family], every.ecdf[family])
-    for key, draws in few.draws.items():
+        np.testing.assert_array_equal(few.curves[family].errors, every.curves[family].errors)
+    all_draws = draws_of(every)
+    for key, draws in draws_of(few).items():
         is_sampled = m.METRICS[key.split("_", 1)[1]].sampled
-        assert (draws != every.draws[key]).any() == is_sampled, key
+        assert (draws != all_draws[key]).any() == is_sampled, key
     payoffs = m.Linear.sample(40, 5, 0).matrix
     spread = payoffs[payoffs.var(axis=1, ddof=1).argsort()][
         [int((i + 0.5) * 40 / 15) for i in range(15)]
@@ -131,8 +136,8 @@ def test_floors_and_intervals_come_from_representative_sampled_users():
     forecast = Forecast(p)
     _, drawn = next(redrawn_outcomes(forecast, np.arange(150), 30, 0))
     errors = np.sort(m.Linear(spread).errors(forecast, drawn), axis=1)
-    np.testing.assert_allclose(few.draws["floor_u_lin_median"], errors[:, 7], atol=1e-12)
-    line = few.ecdf["linear_floor_mean"]
+    np.testing.assert_allclose(few["u_lin_median"].floor_draws, errors[:, 7], atol=1e-12)
+    line = few.curves["linear"].floor_mean
     np.testing.assert_allclose(line[[0, -1]], errors.mean(axis=0)[[0, -1]], atol=1e-12)
     assert len(line) == 40 and (np.diff(line) > 0).all()
 
@@ -141,8 +146,10 @@ def test_options_reach_the_metrics_they_are_for():
     p, y = forecast_of("smooth", 150, 4, 8)
     plain = m.scorecard(p, y, **SMALL).metrics
     card = m.scorecard(p, y, bins=4, class_weights="prior", exponents=(3.0,), **SMALL).metrics
-    assert card["cwe_bin"] == pytest.approx(m.binned_class_wise_error(p, y, 4, weights="prior"))
-    assert card["tce_bin"] == pytest.approx(m.binned_top_class_error(p, y, 4))
+    assert card["cwe_bin"] == pytest.approx(
+        m.binned_class_wise_error(p, y, bins=4, weights="prior")
+    )
+    assert card["tce_bin"] == pytest.approx(m.binned_top_class_error(p, y, bins=4))
     gain = m.DiscountedCumulativeGain((3.0,)).calibration_errors(p, y)
     assert card["u_dcg"] == pytest.approx(gain[0])
     untouched = ("accuracy", "brier", "nll", "u_cwe", "u_topk", "u_tce", "u_comb")
@@ -175,10 +182,10 @@ def test_own_utilities_have_their_own_error_and_floor(own):
     p, y = forecast_of("smooth", 80, 5, 0)
     card = m.scorecard(p, y, own=own, **SMALL)
     for key, utilities in own.items():
-        errors, floor = utilities.calibration_errors(p, y), card.noise_floor[key]
+        errors, floor = utilities.calibration_errors(p, y), card[key].floor
         assert card.metrics[key] == pytest.approx(errors.max(), abs=1e-12)
-        assert card.worst[key]["utility"] == errors.argmax()
-        alone = m.noise_floor(utilities, p, y, SMALL["floor_repetitions"])._asdict()
+        assert card[key].worst.utility == errors.argmax()
+        alone = utilities.evaluate(p, y, repetitions=SMALL["floor_repetitions"]).floor
         assert floor == pytest.approx(alone, abs=1e-12)
 
 
@@ -194,13 +201,14 @@ def test_batches_average_the_utility_metrics_over_all_points_and_leave_the_other
             assert card.metrics[key] == pytest.approx(expected, abs=1e-12), key
         else:
             assert card.metrics[key] == full.metrics[key], key
-            assert card.noise_floor.get(key) == full.noise_floor.get(key), key
-    assert card.noise_floor["u_topk"]["mean"] > 1.5 * full.noise_floor["u_topk"]["mean"]
-    for key, worst in card.worst.items():
-        assert worst["error"] == pytest.approx(max(part[key] for part in parts), abs=1e-12)
+            floors = [parts_of(each, "floor").get(key) for each in (card, full)]
+            assert floors[0] == floors[1], key
+    assert card["u_topk"].floor.mean > 1.5 * full["u_topk"].floor.mean
+    for key, worst in parts_of(card, "worst").items():
+        assert worst.error == pytest.approx(max(part[key] for part in parts), abs=1e-12)
     linear = m.Linear.sample(40, 4, 0)
     errors = [linear.calibration_errors(p[part], y[part]) for part in np.array_split(order, 5)]
-    np.testing.assert_allclose(card.ecdf["linear"], np.mean(errors, axis=0), atol=1e-12)
+    np.testing.assert_allclose(card.curves["linear"].errors, np.mean(errors, axis=0), atol=1e-12)
 
 
 def test_rows_that_do_not_sum_to_one_pass_only_when_asked_for():
@@ -219,11 +227,14 @@ def test_rows_that_do_not_sum_to_one_pass_only_when_asked_for():
     expected = ((p - np.eye(5)[y]) ** 2).sum(axis=1).mean()
     assert card.metrics["brier"] == pytest.approx(expected)
     assert card.metrics["accuracy"] == pytest.approx((p.argmax(axis=1) == y).mean())
-    assert card.worst["u_topk"]["error"] == pytest.approx(card.metrics["u_topk"], abs=1e-12)
-    assert card.noise_floor == card.certificates == {}
-    assert set(card.ecdf) == CURVES
+    assert card["u_topk"].worst.error == pytest.approx(card.metrics["u_topk"], abs=1e-12)
+    assert parts_of(card, "floor") == parts_of(card, "interval") == {}
+    assert card.interval is None
+    assert {family: len(curve.floor_q95) for family, curve in card.curves.items()} == dict.fromkeys(
+        ("linear", "rank"), 0
+    )
     resampled = {f"bootstrap_{key}" for key in card.metrics if m.METRICS[key].resampled}
-    assert set(card.draws) == resampled
+    assert set(draws_of(card)) == resampled
 
 
 def test_a_large_forecast_worked_on_by_parts_has_the_scorecard_of_a_small_one(monkeypatch):
@@ -237,9 +248,10 @@ def test_a_large_forecast_worked_on_by_parts_has_the_scorecard_of_a_small_one(mo
     monkeypatch.setattr(forecasts, "LARGEST_WHOLE", 100)
     monkeypatch.setattr(forecasts, "PART", 42)
     parts = m.scorecard(p, y, **options)
-    for name in ("metrics", "noise_floor", "worst", "ecdf", "draws", "certificates"):
-        found, expected = pd.json_normalize(vars(parts)[name]), pd.json_normalize(vars(whole)[name])
-        pd.testing.assert_frame_equal(found, expected, rtol=1e-9, atol=1e-12)
+    found, expected = content_of(parts), content_of(whole)
+    assert found.keys() == expected.keys()
+    for name, numbers in found.items():
+        np.testing.assert_allclose(numbers, expected[name], rtol=1e-9, atol=1e-12, err_msg=name)
 
 
 def test_the_report_says_which_purposes_are_within_noise(capsys):
@@ -247,12 +259,12 @@ def test_the_report_says_which_purposes_are_within_noise(capsys):
     card = m.scorecard(p, y, utilities=0, bootstrap_repetitions=0)
     card.report()
     printed = capsys.readouterr().out.splitlines()
-    is_within = card.metrics["u_topk"] <= card.noise_floor["u_topk"]["q95"]
+    is_within = card.metrics["u_topk"] <= card["u_topk"].floor.q95
     within, _, beyond = printed[0].partition("eyond noise")
     assert ("shortlists" in within) == is_within != ("shortlists" in beyond)
     numbers = next(line for line in printed if line.startswith("shortlists")).split()[1:]
-    bound = card.certificates["u_topk"].upper
-    expected = [card.metrics["u_topk"], card.noise_floor["u_topk"]["q95"], bound]
+    bound = card["u_topk"].interval.upper
+    expected = [card.metrics["u_topk"], card["u_topk"].floor.q95, bound]
     assert [float(number) for number in numbers] == pytest.approx(expected, abs=5e-5)
-    row = "<td>".join(["<tr><td>shortlists", *numbers])
+    row = "</td><td>".join(["<tr><td>shortlists", *numbers])
     assert row in card._repr_html_() and printed[0] in card._repr_html_()

@@ -16,7 +16,7 @@ DEFINITIONS = {
     "brier": (m.brier_score, reference.brier_score),
     "nll": (m.negative_log_likelihood, reference.negative_log_likelihood),
     "sklearn's nll": (
-        lambda p, y: m.negative_log_likelihood(p, y, np.finfo(float).eps),
+        lambda p, y: m.negative_log_likelihood(p, y, floor=np.finfo(float).eps),
         lambda p, y: log_loss(y, p, labels=range(p.shape[1])),
     ),
 }
@@ -38,10 +38,12 @@ def test_binned_errors_are_loops_over_bins(scheme, kind, bins):
     p, y = forecast_of(kind, 67, 4, 1)
     y[y == 2] = 1  # one class never occurs
     expected = reference.binned_top_class_error(p, y, bins, scheme)
-    assert m.binned_top_class_error(p, y, bins, scheme) == pytest.approx(expected, abs=1e-14)
+    assert m.binned_top_class_error(p, y, bins=bins, scheme=scheme) == pytest.approx(
+        expected, abs=1e-14
+    )
     for weights in ("uniform", "prior"):
         expected = reference.binned_class_wise_error(p, y, bins, scheme, weights)
-        found = m.binned_class_wise_error(p, y, bins, scheme, weights)
+        found = m.binned_class_wise_error(p, y, bins=bins, scheme=scheme, weights=weights)
         assert found == pytest.approx(expected, abs=1e-14)
 
 
@@ -75,9 +77,10 @@ def test_labels_may_be_names_where_the_columns_are_named():
     text = np.array(names)[y]
     for metric in (
         *(m.accuracy, m.brier_score, m.negative_log_likelihood, m.binned_top_class_error),
-        *(m.binned_class_wise_error, m.TopK().calibration_errors, m.ClassWise().worst),
-        lambda p, y, **names: m.calibration_interval(m.TopK(), p, y, **names),
-        lambda p, y, **names: m.noise_floor(m.TopK(), p, y, 5, **names),
+        *(m.binned_class_wise_error, m.TopK().calibration_errors, m.two_bin_error),
+        lambda p, y, **names: m.TopK().evaluate(p, y, **names).interval,
+        lambda p, y, **names: m.ClassWise().evaluate(p, y, **names).worst,
+        lambda p, y, **names: m.TopK().evaluate(p, y, repetitions=5, **names).floor,
         lambda p, y, **names: m.scorecard(p, y, utilities=0, floor_repetitions=5, **names).metrics,
     ):
         plain = metric(p, y)

@@ -42,7 +42,7 @@ def streamed(utility: Any, p: Any, y: Any, w: Any = None, size: int = 17, **opti
     streaming = m.StreamingCalibration(utility, p.shape[1], **options)
     for start in range(0, len(p), size):
         rows = slice(start, start + size)
-        streaming.update(p[rows], y[rows], None if w is None else w[rows])
+        streaming.update(p[rows], y[rows], sample_weight=None if w is None else w[rows])
     return streaming
 
 
@@ -103,8 +103,8 @@ def test_more_buckets_leave_less_open_and_scores_are_exact() -> None:
     result = results[1]
     assert result.n == 3000
     scores = [
-        m.accuracy(p, y, w),
-        m.brier_score(p, y, w),
+        m.accuracy(p, y, sample_weight=w),
+        m.brier_score(p, y, sample_weight=w),
         m.negative_log_likelihood(p, y, sample_weight=w),
     ]
     assert [result.accuracy, result.brier, result.nll] == pytest.approx(scores, abs=ROUNDING)
@@ -204,7 +204,9 @@ def test_bad_batches_change_nothing() -> None:
     streaming = m.StreamingCalibration([m.ClassWise(), own], 3)
     streaming.update(p, y)
     before = streaming.result()
-    bad = [(p, y + 3), (p * 2, y), (p, y[:-1]), (p[:, :2], y), (p, y, -np.ones(40)), (p + 9, y)]
+    bad = [(p, y + 3), (p * 2, y), (p, y[:-1]), (p[:, :2], y), (p + 9, y)]
+    with pytest.raises(m.InputError):
+        streaming.update(p, y, sample_weight=-np.ones(40))
     for batch in bad:
         with pytest.raises(m.InputError):
             streaming.update(*batch)
@@ -241,11 +243,11 @@ def test_floor_and_bounds_of_one_pass_are_near_those_of_drawn_labels() -> None:
     y = labels_from(p, rng)
     for utility in (m.ClassWise(), m.TopClass()):
         result = streamed(utility, p, y, size=500, buckets=8000).result()
-        floor, drawn = result.noise_floor(), m.noise_floor(utility, p, y, 200)
+        floor, drawn = result.noise_floor(), utility.evaluate(p, y, repetitions=200).floor
         assert 0.9 * drawn.q95 < floor.q95 < 1.3 * drawn.q95
         assert 0.9 * drawn.mean < floor.mean < 1.4 * drawn.mean
         assert floor.p_value > 0.01
-        bounds, exact = result.calibration_interval(), m.calibration_interval(utility, p, y)
+        bounds, exact = result.calibration_interval(), utility.evaluate(p, y).interval
         assert bounds.lower == 0 == exact.lower
         assert bounds.lower <= bounds.estimate <= bounds.upper < 1.1 * exact.upper
         assert bounds.upper < bounds.upper_finite < 1.1 * exact.upper_finite

@@ -56,7 +56,9 @@ def test_bins_can_hide_what_an_interval_shows():
     # With four classes the confidence may lie below one half and still be the largest.
     probabilities = np.column_stack([p, *[(1 - p) / 3] * 3])
     labels = np.where(hit == 1, 0, 1)
-    assert m.binned_top_class_error(probabilities, labels, 3, "equal_width") == pytest.approx(0)
+    assert m.binned_top_class_error(
+        probabilities, labels, bins=3, scheme="equal_width"
+    ) == pytest.approx(0)
     assert m.TopClass().calibration_errors(probabilities, labels)[0] == pytest.approx(0.2)
     assert m.utility_calibration(p, hit) == pytest.approx(0.2)
     worst = m.worst_interval(p, hit)
@@ -80,11 +82,11 @@ def test_of_two_classes_with_equal_errors_the_first_is_the_worst_in_any_order_of
     p, y = rng.random(50), rng.integers(0, 2, 50)
     forecast, classes = np.column_stack([1 - p, p]), m.ClassWise()
     for rows in (rng.permutation(50) for _ in range(20)):
-        assert classes.worst(forecast[rows], y[rows])[0] == 0
+        assert classes.evaluate(forecast[rows], y[rows]).worst[0] == 0
         streaming = m.StreamingCalibration(classes, 2)
         streaming.update(forecast[rows], y[rows])
         assert streaming.result().worst[0] == 0
         assert diagram_of(classes, forecast[rows], y[rows], repetitions=0).worst.low == (
-            classes.worst(forecast, y)[1].low
+            classes.evaluate(forecast, y).worst.low
         )
-        assert m.acting_gain(classes, forecast[rows], y[rows], 0).utility == 0
+        assert classes.evaluate(forecast[rows], y[rows], repetitions=1).gain.utility == 0

@@ -45,5 +45,5 @@ def test_mlflow_has_the_scorecard_and_the_diagram_after_its_recipe() -> None:
     kept, card = mlflow.last_active_run(), names["card"]
     assert kept.data.metrics == pytest.approx(card.to_dict())
     table = mlflow.artifacts.load_dict(f"{kept.info.artifact_uri}/calibration.json")
-    assert table == {"metrics": card.metrics, "by_chance": card.noise_floor}
+    assert table == {"metrics": card.metrics, "numbers": card.to_dict()}
     assert mlflow.artifacts.load_image(f"{kept.info.artifact_uri}/topk.png").size > (100, 100)

@@ -9,7 +9,8 @@ import yaml
 from hydra import compose, initialize_config_dir
 from hydra.utils import get_method, instantiate
 
-from utility_calibration import metrics
+from utility_calibration.metrics import METRICS
+from utility_calibration.metrics.measurement import Options
 from utility_calibration.pipeline.harness.command import CONF
 from utility_calibration.pipeline.harness.units import composed, resolved
 from utility_calibration.pipeline.reporting.names import PEERS, family
@@ -74,11 +75,11 @@ def test_a_benchmark_needs_no_more_than_name_title_and_source(tmp_path):
     with initialize_config_dir(str(folder), version_base="1.3"):
         mine = resolved(compose("config", ["benchmark=mine", "calibrator=vector"]))
     assert mine.benchmark.precomputed == "mine"
-    assert columns_of(mine) == tuple(key for key in metrics.METRICS if key not in ON_REQUEST)
+    assert columns_of(mine) == tuple(key for key in METRICS if key not in ON_REQUEST)
 
 
 def test_evaluations_are_options_of_scorecard():
-    known = {field.name for field in fields(metrics.Options)}
+    known = {field.name for field in fields(Options)}
     for option in options("evaluation"):
         content = set(composed([f"evaluation={option}"]).evaluation)
         assert content - {"name", "suffix", "suffixes"} <= known

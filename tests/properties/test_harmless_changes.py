@@ -11,6 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from tests.calibrators.test_conventions import METHODS
+from tests.cards import draws_of, parts_of
 from tests.forecasts import labels_from
 from utility_calibration import metrics as m
 
@@ -109,13 +110,13 @@ FEW = {"utilities": 20, "floor_utilities": 8, "floor_repetitions": 20, "bootstra
 def numbers_of(card):
     """Every number of a scorecard by name."""
     found = dict(card.metrics)
-    for key, floor in card.noise_floor.items():
-        found |= {f"{key} floor {name}": value for name, value in floor.items()}
-    for key, bounds in card.certificates.items():
+    for key, floor in parts_of(card, "floor").items():
+        found |= {f"{key} floor {name}": value for name, value in floor._asdict().items()}
+    for key, bounds in (parts_of(card, "interval") | {"all": card.interval}).items():
         found |= {f"{key} {name}": value for name, value in bounds._asdict().items()}
-    for key, worst in card.worst.items():
-        found |= {f"{key} {name}": worst[name] for name in ("error", "gain")}
-    for key, draws in card.draws.items():
+    for key, worst in parts_of(card, "worst").items():
+        found |= {f"{key} error": worst.error, f"{key} gain": card[key].gain.gain}
+    for key, draws in draws_of(card).items():
         found[f"{key} drawn"] = float(draws.mean())
     return found
 
@@ -146,7 +147,7 @@ def test_the_unit_of_weights_changes_no_number_of_a_stream(kind):
     def numbers(unit):
         stream = m.StreamingCalibration([m.ClassWise(), m.TopK()], CLASSES, buckets=60)
         for rows in np.array_split(np.arange(N), 3):
-            stream.update(p[rows], y[rows], unit * weights[rows])
+            stream.update(p[rows], y[rows], sample_weight=unit * weights[rows])
         result = stream.result()
         arrays = result.lower, result.upper, result.equal_width, result.equal_mass.ravel()
         scores = result.accuracy, result.brier, result.nll
@@ -167,8 +168,8 @@ def test_whole_weights_are_repeated_rows_in_a_scorecard():
     weighted = m.scorecard(p, y, sample_weight=counts, **few)
     repeated = m.scorecard(p[rows], y[rows], points=rows, **few)
     assert weighted.metrics == pytest.approx(repeated.metrics, **METRIC)
-    for key, floor in repeated.noise_floor.items():
-        assert weighted.noise_floor[key] == pytest.approx(floor, **METRIC)
+    for key, floor in parts_of(repeated, "floor").items():
+        assert weighted[key].floor == pytest.approx(floor, **METRIC)
 
 
 def test_the_order_of_rows_and_classes_changes_no_metric():

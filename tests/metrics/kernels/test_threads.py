@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from tests.cards import content_of
 from utility_calibration import metrics as m
 from utility_calibration.metrics.kernels import threads as module
 from utility_calibration.metrics.kernels.threads import (
@@ -92,18 +93,18 @@ def everything() -> list[bytes]:
     users += [m.DiscountedCumulativeGain(), m.FunctionUtility(np.sqrt)]
     found = [each.calibration_errors(p, y, sample_weight=weights) for each in users]
     stream = m.StreamingCalibration([m.TopK(), m.Linear.sample(9, 4, 0)], 4)
-    stream.update(p, y, weights)
+    stream.update(p, y, sample_weight=weights)
     result = stream.result()
     found += [result.lower, result.upper, result.equal_mass, result.brier, result.nll]
-    found += m.decisions(LOSSES, p, y)
-    found += [m.net_benefit(p[:, 0], y == 0, [0.2, 0.5]), m.two_bin_error(p, y)]
+    decision = m.Decision(LOSSES)
+    found += [decision.decide(p), decision.mean_loss(p, y), decision.gaps(p, y)]
+    found += [decision.net_benefit(p, y, thresholds=[0.2, 0.5]), m.two_bin_error(p, y)]
     few = {"utilities": 60, "floor_utilities": 60, "floor_repetitions": 3}
     card = m.scorecard(p, y, **few, bootstrap_repetitions=2, similarity=np.eye(4))
-    numbers = [*card.metrics.values(), *card.draws.values(), *card.ecdf.values()]
-    found += [*numbers, *card.certificates.values(), *map(str, card.worst.values())]
+    found += content_of(card).values()
     few_points = {"sample_weight": weights[:3000], "clusters": np.arange(3000) // 3}
     small = m.scorecard(p[:3000], y[:3000], **few, **few_points)
-    found += [*small.metrics.values(), *small.draws.values(), *small.certificates.values()]
+    found += content_of(small).values()
     return [np.asarray(each).tobytes() for each in found]
 
 

@@ -67,8 +67,8 @@ def test_errors_are_those_of_the_vectors(name, kind):
     expected = reference.calibration_errors(vectors(p), p, y)
     errors = utilities.calibration_errors(p, y)
     np.testing.assert_allclose(errors, expected, atol=1e-14)
-    index, worst = utilities.worst(p, y)
-    assert index == int(errors.argmax())
+    worst = utilities.evaluate(p, y).worst
+    assert worst.utility == int(errors.argmax())
     assert worst.error == pytest.approx(errors.max(), abs=1e-12)
 
 
@@ -148,5 +148,5 @@ def test_more_classes_than_points_give_the_errors_and_bounds_of_the_whole_matrix
     for weights in (None, np.arange(7.0)):
         errors = [u.calibration_errors(p, y, sample_weight=weights) for u in (short, whole)]
         np.testing.assert_allclose(*errors, atol=1e-12)
-        bounds = [m.calibration_interval(u, p, y, sample_weight=weights) for u in (short, whole)]
+        bounds = [u.evaluate(p, y, sample_weight=weights).interval for u in (short, whole)]
         assert bounds[0] == pytest.approx(bounds[1], abs=1e-6)

@@ -50,8 +50,8 @@ def test_sampled_users_have_the_errors_of_the_definition(family, classes, kind):
     errors = utilities.calibration_errors(p, y)
     np.testing.assert_allclose(errors, errors_of(gains, p, y), atol=1e-13)
     np.testing.assert_allclose(GainMatrix(gains).calibration_errors(p, y), errors, atol=1e-13)
-    index, worst = utilities.worst(p, y)
-    assert index == int(errors.argmax())
+    worst = utilities.evaluate(p, y).worst
+    assert worst.utility == int(errors.argmax())
     assert worst.error == pytest.approx(errors.max(), abs=1e-13)
 
 

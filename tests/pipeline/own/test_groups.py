@@ -49,9 +49,7 @@ def test_a_group_has_the_numbers_of_its_own_points(scored):
     rows = rows[(rows["calibrator"] == unit.calibrator) & (rows["split"] == str(unit.split))]
     rows = rows.set_index("metric")
     assert rows["value"].dropna().to_dict() == pytest.approx(plain.metrics, rel=1e-6)
-    assert rows.loc["u_cwe", "floor_q95"] == pytest.approx(
-        plain.noise_floor["u_cwe"]["q95"], rel=1e-6
-    )
+    assert rows.loc["u_cwe", "floor_q95"] == pytest.approx(plain["u_cwe"].floor.q95, rel=1e-6)
     assert set(rows["n_test"]) == {len(own.labels)}
 
 

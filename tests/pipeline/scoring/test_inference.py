@@ -9,7 +9,7 @@ from scipy.special import softmax
 from scipy.stats import binom
 
 from tests.pipeline.reporting.conftest import decided
-from utility_calibration.metrics import ClassWise, TopK, noise_floor
+from utility_calibration.metrics import ClassWise, TopK
 from utility_calibration.metrics.resampling import (
     NoiseFloor,
     bootstrap_draws,
@@ -225,7 +225,7 @@ def test_with_enough_positives_an_error_of_half_the_frequency_is_found(positives
         true = np.minimum(positives / n * random.gamma(2, 0.5, size=n), 0.5)
         labels = (random.random(n) < true).astype(int)
         claimed = np.stack([1 - 1.5 * true, 1.5 * true], axis=1)
-        floor = noise_floor(ClassWise(), claimed, labels, repetitions=100, seed=seed)
+        floor = ClassWise().evaluate(claimed, labels, repetitions=100, seed=seed).floor
         found += floor.p_value < 0.05
         enough += labels.sum() >= fewest_positives(n, floor.q95)
     assert (found >= 70) == (enough >= 50) == is_enough
