@@ -15,11 +15,8 @@ from ..scoring.choice import REPAIRS
 from ..scoring.points import CachedLogits
 from .choices import Choices
 from .options import Options
-from .size import affordable_draws, core_seconds
 from .utilities import own_utilities
 
-QUICK_TEST = 100_000  # test points of a quick look at a large file
-QUICK_SECONDS = 90  # core seconds of a quick look from which on it takes one split
 PER_CLASS = ("vector",)  # quick methods with parameters for each class
 
 
@@ -88,10 +85,6 @@ class Job:
         used = dict.fromkeys([*methods, *filter(None, [options.method])])
         every = {**said, **settings_of(options, [name for name in used if name not in said])}
         settings = {name: _completed(every[name], options, details, own) for name in used}
-        size = details["n"], details["classes"]
-        is_free = options.may_split_once and "given_splits" not in details
-        if is_free and core_seconds(settings, *size) > QUICK_SECONDS:
-            settings = {name: _of_one_split(each, details["n"]) for name, each in settings.items()}
         units = [
             unit
             for name in methods
@@ -103,12 +96,6 @@ class Job:
     def first(self) -> Settings:
         """The settings of the first method; all but its calibrator are those of every method."""
         return self.plan.units[0].settings
-
-
-def _of_one_split(settings: Settings, n: int) -> Settings:
-    """The settings with one split, whose test points are enough for a quick look."""
-    share = max(settings.splits.calibration_fraction, 1 - QUICK_TEST / n)
-    return replace(settings, splits=replace(settings.splits, count=1, calibration_fraction=share))
 
 
 def _completed(
@@ -123,8 +110,7 @@ def _completed(
     if options.calibrate_for and takes(settings, "utilities"):
         aims = [own[f"u_{kind}"] for kind in options.calibrate_for]
         calibrator = {**calibrator, "utilities": aims, "standard": False}
-    draws = affordable_draws(settings, details)
-    evaluation = replace(settings.evaluation, own=dict(own), floor_repetitions=draws)
+    evaluation = replace(settings.evaluation, own=dict(own))
     return replace(settings, splits=splits, calibrator=calibrator, evaluation=evaluation)
 
 
