@@ -21,7 +21,7 @@ from .harness.settings import Settings
 from .harness.units import Request
 from .plan import Plan
 from .reporting import comparison
-from .reporting.figures import drawings_of, leaderboard_figure
+from .reporting.figures import drawings_of, leaderboard_figure, svg_files
 from .reporting.leaderboard import leaderboard_of
 from .reporting.names import ordered
 from .reporting.page import STUDY_CAPTIONS, provenance_of
@@ -59,6 +59,7 @@ def _write(request: Request, plan: Plan) -> None:
     methods, sections = ordered(request.calibrators), []
     written: list[Path] = []
     drawings: dict[str, Any] = {}
+    figures: dict[str, dict[str, Path]] = {}
     for benchmark in settings:
         name, title = benchmark.benchmark.name, benchmark.benchmark.title
         stem = score_files(benchmark).stem
@@ -68,7 +69,9 @@ def _write(request: Request, plan: Plan) -> None:
         section = section_of(scores[name], methods, specs, columns, images)
         sections.append(section)
         written += write_texts(results / "tables", section_texts(section, f"{stem}_"))
-        drawings |= {**drawings_of(section, f"_{stem}"), **study}
+        own = drawings_of(section, f"_{stem}")
+        figures[section.spec.name] = svg_files(own, results / "figures", f"_{stem}")
+        drawings |= {**own, **study}
     is_part = list(request.benchmarks) != list(settings[0].suite.benchmarks)
     end = "" if evaluation == DEFAULT_EVALUATION else f"-{evaluation}"
     leaderboard = leaderboard_of({s.spec.name: s.decisions for s in sections})
@@ -87,7 +90,7 @@ def _write(request: Request, plan: Plan) -> None:
     made = provenance_of(f"Suite {request.suite}.", list(scores.values()), methods)
     some = list(scores) if len(scores) < 4 else ["selection"]  # by name: calarena_imagenet_beit
     stem = "-".join(["report", *some]) if is_part else request.suite
-    page = page_texts(stem + end, heads, sections, made, leaderboard, summary)
+    page = page_texts(stem + end, heads, sections, made, leaderboard, summary, figures)
     written += write_texts(results, page)
     if not is_part:
         decisions = [section.decisions for section in sections]

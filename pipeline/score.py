@@ -41,7 +41,7 @@ def score_whole(options: Options) -> None:
     is_new = not options.output.exists()
     said = checked(options)
     benchmark = next(iter(said.values())).benchmark.name
-    names = names_of(benchmark, not options.quick, options.losses is not None)
+    names = names_of(benchmark, options.losses is not None)
     with only_run(options.output, names, options.wait):
         try:
             job = read(options, said)

@@ -37,7 +37,7 @@ RC: Any = {  # what differs from matplotlib's defaults
     "svg.hashsalt": "utility-calibration",
 }
 # No creation dates and no version stamps: equal content gives equal bytes.
-METADATA: dict[str, dict[str, None]] = {
+METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     "svg": {"Date": None, "Creator": None},
     "png": {"Software": None},
@@ -93,7 +93,10 @@ def _drawn(make: Callable[[], Figure], folder: Path, stem: str) -> list[Path]:
 
 
 def save_figure(figure: Figure, folder: Path, stem: str) -> list[Path]:
-    """Write `<stem>.pdf`, `.svg` and `.png` atomically, the same bytes for the same figure."""
+    """Write `<stem>.pdf`, `.svg` and `.png` atomically, the same bytes for the same figure.
+
+    The SVG says its title, for those who do not see it.
+    """
     paths = {suffix: folder / f"{stem}.{suffix}" for suffix in METADATA}
     with house_style():
         # The layout depends on the resolution: one layout for all formats.
@@ -101,7 +104,9 @@ def save_figure(figure: Figure, folder: Path, stem: str) -> list[Path]:
         if engine := figure.get_layout_engine():
             engine.execute(figure)
         figure.set_layout_engine(None)
+        title = figure.get_suptitle().replace("\\$", "$") or stem
         for suffix, path in paths.items():
             with atomic_path(path) as temporary:
-                figure.savefig(temporary, format=suffix, metadata=METADATA[suffix])
+                said = {"Title": title} if suffix == "svg" else {}
+                figure.savefig(temporary, format=suffix, metadata=METADATA[suffix] | said)
     return list(paths.values())

@@ -206,7 +206,7 @@ def test_a_report_that_fails_loses_neither_the_calibrator_nor_numbers(tmp_path, 
         failing.setattr("utility_calibration.pipeline.reporting.style.draw_all", cannot_draw)
         run(path, out, *keep)
     assert kept.is_file()
-    assert {"report.html", "metrics.json", "table.csv"} <= {file.name for file in out.iterdir()}
+    assert {"verdict.json", "metrics.json", "table.csv"} <= {file.name for file in out.iterdir()}
 
 
 def test_absent_classes_are_told_first(tmp_path, arrays, capsys):
