@@ -29,7 +29,9 @@ def refused(path, *methods, overrides=()) -> str:
 
 
 @pytest.fixture
-def path(tmp_path):
+def path(tmp_path, monkeypatch):
+    """A file that counts as large."""
+    monkeypatch.setattr(size, "MANY", 0)
     return write_example(tmp_path / "x.npz", n=N, classes=CLASSES)
 
 
