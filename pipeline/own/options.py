@@ -80,7 +80,7 @@ class Options(Choices):
     wide: bool = option("print all columns, even wide ones", default=False, action="store_true")
     splits: int | None = option("random splits, where the file gives none (default: 10)", type=int)
     quick: bool = option(
-        f"a first look: {', '.join(QUICK_METHODS)}; {QUICK_SPLITS} splits",
+        f"a first look: {', '.join(QUICK_METHODS)}; {QUICK_SPLITS} splits, images as SVG alone",
         default=False,
         action="store_true",
     )

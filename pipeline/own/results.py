@@ -49,7 +49,8 @@ def write_results(job: Job) -> Section:
     from ..reporting.style import draw_all
 
     drawings = drawings_of(section, curve=(costs or {}).get("curve"))
-    written += draw_all(drawings, folder, job.first.jobs)
+    formats = ("svg",) if job.options.quick else ("pdf", "svg", "png")
+    written += draw_all(drawings, folder, job.first.jobs, formats)
     source = job.first.benchmark.source
     read = [Path(file).name for file in (source["path"], source["test"]) if file is not None]
     heads = job.first.benchmark.title, " and ".join(read)

@@ -82,22 +82,28 @@ def titled_figure(width: float, height: float, title: str = "") -> Iterator[Figu
         yield figure
 
 
-def draw_all(drawings: Drawings, folder: Path, jobs: int | str) -> list[Path]:
+def draw_all(
+    drawings: Drawings, folder: Path, jobs: int | str, formats: Sequence[str] = tuple(METADATA)
+) -> list[Path]:
     """Draw all figures and save them in `folder`, side by side; return the paths."""
-    calls = {stem: partial(_drawn, make, folder, stem) for stem, make in drawings.items()}
+    calls = {stem: partial(_drawn, make, folder, stem, formats) for stem, make in drawings.items()}
     return [path for paths in all_called("Figures", calls, jobs).values() for path in paths]
 
 
-def _drawn(make: Callable[[], Figure], folder: Path, stem: str) -> list[Path]:
-    return save_figure(make(), folder, stem)
+def _drawn(
+    make: Callable[[], Figure], folder: Path, stem: str, formats: Sequence[str]
+) -> list[Path]:
+    return save_figure(make(), folder, stem, formats)
 
 
-def save_figure(figure: Figure, folder: Path, stem: str) -> list[Path]:
+def save_figure(
+    figure: Figure, folder: Path, stem: str, formats: Sequence[str] = tuple(METADATA)
+) -> list[Path]:
     """Write `<stem>.pdf`, `.svg` and `.png` atomically, the same bytes for the same figure.
 
     The SVG says its title, for those who do not see it.
     """
-    paths = {suffix: folder / f"{stem}.{suffix}" for suffix in METADATA}
+    paths = {suffix: folder / f"{stem}.{suffix}" for suffix in formats}
     with house_style():
         # The layout depends on the resolution: one layout for all formats.
         figure.set_dpi(RC["savefig.dpi"])
