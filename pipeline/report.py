@@ -27,7 +27,7 @@ from .reporting.names import ordered
 from .reporting.page import STUDY_CAPTIONS, provenance_of
 from .reporting.sections import section_of
 from .reporting.study_figures import study_drawings
-from .reporting.style import draw_all
+from .reporting.style import Drawings, draw_all
 from .reporting.tables import TableSpec
 from .reporting.wording import TextTable
 from .reporting.write import page_texts, print_sections, section_texts, write_metrics
@@ -59,7 +59,7 @@ def _write(request: Request, plan: Plan) -> None:
     methods, sections = ordered(request.calibrators), []
     written: list[Path] = []
     drawings: dict[str, Any] = {}
-    figures: dict[str, dict[str, Path]] = {}
+    drawings_by_stem: dict[str, Drawings] = {}
     for benchmark in settings:
         name, title = benchmark.benchmark.name, benchmark.benchmark.title
         stem = score_files(benchmark).stem
@@ -70,7 +70,7 @@ def _write(request: Request, plan: Plan) -> None:
         sections.append(section)
         written += write_texts(results / "tables", section_texts(section, f"{stem}_"))
         own = drawings_of(section, f"_{stem}")
-        figures[section.spec.name] = svg_files(own, results / "figures", f"_{stem}")
+        drawings_by_stem[stem] = own
         drawings |= {**own, **study}
     is_part = list(request.benchmarks) != list(settings[0].suite.benchmarks)
     end = "" if evaluation == DEFAULT_EVALUATION else f"-{evaluation}"
@@ -78,7 +78,12 @@ def _write(request: Request, plan: Plan) -> None:
     if leaderboard and not is_part:
         written += leaderboard.write(results / "tables", f"leaderboard{end}")
         drawings[f"leaderboard{end}"] = partial(leaderboard_figure, leaderboard)
-    written += draw_all(drawings, results / "figures", settings[0].jobs)
+    image_files = draw_all(drawings, results / "figures", settings[0].jobs)
+    written += image_files
+    figures = {
+        section.spec.name: svg_files(own, image_files, f"_{stem}")
+        for section, (stem, own) in zip(sections, drawings_by_stem.items(), strict=True)
+    }
     written += write_all_scores(results)
     summary: TextTable | None = None
     if any(benchmark.benchmark.paper_key for benchmark in settings):

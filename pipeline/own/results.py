@@ -50,12 +50,13 @@ def write_results(job: Job) -> Section:
 
     drawings = drawings_of(section, curve=(costs or {}).get("curve"))
     formats = ("svg",) if job.options.quick else ("pdf", "svg", "png")
-    written += draw_all(drawings, folder, job.first.jobs, formats)
+    images = draw_all(drawings, folder, job.first.jobs, formats)
+    written += images
     source = job.first.benchmark.source
     read = [Path(file).name for file in (source["path"], source["test"]) if file is not None]
     heads = job.first.benchmark.title, " and ".join(read)
     made = provenance_of(MADE, [scores], methods)
-    figures = {section.spec.name: svg_files(drawings, folder)}
+    figures = {section.spec.name: svg_files(drawings, images)}
     written += write_texts(folder, page_texts("report", heads, [section], made, figures=figures))
     remove_others(folder, written)
     return section

@@ -70,9 +70,10 @@ def drawings_of(
     return {**curves, **worst, **acting}
 
 
-def svg_files(drawings: Drawings, folder: Path, end: str = "") -> dict[str, Path]:
-    """The SVG of each of `drawings_of`, by its name without `end`."""
-    return {stem.replace(end, "", 1): folder / f"{stem}.svg" for stem in drawings}
+def svg_files(drawings: Drawings, written: Sequence[Path], end: str = "") -> dict[str, Path]:
+    """The SVG of each of `drawings_of` among the files, by its name without `end`."""
+    images = [path for path in written if path.suffix == ".svg" and path.stem in drawings]
+    return {path.stem.replace(end, "", 1): path for path in images}
 
 
 def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:

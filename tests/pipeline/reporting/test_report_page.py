@@ -65,8 +65,7 @@ def figures(sections, tmp_path_factory):
     folder, first = tmp_path_factory.mktemp("figures"), sections[0]
     drawings = {kind: draw for kind, draw in drawings_of(first).items() if kind == "worst_u_cwe"}
     drawings["ecdf"] = partial(ecdf_figure, [curves()], NAUGHTY)
-    draw_all(drawings, folder, 1)
-    return {first.spec.name: svg_files(drawings, folder)}
+    return {first.spec.name: svg_files(drawings, draw_all(drawings, folder, 1))}
 
 
 def curves():
