@@ -9,8 +9,6 @@ the chosen action's utility.
   "Calibrating Predictions to Decisions", NeurIPS 2021, def. 2).
 * `constant_losses`: the mean loss of always taking the same action. A useful forecast must have a
   smaller loss (the "default strategies" of Pauker & Kassirer, N. Engl. J. Med. 1980).
-* `swap_savings`: what another action would have saved wherever one was chosen; the largest is the
-  swap regret of that action (Blum & Mansour, "From External to Internal Regret", JMLR 2007).
 * `net_benefit`: the decision curve of a binary event (Vickers & Elkin, "Decision Curve Analysis",
   Med. Decis. Making 2006).
 """
@@ -87,29 +85,6 @@ def constant_losses(
     table = parameter_matrix(losses, "losses")
     y = check_labels(labels, check_numbers(labels, "labels").size, len(table))
     return product(_shares(sample_weight, len(y))[None], table[y])[0]
-
-
-def swap_savings(
-    losses: ArrayLike, actions: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None
-) -> Array:
-    """Return what action b instead of a would have saved wherever a was chosen: [..., K, K].
-
-    Entry [a, b] is mean((l(y, a) - l(y, b)) 1{action = a}), in the unit of the losses.
-
-    Args:
-        losses: [C, K]; actions: [n], the chosen ones.
-        labels: [n], or [R, n] for R draws of the labels.
-        sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
-    """
-    y = np.asarray(labels)
-    table = parameter_matrix(losses, "losses")
-    (classes, count), n = table.shape, y.shape[-1]
-    cells = np.asarray(actions) * classes + y.reshape(-1, n)
-    shares, size = _shares(sample_weight, n), count * classes
-    sums = np.stack([np.bincount(row, shares, minlength=size) for row in cells])
-    costs = product(sums.reshape(-1, classes), table).reshape(-1, count, count)
-    saved = costs.diagonal(axis1=1, axis2=2)[:, :, None] - costs
-    return saved.reshape(*y.shape[:-1], count, count)
 
 
 def _shares(sample_weight: ArrayLike | None, n: int) -> Array:

@@ -21,13 +21,13 @@ from .harness.settings import Settings
 from .harness.units import Request
 from .plan import Plan
 from .reporting import comparison
-from .reporting.figures import drawings_of, leaderboard_figure
+from .reporting.figures import drawings_of, leaderboard_figure, svg_files
 from .reporting.leaderboard import leaderboard_of
 from .reporting.names import ordered
 from .reporting.page import STUDY_CAPTIONS, provenance_of
 from .reporting.sections import section_of
 from .reporting.study_figures import study_drawings
-from .reporting.style import draw_all
+from .reporting.style import Drawings, draw_all
 from .reporting.tables import TableSpec
 from .reporting.wording import TextTable
 from .reporting.write import page_texts, print_sections, section_texts, write_metrics
@@ -59,6 +59,7 @@ def _write(request: Request, plan: Plan) -> None:
     methods, sections = ordered(request.calibrators), []
     written: list[Path] = []
     drawings: dict[str, Any] = {}
+    drawings_by_stem: dict[str, Drawings] = {}
     for benchmark in settings:
         name, title = benchmark.benchmark.name, benchmark.benchmark.title
         stem = score_files(benchmark).stem
@@ -68,14 +69,21 @@ def _write(request: Request, plan: Plan) -> None:
         section = section_of(scores[name], methods, specs, columns, images)
         sections.append(section)
         written += write_texts(results / "tables", section_texts(section, f"{stem}_"))
-        drawings |= {**drawings_of(section, f"_{stem}"), **study}
+        own = drawings_of(section, f"_{stem}")
+        drawings_by_stem[stem] = own
+        drawings |= {**own, **study}
     is_part = list(request.benchmarks) != list(settings[0].suite.benchmarks)
     end = "" if evaluation == DEFAULT_EVALUATION else f"-{evaluation}"
     leaderboard = leaderboard_of({s.spec.name: s.decisions for s in sections})
     if leaderboard and not is_part:
         written += leaderboard.write(results / "tables", f"leaderboard{end}")
         drawings[f"leaderboard{end}"] = partial(leaderboard_figure, leaderboard)
-    written += draw_all(drawings, results / "figures", settings[0].jobs)
+    image_files = draw_all(drawings, results / "figures", settings[0].jobs)
+    written += image_files
+    figures = {
+        section.spec.name: svg_files(own, image_files, f"_{stem}")
+        for section, (stem, own) in zip(sections, drawings_by_stem.items(), strict=True)
+    }
     written += write_all_scores(results)
     summary: TextTable | None = None
     if any(benchmark.benchmark.paper_key for benchmark in settings):
@@ -87,7 +95,7 @@ def _write(request: Request, plan: Plan) -> None:
     made = provenance_of(f"Suite {request.suite}.", list(scores.values()), methods)
     some = list(scores) if len(scores) < 4 else ["selection"]  # by name: calarena_imagenet_beit
     stem = "-".join(["report", *some]) if is_part else request.suite
-    page = page_texts(stem + end, heads, sections, made, leaderboard, summary)
+    page = page_texts(stem + end, heads, sections, made, leaderboard, summary, figures)
     written += write_texts(results, page)
     if not is_part:
         decisions = [section.decisions for section in sections]

@@ -4,7 +4,6 @@ import argparse
 import functools
 import io
 import os
-import re
 import signal
 import sys
 import unicodedata
@@ -16,16 +15,11 @@ from typing import NoReturn
 import hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import (
-    HydraException,
-    InstantiationException,
-    MissingConfigException,
-    OverrideParseException,
-)
+from hydra.errors import HydraException, InstantiationException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import InterpolationResolutionError as Unresolved
-from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from .jobs import table_at_end
@@ -36,7 +30,6 @@ from .parameters import (
     check_sweep,
     configured,
     entries_of_suite,
-    instead_of,
     searched,
     with_params,
     with_suite,
@@ -48,6 +41,7 @@ from .workers import workers
 FULL_ERROR = "HYDRA_FULL_ERROR"
 NOT_A_NAME = "Config group override must be a string"
 """The start of Hydra's message about an override that gives a number in place of a file's name."""
+WHERE_TO_LOOK = "--help and --cfg job list the settings; put a value with special signs into quotes"
 SHOW_TRACEBACKS = os.environ.get(FULL_ERROR) == "1"  # `command` sets it for another purpose
 
 
@@ -227,29 +221,18 @@ def _is_about_configuration(error: BaseException) -> bool:
 
 
 def one_line(error: BaseException) -> str:
-    """The error's message without line breaks; for an unknown name, with the known ones."""
-    if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
-        group, _, name = error.missing_cfg_file.rpartition("/")
-        known = [option for option in error.options if not option.startswith("_")]
-        return f"{group}={name}: no such name{known_instead(name, known)}"
-    if isinstance(error, OverrideParseException):
-        fix = "put quotes around a value with spaces or signs: \"paths.data='my data'\""
-        return f"{error.override}: cannot be read; {fix}"
-    if unknown := re.match(r"Could not override '(.+?)'", str(error)):
-        return instead_of(unknown[1], sys.argv[1:])
-    if wrong := re.fullmatch(r"Error merging override (.*)", str(error)):
-        why = str(error.__cause__).splitlines()[0]
-        is_list = "not a ListConfig" in why
-        return f"{wrong[1]}: {'expected a list of names, such as [vector]' if is_list else why}"
-    if str(error).startswith(NOT_A_NAME):
-        return "a number or true where a name is expected, such as benchmark=digits (--help)"
-    if isinstance(error, MissingMandatoryValue):
-        return f"{error.full_key}: not given; add {error.full_key}=... to the command"
-    if isinstance(error, InstantiationException) and error.__cause__ is not None:
-        return one_line(error.__cause__)
-    said = " ".join(str(error).split()) or type(error).__name__
+    """The error's message without line breaks; after one of Hydra's, where a person may look."""
+    cause = error.__cause__
+    if isinstance(error, InstantiationException) and cause is not None:
+        return one_line(cause)
+    message = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, Unresolved):  # what a resolver of ours says
-        said = said.partition("resolving interpolation: ")[2].partition(" full_key: ")[0] or said
+        resolver = message.partition("resolving interpolation: ")[2]
+        return resolver.partition(" full_key: ")[0] or message
     if is_out_of_memory(error):
-        return f"out of memory; set jobs=1 ({said[:160]})"
-    return said
+        return f"out of memory; set jobs=1 ({message[:160]})"
+    if isinstance(error, HydraException) or message.startswith(NOT_A_NAME):
+        message = message.partition(" Config search path:")[0]
+        reason = "" if cause is None else f" ({str(cause).splitlines()[0]})"
+        return f"{message}{reason}; {WHERE_TO_LOOK}"
+    return message

@@ -1,8 +1,8 @@
-"""What a command line says: the suite, DVC's params.yaml, and what to write for a mistake."""
+"""What a command line says: the suite, DVC's params.yaml, and the names that exist."""
 
 import difflib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
@@ -204,36 +204,3 @@ def known_instead(name: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(name, known, n=1)
     hint = f" (did you mean {close[0]}?)" if close else ""
     return f"{hint}; known: {', '.join(known)}"
-
-
-def instead_of(key: str, arguments: Sequence[str]) -> str:
-    """One line about a setting that no chosen file has; `arguments`: the whole command line."""
-    config = _composed(arguments)
-    group = key.partition(".")[0]
-    chosen = {
-        "benchmark": OmegaConf.select(config, "benchmark.name"),
-        "calibrator": config.calibrator,
-    }
-    if group != key and chosen.get(group, group) is None:
-        return f"{key}: no {group} is chosen; add {group}=<name>, a file of conf/{group}"
-    known = [*_names(config), *names_in("", arguments, ObjectType.GROUP)]
-    same = [name for name in known if name.rpartition(".")[2] == key]
-    close = same or difflib.get_close_matches(key, known, n=1)
-    meant = f" (did you mean {close[0]}?)" if close else ""
-    return f"{key}: no such setting{meant}; --cfg job lists them"
-
-
-def _names(config: DictConfig, start: str = "") -> Iterator[str]:
-    for name, value in config.items_ex(resolve=False):
-        yield f"{start}{name!s}"
-        if isinstance(value, DictConfig):
-            yield from _names(value, f"{start}{name!s}.")
-
-
-def _composed(arguments: Sequence[str]) -> DictConfig:
-    """The configuration of the files that a command line chooses, without its values."""
-    GlobalHydra.instance().clear()
-    pairs = [text.split("=", 1) for text in arguments if "=" in text]
-    files = [f"{key}={value}" for key, value in pairs if value in names_in(key, arguments)]
-    with configured():
-        return compose("config", [*searched(arguments), *files])

@@ -28,12 +28,12 @@ STREAMED = ("streaming.json", "streaming.md")
 """The report of one pass, in place of the files above."""
 
 
-def names_of(benchmark: str, figures: bool = False, costs: bool = False) -> list[str]:
+def names_of(benchmark: str, costs: bool = False) -> list[str]:
     """The files that a run writes for a benchmark; `*` matches several names.
 
-    figures, costs: whether it draws images, and whether it says what decisions cost.
+    costs: whether it says what decisions cost.
     """
-    pictures = ["ecdf", "worst_*", *(["decision_curve"] if costs else [])] if figures else []
+    pictures = ["ecdf", "worst_*", *(["decision_curve"] if costs else [])]
     names = ["decisions.json", "decisions.md"] if costs else []
     names += [f"{name}.{kind}" for name in pictures for kind in PICTURES]
     scores = [f"scores/{benchmark}{end}" for end in (".csv", ".ecdf.csv", ".json")]
@@ -101,7 +101,7 @@ def remove_others(folder: Path, written: Sequence[Path]) -> None:
 
     Metrics with such figures begin with u_, so `worst_of_mine.png` is somebody's own and stays.
     """
-    names = [*names_of("", figures=True, costs=True), *STREAMED]
+    names = [*names_of("", costs=True), *STREAMED]
     reports = [name for name in names if "/" not in name]
     patterns = [n.replace("_*", "_u_*") for n in taken_in(folder) if n in reports]
     for path in {path for name in patterns for path in folder.glob(name)} - set(written):

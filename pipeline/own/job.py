@@ -15,11 +15,8 @@ from ..scoring.groups import REPAIRS
 from ..scoring.points import CachedLogits
 from .choices import Choices
 from .options import Options
-from .size import affordable_draws, core_seconds
 from .utilities import own_utilities
 
-QUICK_TEST = 100_000  # test points of a quick look at a large file
-QUICK_SECONDS = 90  # core seconds of a quick look from which on it takes one split
 PER_CLASS = ("vector",)  # quick methods with parameters for each class
 
 
@@ -110,32 +107,22 @@ def _completed(
 ) -> dict[str, Settings]:
     """The settings of each method, with what the file adds: its splits, its size, own utilities."""
     first = next(iter(settings.values()))
-    draws = affordable_draws(first, details)
-    evaluation = replace(first.evaluation, own=dict(own), floor_repetitions=draws)
+    evaluation = replace(first.evaluation, own=dict(own))
     aims = [own[f"u_{kind}"] for kind in options.calibrate_for]
     completed = {
         name: replace(each, evaluation=evaluation, calibrator=_aimed_at(aims, each))
         for name, each in settings.items()
     }
-    splits = _splits_of(completed, options, details)
+    splits = _splits_of(first.splits, details)
     return {name: replace(each, splits=splits) for name, each in completed.items()}
 
 
-def _splits_of(
-    settings: Mapping[str, Settings], options: Options, details: Mapping[str, Any]
-) -> Splits:
-    """The splits that the file gives, else random ones; a quick look at a large file has one."""
-    splits = next(iter(settings.values())).splits
+def _splits_of(splits: Splits, details: Mapping[str, Any]) -> Splits:
+    """The splits that the file gives, else random ones as `splits` says."""
     if given := details.get("given_splits"):
         shares = [sizes["calibration"] / sum(sizes.values()) for sizes in given]
         share = sum(shares) / len(shares)
         return replace(splits, count=len(shares), calibration_fraction=share)
-    n_points = details["n"]
-    seconds = core_seconds(settings, n_points, details["classes"])
-    if options.may_split_once and seconds > QUICK_SECONDS:
-        # The calibration points are so many that the test points are enough for a quick look.
-        share = max(splits.calibration_fraction, 1 - QUICK_TEST / n_points)
-        return replace(splits, count=1, calibration_fraction=share)
     return splits
 
 

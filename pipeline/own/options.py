@@ -74,8 +74,7 @@ class Options(Choices):
     wide: bool = option("print all columns, even wide ones", default=False, action="store_true")
     splits: int | None = option("random splits, where the file gives none (default: 10)", type=int)
     quick: bool = option(
-        f"a first look: {', '.join(QUICK_METHODS)}; {QUICK_SPLITS} splits (one of a large file), "
-        "no images",
+        f"a first look: {', '.join(QUICK_METHODS)}; {QUICK_SPLITS} splits, images as SVG alone",
         default=False,
         action="store_true",
     )
@@ -115,11 +114,6 @@ class Options(Choices):
     def split_count(self) -> int:
         """The number of random splits, where the file gives none."""
         return (QUICK_SPLITS if self.quick else 10) if self.splits is None else self.splits
-
-    @property
-    def may_split_once(self) -> bool:
-        """Whether a quick look at a large file takes one split, because nobody asked for more."""
-        return self.quick and self.splits is None
 
     @property
     def used(self) -> list[str]:

@@ -30,31 +30,34 @@ MADE = (
 
 def write_results(job: Job) -> Section:
     """Write all into the folder of output; return what is to be printed."""
-    folder, is_whole, costs = job.options.output, not job.options.quick, _costs(job)
+    folder, costs = job.options.output, _costs(job)
     files = score_files(job.first)
     scores = Scores.read(files)
     if scores is None:
         raise CorruptFile(f"{files.rows}: removed by another run; score the file again")
     methods = list(dict.fromkeys(unit.calibrator for unit in job.plan.units))
     section = _section(job, scores, methods, costs)
-    if is_whole:
+    if not job.options.quick:
         section = _with_what_is_left(section, job, methods)
     texts = section_texts(section)
     if section.costs is not None:
         texts["decisions.json"] = json_text(costs)
         texts["decisions.md"] = section.costs.markdown() + "\n"
+    texts["metrics.json"] = json_text(_numbers(section))
+    written = write_texts(folder, texts)  # first, so that a figure that cannot be drawn loses none
+    from ..reporting.figures import drawings_of, svg_files  # matplotlib takes half a second
+    from ..reporting.style import draw_all
+
+    drawings = drawings_of(section, curve=(costs or {}).get("curve"))
+    formats = ("svg",) if job.options.quick else ("pdf", "svg", "png")
+    images = draw_all(drawings, folder, job.first.jobs, formats)
+    written += images
     source = job.first.benchmark.source
     read = [Path(file).name for file in (source["path"], source["test"]) if file is not None]
     heads = job.first.benchmark.title, " and ".join(read)
-    texts |= page_texts("report", heads, [section], provenance_of(MADE, [scores], methods))
-    texts["metrics.json"] = json_text(_numbers(section))
-    written = write_texts(folder, texts)
-    if is_whole:  # last, so that a figure that cannot be drawn loses no number
-        from ..reporting.figures import drawings_of  # matplotlib takes half a second to import
-        from ..reporting.style import draw_all
-
-        drawings = drawings_of(section, curve=(costs or {}).get("curve"))
-        written += draw_all(drawings, folder, job.first.jobs)
+    made = provenance_of(MADE, [scores], methods)
+    figures = {section.spec.name: svg_files(drawings, images)}
+    written += write_texts(folder, page_texts("report", heads, [section], made, figures=figures))
     remove_others(folder, written)
     return section
 

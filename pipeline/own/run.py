@@ -14,8 +14,8 @@ from ..harness.units import units_of
 from ..logits import run_logits
 from ..plan import Plan
 from ..reporting.write import print_sections
-from ..scoring.choice import REPAIRS
 from ..scoring.files import score_files
+from ..scoring.groups import REPAIRS
 from ..scoring.points import absent_in_calibration
 from .deployed import fit_to_keep
 from .folder import check_replaceable, give_back, names_of, only_run
@@ -23,7 +23,7 @@ from .forms import check_is_file, is_table
 from .job import Job, settings_of, takes
 from .options import Options
 from .results import write_results
-from .size import check_fits, long_run
+from .size import check_fits
 from .stream import is_streamed, score_streamed
 
 MOST_NAMED = 5  # classes without calibration points that are named
@@ -42,7 +42,7 @@ def score_whole(options: Options) -> None:
     is_new = not options.output.exists()
     said = checked(options)
     benchmark = next(iter(said.values())).benchmark.name
-    names = names_of(benchmark, not options.quick, options.losses is not None)
+    names = names_of(benchmark, options.losses is not None)
     with only_run(options.output, names, options.wait):
         try:
             job = read(options, said)
@@ -78,9 +78,8 @@ def read(options: Options, said: Mapping[str, Settings]) -> Job:
     Raises:
         InputError, UsageError, UnitsFailed: what cannot be used, in one line.
     """
-    general = any(getattr(options, kind) for kind in ("similarity", "losses", "gain", "utility"))
     if not any(map(is_table, filter(None, (options.file, options.test)))):
-        check_fits(options.file, {name: said[name] for name in options.used}, general)
+        check_fits(options.file, {name: said[name] for name in options.used})
     method, settings = next(iter(said.items()))
     reading = Plan(units_of(settings, method, [0]))
     name = settings.benchmark.name
@@ -90,18 +89,15 @@ def read(options: Options, said: Mapping[str, Settings]) -> Job:
         raise UnitsFailed(str(error).removeprefix(f"{name}: ")) from error
     logits = reading.found(name)
     job = Job.of(options, said, logits)
-    for note in _notes(job, said, general):
+    for note in _notes(job, said):
         say(note)
     return job
 
 
-def _notes(job: Job, said: Mapping[str, Settings], general: bool) -> Iterator[str]:
-    """What a person must know before the run: what is done otherwise, left out, or takes long."""
-    options, first, details, n = job.options, job.first, job.logits.details, job.logits.n
-    splits, classes = first.splits.count, int(details["classes"])
-    draws, wanted = (of.evaluation.floor_repetitions for of in (first, next(iter(said.values()))))
-    if draws < wanted:
-        yield f"many points: {draws} redrawn label vectors behind each noise floor"
+def _notes(job: Job, said: Mapping[str, Settings]) -> Iterator[str]:
+    """What a person must know before the run: what is done otherwise or left out."""
+    options, first, details = job.options, job.first, job.logits.details
+    splits = first.splits.count
     if absent := absent_in_calibration(first, job.logits):
         few = ", ".join(job.class_names[number] for number in list(absent)[:MOST_NAMED])
         more = f" and {len(absent) - MOST_NAMED:,} others" * (len(absent) > MOST_NAMED)
@@ -119,16 +115,8 @@ def _notes(job: Job, said: Mapping[str, Settings], general: bool) -> Iterator[st
             f"weights: {', '.join(unweighted)} cannot be fitted with weights; left out (to include "
             "them, draw points in proportion to their weights)"
         )
-    test = round((1 - first.splits.calibration_fraction) * n)
     if options.splits is not None and "given_splits" in details:
         yield f"--splits {options.splits}: not used, because the file says which points test"
-    if options.may_split_once and "given_splits" not in details and splits == 1:
-        yield f"a large file: one split with {test:,} test points (to have three: --splits 3)"
-    is_read = is_table(options.file) or details["origin"]["values"] == "probabilities"
-    kind = {"is_read": is_read, "has_groups": "groups" in details, "general": general}
-    if long := long_run(job.settings, n, test, classes, **kind):
-        fix = "give fewer rows, or --methods temperature"
-        yield f"{long} ({fix if options.quick else 'a first look: --quick'})"
 
 
 def _score(job: Job) -> None:

@@ -5,6 +5,7 @@ Only what draws imports this module, because matplotlib takes half a second to i
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from textwrap import fill
 from typing import Any
 
@@ -26,7 +27,7 @@ from utility_calibration.metrics.shown import Curve, UtilityDiagram, WorstInterv
 from ..scoring.choice import is_own
 from ..scoring.inference import CONFIDENCE
 from .leaderboard import COUNTED, GAINS, Leaderboard
-from .looks import look
+from .looks import CURVE, look
 from .names import method_name
 from .sections import Curves, Section
 from .style import (
@@ -69,6 +70,12 @@ def drawings_of(
     return {**curves, **worst, **acting}
 
 
+def svg_files(drawings: Drawings, written: Sequence[Path], end: str = "") -> dict[str, Path]:
+    """The SVG of each of `drawings_of` among the files, by its name without `end`."""
+    images = [path for path in written if path.suffix == ".svg" and path.stem in drawings]
+    return {path.stem.replace(end, "", 1): path for path in images}
+
+
 def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
     """One panel per utility family, one curve per method, the noise floor as a grey band.
 
@@ -86,7 +93,8 @@ def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
                 axis.plot(edge, levels, color=FLOOR_EDGE, linewidth=0.5, zorder=1.1)
             for method, errors in curves.errors.items():
                 style = looks[method]
-                draw_curve(axis, errors, levels, band, marker=style.marker, **style.line)
+                gid = CURVE + method_name(method)
+                draw_curve(axis, errors, levels, band, marker=style.marker, gid=gid, **style.line)
             axis.set_title(PANEL_TITLES[curves.family])
             error_axes(axis, [*curves.errors.values(), *floor])
         axes[0].set_ylabel("Share of utilities with error ≤ $e$")

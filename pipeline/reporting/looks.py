@@ -28,6 +28,7 @@ class LineLook:
         return {"color": self.color, "linestyle": self.dash, "linewidth": self.width}
 
 
+CURVE = "curve: "  # begins the name of a curve in an SVG; a page shows the rest at a pointer
 OTHER = LineLook("#7A7A7A", (0, (4, 1, 2, 1)))
 MARKERS = "osD^vPX"
 SHADES = ((1.0, 0.35), (0.0, 0.3))

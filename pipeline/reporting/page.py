@@ -1,30 +1,28 @@
 """The report as a page and as Markdown: which method for which use, and where each errs most."""
 
 import base64
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 from omegaconf import OmegaConf
 
 from utility_calibration.metrics.registry import metric
 
-from ..scoring.decisions import Decision
-from ..scoring.files import Scores, rounded
+from ..scoring.files import Scores
 from .formats import heading, markdown
 from .leaderboard import Leaderboard
-from .looks import look
+from .looks import CURVE
 from .names import NOISE_FLOOR, method_name
 from .sections import Section
-from .tables import MARK, OWN_FLOOR, Column
+from .tables import MARK, OWN_FLOOR
 from .verdict import MEANINGS, SIGNS
-from .wording import TextTable, escape_markdown, interval, markdown_table, p_value
+from .wording import TextTable, escape_markdown, markdown_table
 
 STUDY_CAPTIONS = {
     "history": "The study of the paper's appendix: patching for users with a gain matrix each. "
@@ -40,9 +38,8 @@ INTRODUCTION = (
     "predicted and what came true, over all intervals of the prediction. Smaller is better, except "
     "for accuracy."
 )
-FAMILY_TITLES = {"linear": "Users paid by class", "rank": "Users paid by rank"}
-BLACK = "#000000"
-DIGITS = 4  # significant digits of the numbers in the page's script
+SVG_HEADER = re.compile(r"^.*?(?=<svg)|<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
+SVG_NAME = re.compile(f'<g id="({CURVE})?([^"]*)">')
 
 
 @cache
@@ -79,17 +76,19 @@ def report_html(
     made: Mapping[str, str],
     comparison: TextTable | None = None,
     leaderboard: Leaderboard | None = None,
+    figures: Mapping[str, Mapping[str, Path]] = MappingProxyType({}),
 ) -> str:
     """The whole page, self-contained: a reader fetches nothing, and all texts are escaped.
 
     `about`: on what methods are compared; `made`: `provenance_of`; `comparison`: the lines
-    of its summary, the heading first.
+    of its summary, the heading first; `figures`: by section the SVG files that `drawings_of` names.
     """
     introduction = INTRODUCTION.format(about)
     said = {"title": title, "introduction": introduction, "leaderboard": leaderboard, "made": made}
-    data = {section.spec.name: _data(section) for section in sections}
     page = templates().get_template("report.html")
-    return page.render(**SHOWN_BY, **said, sections=sections, comparison=comparison, data=data)
+    return page.render(
+        **SHOWN_BY, **said, sections=sections, comparison=comparison, figures=figures
+    )
 
 
 def provenance_of(what: str, scores: Sequence[Scores], methods: Sequence[str]) -> dict[str, str]:
@@ -104,70 +103,24 @@ def provenance_of(what: str, scores: Sequence[Scores], methods: Sequence[str]) -
     return {"what": what, "configuration": OmegaConf.to_yaml(OmegaConf.create(configuration))}
 
 
-def _unrounded(column: Column, method: str) -> dict[str, Any]:
-    """What a reader sees of a cell's numbers by a switch or on hover, and the value to sort by."""
-    row = column.rows[method]
-    mean, half, text = row.mean, row.half_width, column.text
-    no_floor = " –" if column.metric.has_floor else ""
-    is_known = math.isfinite(half)
-    return {
-        "value": rounded(mean, DIGITS),
-        "interval": f" [{text(mean - half)}, {text(mean + half)}]" if is_known else " [–]",
-        "p": _p_values(row) if math.isfinite(row.p_value) else no_floor,
-        "floor": f"own noise floor: {text(row.floor_q95)}" if math.isfinite(row.floor_q95) else "",
-    }
+def inlined(path: Path) -> Markup:
+    """An SVG as a part of the page, in which a pointer on a curve shows the curve's name.
 
-
-def _p_values(row: Decision) -> str:
-    """The p-value of a cell, and what becomes of it together with other groups or utilities."""
-    alone = f" {p_value(row.p_value)}"
-    return f"{alone} (together {p_value(row.p_together)})" if row.is_one_of_many else alone
-
-
-def _data(section: Section) -> dict[str, Any]:
-    """What the page's script draws."""
-    families = []
-    for curves in section.curves:
-        low, high = curves.floor or (np.empty(0), np.empty(0))
-        content = {
-            "levels": curves.levels.tolist(),
-            "curves": {method: errors.tolist() for method, errors in curves.errors.items()},
-            "floor": curves.floor and {"low": low.tolist(), "high": high.tolist()},
-        }
-        title = f"{FAMILY_TITLES[curves.family]} ({curves.count} sampled)"
-        families.append({"title": title, **rounded(content, DIGITS)})
-    worst: dict[str, Any] = {key: {} for key in section.worst}
-    for key, group in section.worst.items():
-        for method, one in group.items():
-            heading = f"{one.name}, worst at {interval(one.low, one.high)}"
-            worst[key][method] = {**one.diagram, "heading": heading, "worst": [one.low, one.high]}
-    looks = [_look(method) for method in section.decisions.methods]
-    return {"looks": looks, "families": families, "worst": worst}
-
-
-def _look(method: str) -> dict[str, Any]:
-    """A method's line as SVG draws it; style.css mixes its colour with that of the text."""
-    style = look(method)
-    dash = "" if style.dash == "solid" else " ".join(f"{d * style.width:g}" for d in style.dash[1])
-    return {
-        "key": method,
-        "name": method_name(method),
-        "color": "var(--ink)" if style.color == BLACK else style.color,
-        "dash": dash,
-        "width": style.width,
-    }
+    Other names of its parts leave, because names on a page must differ.
+    """
+    drawing = SVG_HEADER.sub("", path.read_text(encoding="utf-8"))
+    return Markup(SVG_NAME.sub(lambda g: f"<g><title>{g[2]}</title>" if g[1] else "<g>", drawing))
 
 
 SHOWN_BY: dict[str, Any] = {
     "captions": STUDY_CAPTIONS,
     "html_heading": partial(heading, form="html"),
-    "look_of": _look,
     "mark": MARK,
     "noise_floor": NOISE_FLOOR,
     "method_name": method_name,
     "metric": metric,
     "image_data": lambda path: base64.b64encode(path.read_bytes()).decode("ascii"),
-    "unrounded": _unrounded,
+    "inlined": inlined,
     "words_of_sign": {SIGNS[name]: meaning for name, meaning in MEANINGS.items()},
 }
 """What the templates call."""

@@ -37,7 +37,7 @@ RC: Any = {  # what differs from matplotlib's defaults
     "svg.hashsalt": "utility-calibration",
 }
 # No creation dates and no version stamps: equal content gives equal bytes.
-METADATA: dict[str, dict[str, None]] = {
+METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     "svg": {"Date": None, "Creator": None},
     "png": {"Software": None},
@@ -82,26 +82,37 @@ def titled_figure(width: float, height: float, title: str = "") -> Iterator[Figu
         yield figure
 
 
-def draw_all(drawings: Drawings, folder: Path, jobs: int | str) -> list[Path]:
+def draw_all(
+    drawings: Drawings, folder: Path, jobs: int | str, formats: Sequence[str] = tuple(METADATA)
+) -> list[Path]:
     """Draw all figures and save them in `folder`, side by side; return the paths."""
-    calls = {stem: partial(_drawn, make, folder, stem) for stem, make in drawings.items()}
+    calls = {stem: partial(_drawn, make, folder, stem, formats) for stem, make in drawings.items()}
     return [path for paths in all_called("Figures", calls, jobs).values() for path in paths]
 
 
-def _drawn(make: Callable[[], Figure], folder: Path, stem: str) -> list[Path]:
-    return save_figure(make(), folder, stem)
+def _drawn(
+    make: Callable[[], Figure], folder: Path, stem: str, formats: Sequence[str]
+) -> list[Path]:
+    return save_figure(make(), folder, stem, formats)
 
 
-def save_figure(figure: Figure, folder: Path, stem: str) -> list[Path]:
-    """Write `<stem>.pdf`, `.svg` and `.png` atomically, the same bytes for the same figure."""
-    paths = {suffix: folder / f"{stem}.{suffix}" for suffix in METADATA}
+def save_figure(
+    figure: Figure, folder: Path, stem: str, formats: Sequence[str] = tuple(METADATA)
+) -> list[Path]:
+    """Write `<stem>.pdf`, `.svg` and `.png` atomically, the same bytes for the same figure.
+
+    The SVG says its title, for those who do not see it.
+    """
+    paths = {suffix: folder / f"{stem}.{suffix}" for suffix in formats}
     with house_style():
         # The layout depends on the resolution: one layout for all formats.
         figure.set_dpi(RC["savefig.dpi"])
         if engine := figure.get_layout_engine():
             engine.execute(figure)
         figure.set_layout_engine(None)
+        title = figure.get_suptitle().replace("\\$", "$") or stem
         for suffix, path in paths.items():
             with atomic_path(path) as temporary:
-                figure.savefig(temporary, format=suffix, metadata=METADATA[suffix])
+                said = {"Title": title} if suffix == "svg" else {}
+                figure.savefig(temporary, format=suffix, metadata=METADATA[suffix] | said)
     return list(paths.values())

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import wrap
+from types import MappingProxyType
 
 import pandas as pd
 from rich import box
@@ -86,10 +87,11 @@ def page_texts(
     made: Mapping[str, str],
     leaderboard: Leaderboard | None = None,
     comparison: TextTable | None = None,
+    figures: Mapping[str, Mapping[str, Path]] = MappingProxyType({}),
 ) -> dict[str, str]:
     """`<stem>.html` and `.md`; `heads`: title and `about`, the rest as in page.py."""
     sections = [each for section in main for each in (section, *section.parts.values())]
-    page = report_html(*heads, sections, made, comparison, leaderboard)
+    page = report_html(*heads, sections, made, comparison, leaderboard, figures)
     text = report_markdown(heads[0], sections, leaderboard)
     return {f"{stem}.html": page, f"{stem}.md": text}
 

@@ -1,9 +1,7 @@
 """The cost of a user's decision on the test points with each method (decisions.json).
 
 The actions of all methods are priced on the same test points, split by split, so methods are
-compared in pairs. The constant action is the best in hindsight, which no method can know. So is the
-better action wherever one was chosen, and hindsight finds one by chance as well. What chance saves
-comes from labels drawn from the method's own probabilities (metrics/resampling.py).
+compared in pairs. The constant action is the best in hindsight, which no method can know.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,20 +18,12 @@ from utility_calibration.metrics.decision_losses import (
     constant_losses,
     decide,
     net_benefit,
-    swap_savings,
 )
-from utility_calibration.metrics.forecast import Forecast
-from utility_calibration.metrics.resampling import (
-    LARGEST,
-    NoiseFloor,
-    redrawn_outcomes,
-    resampled_weights,
-)
+from utility_calibration.metrics.resampling import LARGEST, resampled_weights
 
 from ..harness.artifacts import save_npz
 from ..harness.cache import Record, Save
 from ..harness.parallel import Progress
-from ..harness.settings import Evaluation
 from ..harness.units import Unit
 from .held_out import HeldOut, held_out
 from .inference import FEWEST_SPLITS, paired_difference
@@ -41,7 +31,6 @@ from .inference import FEWEST_SPLITS, paired_difference
 Floats = NDArray[np.float64]
 THRESHOLDS = np.round(np.arange(0.01, 1, 0.01), 2)
 TINY = 1e-300
-MOST_SAVINGS = 1 << 27  # numbers kept per method, 1 GB: of each pair of actions and draw of labels
 
 
 def costs_of(units: Sequence[Unit], progress: Progress) -> tuple[Save, Record]:
@@ -53,7 +42,6 @@ def costs_of(units: Sequence[Unit], progress: Progress) -> tuple[Save, Record]:
     decision = instantiate(entry, _convert_="all")
     losses: Floats = decision.losses[0]
     by_split: dict[str, list[dict[str, Any]]] = {}
-    drawn: dict[str, Any] = {}  # summed over the splits, because of their size
     share = 1.0
     for unit in units:
         test, method = held_out(unit), unit.calibrator
@@ -62,15 +50,12 @@ def costs_of(units: Sequence[Unit], progress: Progress) -> tuple[Save, Record]:
         if not by_split:
             share = len(labels) / test.population
         by_split.setdefault(method, []).append(_on_split(losses, test, taken, unit))
-        if is_whole:
-            by_chance = _savings_by_chance(losses, test, taken, unit.settings.evaluation)
-            drawn[method] = drawn.get(method, 0) + by_chance
     found = {
         method: {key: np.array([split[key] for split in splits]) for key in splits[0]}
         for method, splits in by_split.items()
     }
     record: Record = {"losses": str(entry["path"]), "actions": list(decision.actions)}
-    record |= _compared(found, drawn, decision.actions, share)
+    record |= _compared(found, decision.actions, share)
     if len(losses) == 2:
         first = next(iter(found.values()))
         record["curve"] = {
@@ -84,15 +69,12 @@ def costs_of(units: Sequence[Unit], progress: Progress) -> tuple[Save, Record]:
 
 
 def _compared(
-    found: Mapping[str, Mapping[str, Floats]],
-    drawn: Mapping[str, Floats],
-    names: Sequence[str],
-    share: float,
+    found: Mapping[str, Mapping[str, Floats]], names: Sequence[str], share: float
 ) -> Record:
     """Costs per method, against every other one and the best constant action.
 
-    `found`: by method what `_on_split` gives, with the splits as first axis; `drawn`: savings by
-    chance; `names` of the actions; `share` of the points that test.
+    `found`: by method what `_on_split` gives, with the splits as first axis; `names` of the
+    actions; `share` of the points that test.
     """
     first = next(iter(found.values()))
     constant = first["constant"].mean(axis=0)
@@ -112,7 +94,6 @@ def _compared(
                     name: {key: float(values[key][:, action].mean()) for key in ("share", "gap")}
                     for action, name in enumerate(names)
                 },
-                "otherwise": _otherwise(values["savings"], drawn.get(method), names),
                 "against": {
                     key: _mean(values["cost"] - cost, share, "difference", values["drawn"] - draws)
                     for key, (cost, draws) in references.items()
@@ -147,7 +128,6 @@ def _on_split(losses: Floats, test: HeldOut, taken: Decisions, unit: Unit) -> di
         "expected": np.average(taken.expected, weights=weights),
         "constant": constant_losses(labels, losses, weights),
         "gap": taken.gaps(actions, weights),
-        "savings": swap_savings(losses, taken.actions, labels, weights),
         "share": np.bincount(taken.actions, weights, actions) / weights.sum(),
     }
     if len(losses) == 2:
@@ -155,29 +135,6 @@ def _on_split(losses: Floats, test: HeldOut, taken: Decisions, unit: Unit) -> di
         found["curve"] = net_benefit(p, labels, THRESHOLDS, weights)
         found["always"] = net_benefit(np.ones(len(labels)), labels, THRESHOLDS, weights)
     return found
-
-
-def _savings_by_chance(
-    losses: Floats, test: HeldOut, taken: Decisions, evaluation: Evaluation
-) -> Floats:
-    """`swap_savings` under labels drawn from the forecast: [R, K, K]."""
-    repetitions = min(evaluation.floor_repetitions, max(1, MOST_SAVINGS // losses.shape[1] ** 2))
-    forecast, points = Forecast(test.probabilities), test.points
-    draws = redrawn_outcomes(forecast, points, repetitions, evaluation.noise_seed)
-    saved = [swap_savings(losses, taken.actions, draw.labels, test.weights) for _, draw in draws]
-    return np.concatenate(saved)
-
-
-def _otherwise(savings: Floats, drawn: Floats | None, names: Sequence[str]) -> Record:
-    """The change of action that saves most; `savings` [J, K, K], summed by chance [R, K, K]."""
-    mean = savings.mean(axis=0)
-    action, instead = divmod(int(mean.argmax()), len(names))
-    saved = float(mean[action, instead])
-    record: Record = {"action": names[action], "instead": names[instead], "saved": saved}
-    if drawn is None or not len(drawn):
-        return record | {"floor_q95": None, "p_value": None}
-    floor = NoiseFloor.of((drawn / len(savings)).max(axis=(1, 2)), saved)
-    return record | {"floor_q95": floor.q95, "p_value": floor.p_value}
 
 
 def _mean(values: Floats, share: float, name: str, draws: Any = ()) -> dict[str, float | None]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from utility_calibration.metrics import Decision
-from utility_calibration.metrics.decision_losses import acting_threshold, decide, swap_savings
+from utility_calibration.metrics.decision_losses import acting_threshold, decide
 
 LOSSES = np.array([[0.0, 3.0], [5.0, 0.0], [1.0, 1.0]])
 
@@ -27,16 +27,6 @@ def test_the_second_of_two_tables_decides_where_it_is_asked_for():
     np.testing.assert_array_equal(both.decide(p, index=1), 1 - Decision(LOSSES).decide(p))
     assert both.mean_loss(p, y, index=1) == Decision(LOSSES).mean_loss(p, y)
     np.testing.assert_allclose(both.constant_losses(y, index=1), [1.0, 10 / 3])
-
-
-def test_savings_by_another_action_are_those_of_a_slow_sum_over_the_points():
-    rng = np.random.default_rng(0)
-    actions, draws, weights = rng.integers(2, size=9), rng.integers(3, size=(4, 9)), np.arange(9.0)
-    for y, saved in zip(draws, swap_savings(LOSSES, actions, draws, weights), strict=True):
-        for a, b in np.ndindex(2, 2):
-            points = [i for i in range(9) if actions[i] == a]
-            gains = [weights[i] * (LOSSES[y[i], a] - LOSSES[y[i], b]) for i in points]
-            assert saved[a, b] == pytest.approx(sum(gains) / weights.sum())
 
 
 def test_net_benefit_of_a_small_case_by_hand():

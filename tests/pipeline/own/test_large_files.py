@@ -31,8 +31,7 @@ def refused(path, *methods, overrides=()) -> str:
 @pytest.fixture
 def path(tmp_path, monkeypatch):
     """A file that counts as large."""
-    monkeypatch.setattr(size, "SMALL", 0)
-    monkeypatch.setattr(size, "BASE", 1000)
+    monkeypatch.setattr(size, "MANY", 0)
     return write_example(tmp_path / "x.npz", n=N, classes=CLASSES)
 
 
@@ -45,22 +44,26 @@ def bytes_in(line) -> list[int]:
 
 
 def test_what_does_not_fit_is_refused_with_its_bytes_and_what_would_fit(path, monkeypatch):
-    scaling = 1000 + (11 + size.KEPT) * 150 * CLASSES  # 150 test points
-    free(monkeypatch, scaling)
-    monkeypatch.setattr(size, "BYTES_PER_LOGIT", 10_000)
+    little, much = (each * N * CLASSES for each in (size.BYTES_MAPPED, size.BYTES_PER_LOGIT))
+    free(monkeypatch, much - 1)
     line = refused(path, "patching", "temperature", "vector", "dirichlet")
-    assert line.startswith(f"{path}: 500 rows of 4 classes take ")
-    assert "for patching, dirichlet" in line
-    assert "--methods temperature vector (" in line
-    assert bytes_in(line) == [1000 + 10_000 * N * CLASSES, scaling, scaling]
+    assert line.startswith(f"{path}: ") and bytes_in(line) == [much, much - 1]
+    assert "--methods temperature vector" in line
     check_fits(path, {"temperature": settings_of("temperature")})
-    free(monkeypatch, scaling - 1)
-    assert bytes_in(refused(path, "temperature")) == [scaling, scaling - 1]
+    free(monkeypatch, much)
+    check_fits(path, {"patching": settings_of("patching")})
+    free(monkeypatch, little - 1)
+    assert bytes_in(refused(path, "temperature")) == [little, little - 1]
     assert "--methods" not in refused(path, "temperature")
 
+
+def test_what_is_read_whole_takes_more_and_a_second_file_counts(tmp_path, path, monkeypatch):
     free(monkeypatch, 0)
-    two = refused(path, "vector", overrides=["jobs=2"])
-    assert bytes_in(two)[0] == 2 * bytes_in(refused(path, "vector"))[0] and "--jobs 1" in two
+    np.savez_compressed(tmp_path / "packed.npz", **np.load(path))
+    packed = bytes_in(refused(tmp_path / "packed.npz", "vector"))[0]
+    assert packed == size.BYTES_PER_LOGIT * N * CLASSES
+    both = refused(path, "vector", overrides=[f"benchmark.source.test={path}"])
+    assert bytes_in(both)[0] == 2 * bytes_in(refused(path, "vector"))[0]
 
 
 @pytest.mark.parametrize(("name", "said"), [("x", "x"), ("Predictions", "null")])

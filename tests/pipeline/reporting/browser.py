@@ -13,10 +13,6 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
          "--window-size=1400,1000", "--virtual-time-budget=30000", "--dump-dom")  # fmt: skip
 BEFORE = """<script>
 errors = []; addEventListener("error", (e) => errors.push(e.message));
-IntersectionObserver = class {  // without a screen nothing comes near the window
-  constructor(tell) { this.tell = tell; }
-  observe(node) { setTimeout(() => this.tell([{ target: node, isIntersecting: true }])); }
-};
 </script>"""
 OUTSIDE = """<!doctype html><meta charset="utf-8">
 <iframe width="{width}" height="{height}" style="border: 0" srcdoc="{page}"></iframe>

@@ -1,17 +1,21 @@
 """The page: what it says, and how it behaves in a browser (skipped where there is none)."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 from tests.pipeline.reporting.browser import CHROMIUM, seen_in
 from tests.pipeline.reporting.conftest import arrays_of, facts_of, scored, write
+from utility_calibration.pipeline.reporting.figures import drawings_of, ecdf_figure, svg_files
 from utility_calibration.pipeline.reporting.leaderboard import leaderboard_of
-from utility_calibration.pipeline.reporting.names import METHODS
+from utility_calibration.pipeline.reporting.names import METHODS, method_name
 from utility_calibration.pipeline.reporting.page import report_html, report_markdown
-from utility_calibration.pipeline.reporting.sections import section_of
+from utility_calibration.pipeline.reporting.sections import Curves, section_of
+from utility_calibration.pipeline.reporting.style import draw_all
 from utility_calibration.pipeline.reporting.tables import TableSpec
 from utility_calibration.pipeline.scoring.files import ScoreFiles
 
@@ -56,9 +60,24 @@ def sections(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def html(sections):
+def figures(sections, tmp_path_factory):
+    """The SVG files of the first section."""
+    folder, first = tmp_path_factory.mktemp("figures"), sections[0]
+    drawings = {kind: draw for kind, draw in drawings_of(first).items() if kind == "worst_u_cwe"}
+    drawings["ecdf"] = partial(ecdf_figure, [curves()], NAUGHTY)
+    return {first.spec.name: svg_files(drawings, draw_all(drawings, folder, 1))}
+
+
+def curves():
+    levels = np.linspace(0.01, 1, 50)
+    errors = {method: level * levels for method, level in LEVELS.items()}
+    return Curves("linear", levels, errors, None, "", 50, 5, None)
+
+
+@pytest.fixture(scope="module")
+def html(sections, figures):
     leaderboard = leaderboard_of({one.spec.title: one.decisions for one in sections})
-    return report_html("Title " + NAUGHTY, "the tests", sections, MADE, None, leaderboard)
+    return report_html("Title " + NAUGHTY, "the tests", sections, MADE, None, leaderboard, figures)
 
 
 def test_titles_are_text_everywhere_and_nothing_is_fetched(html, sections):
@@ -68,6 +87,15 @@ def test_titles_are_text_everywhere_and_nothing_is_fetched(html, sections):
     assert not re.findall(r"""(?:src|href)=["'](?!#|data:)""", html)
     assert "default-src 'none'" in html
     assert "http" not in re.sub(r"http-equiv|http://www\.w3\.org/\S+", "", html)
+
+
+def test_figures_are_in_the_page_and_say_their_names(html):
+    """Their parts have no names, because two figures would share some."""
+    drawn = re.findall(r"<figure><svg.*?</svg>", html, re.DOTALL)
+    assert len(drawn) == 2 and f"<title>{escape(NAUGHTY)}</title>" in drawn[0]
+    for method in LEVELS:
+        assert f"<g><title>{method_name(method)}</title>" in drawn[0]
+    assert "<g id=" not in html and "<metadata" not in html and "<!--" not in html
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -83,7 +111,6 @@ def test_a_page_begins_with_what_was_found_and_says_it_once(sections, count):
 # ---- In a browser --------------------------------------------------------------------------------
 
 TABLE = "const table = page.querySelector('section table.results');"
-DRAWN = "await until(() => page.querySelectorAll('svg.chart').length >= 2);"
 needs_browser = pytest.mark.skipif(
     CHROMIUM is None, reason="no Chromium here; Debian has it: apt-get install chromium"
 )
@@ -91,7 +118,7 @@ needs_browser = pytest.mark.skipif(
 
 @needs_browser
 def test_it_opens_without_error_and_asks_for_nothing_else(html, tmp_path):
-    script = f"""{DRAWN}
+    script = """
     const asked = view.performance.getEntriesByType("resource").map((one) => one.name);
     return [page.title, view.errors, asked.filter((name) => !name.startsWith("data:"))]"""
     title, *others = seen_in(html, script, tmp_path)
@@ -115,21 +142,8 @@ def test_a_click_on_a_heading_sorts_and_another_turns_the_order(html, tmp_path):
 
 
 @needs_browser
-def test_a_row_hides_its_curves_and_the_switch_shows_intervals(html, tmp_path):
-    script = f"""{TABLE}
-    const curves = "[data-section=b1] [data-method=patching].curve";
-    const shown = (kind) => view.getComputedStyle(table.querySelector("td ." + kind)).display;
-    await until(() => page.querySelectorAll(curves).length === 2);
-    table.querySelector("tr[data-method=patching] .pick").click();
-    page.querySelector("input[value=interval]").click();
-    return [page.querySelectorAll(curves).length, shown("spread"), shown("interval")]"""
-    curves, spread, interval = seen_in(html, script, tmp_path)
-    assert curves == 0 and spread == "none" != interval
-
-
-@needs_browser
 def test_on_a_phone_nothing_is_cut_and_the_method_stays_in_sight(html, tmp_path):
-    script = f"""{TABLE} {DRAWN}
+    script = f"""{TABLE}
     const signs = page.querySelector("table.signs").closest(".scroll");
     const scroll = table.closest(".scroll"), left = (e) => e.getBoundingClientRect().left;
     scroll.scrollLeft = 300;

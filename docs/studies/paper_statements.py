@@ -1,6 +1,6 @@
 """Draw two statements of the paper, which has no figure of them: Proposition 3.1 and Lemma 3.3.
 
-    python -m utility_calibration.scripts.maintain.paper_statements LOGITS.npz [LOGITS.npz …]
+    python docs/studies/paper_statements.py LOGITS.npz [LOGITS.npz …]
 
 The files have arrays `logits` [n, C] and `labels` [n]. Written to --output:
 
