@@ -1,6 +1,6 @@
 """Pooled scaling: the log-linear pool of the maps O, N and B.
 
-    ℓ       ln q, q the temperature-scaled softmax with a share 1/(n + 1) of the uniform forecast
+    ℓ       ln q, q the temperature-scaled softmax with a small share of the uniform forecast
     fit     O, N and B on all points, and five times without a fifth (`maps.py`)
     pool    p ∝ exp(w_1 O + w_2 N + w_3 B), w by the held-out NLL + 3,200/n² |w - (1, 0, 0)|²
 
@@ -37,7 +37,7 @@ class PooledScaling(Calibrator):
         seed: of the folds.
 
     Attributes:
-        inverse_temperature_, uniform_share_: 1/T and 1/(n + 1).
+        inverse_temperature_, uniform_share_: 1/T, and 1/(n + 1)² or 1/(n + 1).
         pool_: float64 [3], the weights w of O, N and B; [2] without B; [1], of the temperature,
             where there are fewer than ten points.
         map_: float64, the pool as a point of `maps`.
@@ -50,11 +50,10 @@ class PooledScaling(Calibrator):
     seed: int = 0
 
     def _fit(self, logits: Array, labels: Array) -> None:
-        n = len(labels)
         temperature = TemperatureScaling()
         temperature._fit(logits, labels)
         self.inverse_temperature_ = 1 / temperature.temperature_
-        self.uniform_share_ = 1 / (n + 1)
+        self.uniform_share_ = self._likelier_share(logits, labels)
         inputs = self._map_inputs(logits)
         data = maps.Data(inputs, maps.Features.of(inputs), labels)
         members, held_out = cross_fit(data, self.seed)
@@ -63,6 +62,19 @@ class PooledScaling(Calibrator):
             (weights @ held_out.reshape(len(held_out), -1)).reshape(logits.shape)
         )
         self.pool_, self.map_ = weights, weights @ members
+
+    def _likelier_share(self, logits: Array, labels: Array) -> float:
+        """Return 1/(n + 1)², or 1/(n + 1) if that makes the calibration points more likely.
+
+        The larger one limits what a sure error costs, but takes sureness from good forecasts.
+        """
+        n, classes = logits.shape
+        q = softmax(logits, self.inverse_temperature_)[np.arange(n), labels]
+
+        def log_likelihood(share: float) -> float:
+            return float(np.log((1 - share) * q + share / classes).sum())
+
+        return max(1 / (n + 1) ** 2, 1 / (n + 1), key=log_likelihood)
 
     def _map_inputs(self, logits: Array) -> Array:
         q, share = softmax(logits, self.inverse_temperature_), self.uniform_share_
