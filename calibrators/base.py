@@ -68,6 +68,7 @@ class Calibrator(Estimator, ABC):
         n_features_in_: C.
         feature_names_in_: [C], the columns' names, if `fit` was given a data frame.
         shares_: float64 [C], the shares of the classes among the calibration points (`reweight`).
+        n_points_: float, the number of calibration points; of weights it is the effective number.
         present_: int64 [P], the columns of the classes that have calibration points.
         conditioning_: float64 [4], the numbers of `Conditioning`.
         kept_: float64 [C], what it multiplies the probabilities of other classes by.
@@ -149,6 +150,7 @@ class Calibrator(Estimator, ABC):
         warn_of_absent(data[1], known, self.is_learned)
         self.classes_ = known
         self.shares_ = shares_of(data[1], len(known), *data[2:])
+        self.n_points_ = float(data[2].sum()) if len(data) > 2 else float(len(data[1]))
         if self.takes_groups:
             self.groups_ = np.unique(named.get("names", np.empty(0, np.str_)))
         self.n_features_in_ = int(z.shape[1])

@@ -6,9 +6,9 @@ Three kinds of data ruin fits that are good otherwise. They are handled here, fo
   number of a type, or with -inf. No point has such a class, and its value means nothing.
 - *Zeros of few votes.* A class that none of ten neighbours votes for has the probability 0, which
   is raised to 1e-12. Some points do have such a class, and the likelihood then sees little else.
-- *Classes without a calibration point.* The likelihood alone would send them to 0. Temperature
-  scaling expects μ points of such a class. Its probabilities are multiplied by ½ / (μ + ½), as if
-  half a point of μ + ½ had been seen, which changes little where few were to be expected.
+- *Classes without a calibration point.* The likelihood alone would send them to 0. They get their
+  probability from temperature scaling, times a factor (`absent.py`). It is about 1 where few points
+  were to be expected, and near 0 where many were and none came.
 
 The model: let q = softmax(β z) over the possible classes of a row. Each of its m other classes has
 the weight w beside their sum of 1, so the probability w / (1 + m w). β and w maximise the
@@ -30,6 +30,7 @@ from utility_calibration.metrics.kernels.threads import row_blocks
 from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 from utility_calibration.metrics.validation import InputError
 
+from .absent import absent_factors
 from .losses import row_weights
 from .solvers.root import solve_increasing
 from .solvers.temperature import fit_temperature
@@ -222,10 +223,12 @@ def condition(
         known = replace(known, log_weight=known.log_share)
     if len(present) < len(kept):
         shares = row_weights(weights, logits)
-        for start, stop in row_blocks(*logits.shape):  # the expected counts, then the factors
+        observed = np.bincount(labels, shares, minlength=len(kept))
+        expected = np.zeros(len(kept))
+        for start, stop in row_blocks(*logits.shape):
             p = softmax(known.filled(logits[start:stop])[0], known.beta)
-            kept = kept + 2 * shares[start:stop] @ p
-        kept = 1 / kept
+            expected += shares[start:stop] @ p
+        kept = absent_factors(observed, expected)
         kept[present] = 1
     return replace(known, kept=kept)
 

@@ -147,7 +147,7 @@ def warn_of_absent(labels: Array, classes: NDArray[Any], is_learned: bool) -> No
         shown += f" and {len(absent) - 5} more" * (len(absent) > 5)
         warnings.warn(
             f"labels: class {shown} of {len(classes)} has no calibration point; its probability "
-            "is multiplied by ½ / (μ + ½), where μ points of it were expected",
+            "is multiplied by a factor from 0 to 1, kept_, that all classes' counts chose",
             stacklevel=3,
         )
 

@@ -4,9 +4,17 @@ If only the shares of the classes change, and not what points of a class look li
 probability p_c that was calibrated under the shares π becomes p_c π'_c / π_c, normalised, under the
 shares π' (Elkan 2001): `reweight`. If π' is not known, `estimate_prior` finds the shares under
 which the answers to new points without labels are most likely (expectation maximisation, Saerens et
-al. 2002). Its standard errors come from the observed information. They cover the noise of the new
-points, but not errors of the calibrator: too few calibration points, or points that also look
-different.
+al. 2002).
+
+Two kinds of noise make the estimate uncertain (delta method, both from the observed information):
+
+- that of the n new points,
+- that of the N calibration points. They determined the probabilities, so these have errors. The
+  errors are taken as those of a map softmax(β ln p + b) that is fitted to N points by maximum
+  likelihood. With b = 0 its errors are smaller, but then those of the shares π come in.
+
+A map that cannot be right for any parameters, or points that also look different, make errors
+that no interval knows of.
 """
 
 from __future__ import annotations
@@ -23,6 +31,9 @@ from utility_calibration.metrics.errors import InputError
 
 TOLERANCE = 1e-3  # of the sum of stated shares
 ITERATIONS, CONVERGED = 10_000, 1e-9  # of expectation maximisation; largest change of a share
+SMALLEST = 1e-12  # probability whose logarithm is taken
+FLAT = 1e-10
+"""An eigenvalue below this share of the largest is that of a direction without information."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +86,10 @@ def reweight(p: Any, prior: ArrayLike, shares: ArrayLike) -> Any:
 
 
 def estimate_prior(
-    p: ArrayLike | OtherArray, shares: ArrayLike, confidence: float = 0.95
+    p: ArrayLike | OtherArray,
+    shares: ArrayLike,
+    n_points: float,
+    confidence: float = 0.95,
 ) -> PriorEstimate:
     """Estimate the shares of the classes among points without labels, with intervals.
 
@@ -83,13 +97,17 @@ def estimate_prior(
         p: [n, C], what a fitted calibrator predicts for the points.
         shares: [C], the shares among the calibration points: `calibrator.shares_`. Classes of which
             there was no point keep the share 0.
+        n_points: the number of calibration points: `calibrator.n_points_`.
         confidence: of each class's interval, between 0 and 1.
 
     Raises:
-        InputError: a confidence outside (0, 1), or not one share per class.
+        InputError: a confidence outside (0, 1), no calibration point, or not one share per class.
     """
     if not 0 < confidence < 1:
         raise InputError(confidence, field="confidence", fixes="give a number between 0 and 1")
+    if not n_points > 0:
+        fix = "give the fitted calibrator's n_points_"
+        raise InputError(f"{n_points}, expected a number above 0", field="n_points", fixes=fix)
     values, before = _checked(p, shares)
     # Up to a factor per point.
     likelihoods = values * np.divide(1.0, before, out=np.zeros_like(before), where=before > 0)
@@ -101,12 +119,54 @@ def estimate_prior(
         prior = update
         if change < CONVERGED:
             break
-    scores = likelihoods / (likelihoods @ prior)[:, None]
-    tangent = np.eye(len(prior)) - 1 / len(prior)  # shares sum to one
-    information = tangent @ (scores.T @ scores) @ tangent
-    variances = np.diag(np.linalg.pinv(information, hermitian=True)).clip(min=0)
+    variances = np.diag(_covariance(likelihoods, before, prior, n_points)).clip(min=0)
     half = NormalDist().inv_cdf((1 + confidence) / 2) * np.sqrt(variances)
     return PriorEstimate(prior, (prior - half).clip(min=0), (prior + half).clip(max=1))
+
+
+def _covariance(likelihoods: Array, before: Array, prior: Array, n_points: float) -> Array:
+    """Return the covariance [C, C] of the estimated shares `prior` [C].
+
+    The estimate solves mean(s) = 1 for the scores s_c = l_c / Σ_k l_k π'_k of the likelihoods l
+    [n, C]. So it changes by `response` times the change of mean(s), within the shares of sum one.
+    """
+    n, classes = likelihoods.shape
+    scores = likelihoods / (likelihoods @ prior)[:, None]
+    information = scores.T @ scores / n
+    tangent = np.eye(classes) - 1 / classes  # shares sum to one
+    response = np.linalg.pinv(tangent @ information @ tangent, hermitian=True)
+
+    # The calibrator's parameters: an offset of every class's ln p, and ln β.
+    joint = likelihoods * before
+    totals = joint.sum(axis=1)
+    p = joint / totals[:, None]  # under the shares of the calibration points
+    log_p = np.log(p.clip(min=SMALLEST))
+    posterior = scores * prior
+    centred = log_p - (posterior * log_p).sum(axis=1, keepdims=True)
+    of_offsets = np.diag(scores.mean(axis=0)) - information * prior
+    of_slope = (scores * centred).mean(axis=0)
+    slopes = response @ tangent @ np.column_stack([of_offsets, of_slope])
+
+    # New points stand for calibration points, in proportion to how frequent these are there.
+    weights = totals / (likelihoods @ prior)
+    errors = np.linalg.pinv(_information(p, log_p, weights), rcond=FLAT, hermitian=True)
+    covariance: Array = response / n + slopes @ errors @ slopes.T / n_points
+    return covariance
+
+
+def _information(p: Array, log_p: Array, weights: Array) -> Array:
+    """Return the mean information of a labelled point about b and ln β at (0, 0): [C + 1, C + 1].
+
+    The map is softmax(β ln p + b), and the points [n, C] have weights [n].
+    """
+    shares = weights / weights.sum()
+    centred = log_p - (p * log_p).sum(axis=1, keepdims=True)
+    weighted = p * shares[:, None]
+    of_offsets = np.diag(weighted.sum(axis=0)) - weighted.T @ p
+    of_slope = (weighted * centred * log_p).sum()
+    mixed = (weighted * centred).sum(axis=0)
+    information: Array = np.block([[of_offsets, mixed[:, None]], [mixed[None], of_slope]])
+    return information
 
 
 def shares_of(labels: Array, classes: int, weights: Array | None = None) -> NDArray[np.float64]:

@@ -39,6 +39,7 @@ OF_ALL: Learned = {
     "n_features_in_": Stored(low=2, kinds="i"),
     "present_": Stored(("P",), low=0, kinds="i", rises=True),
     "shares_": Stored(("C",), low=0.0, high=1.0),
+    "n_points_": Stored(low=1 / LARGEST),
     "kept_": Stored(("C",), low=0.0, high=1.0),
     "conditioning_": Stored((4,), low=-math.inf, high=math.inf),
 }

@@ -1,11 +1,14 @@
-"""The two maps of pooled scaling, N (scale, shift, shape and rank) and B (N with a matrix).
+"""The maps of pooled scaling: O (scale and shift), N (also shape and rank), B (N with a matrix).
 
+    O   score_c = (1 + s) ℓ_c + a_c
     N   score_c = (1 + s_c) ℓ_c + a_c + Σ_k θ_k φ_k(c)
     B   score_c = Σ_j W_cj ℓ_j + a_c + Σ_k θ_k φ_k(c)
 
-Both minimise the mean NLL of softmax(score), plus penalties of the squared distances from the
-identity: 1/n for θ, C/n for a and for s or the diagonal of W, 3C/n for the rest of W. The problems
-are convex. A point is a vector: θ, then a, then 1 + s or W row by row.
+All minimise the mean NLL of softmax(score), plus penalties of the squared distances from the
+identity: 1/n for θ, C/n for a and for every s_c or the diagonal of W, 3C/n for the rest of W. The
+problems are convex. A point is a vector: θ, then a, then 1 + s or W row by row. O is the point of
+N's problem among those with θ = 0 and equal s_c. It is bias-corrected temperature scaling
+(Alexandari, Kundaje and Shrikumar 2020) with penalties.
 
 A class's features φ(c) are hinges of its ℓ = ln q, a bias for its rank, slopes for the first two
 ranks, and for the first class the gap to the second. Only the most probable classes of a row have
@@ -79,7 +82,7 @@ class Features(NamedTuple):
     def gradient(self, residuals: Array) -> Array:
         """Return the gradient by θ of a loss with gradient `residuals` [n, C] by the scores."""
         own = np.take_along_axis(residuals, self.places, axis=1)
-        return own.ravel() @ self.values.reshape(own.size, -1)
+        return own.ravel() @ self.values.reshape(own.size, self.values.shape[-1])
 
 
 class Data(NamedTuple):
@@ -92,6 +95,11 @@ class Data(NamedTuple):
     def rows(self, rows: Array | slice) -> Self:
         """Return some of the points."""
         return type(self)(self.inputs[rows], self.features.rows(rows), self.labels[rows])
+
+    def without_features(self) -> Self:
+        """Return the points with features of no class, for maps with θ = 0."""
+        places, values = (part[:, :0] for part in self.features)
+        return type(self)(self.inputs, Features(places, values), self.labels)
 
     def blocks(self) -> list[Self]:
         """Return the points in blocks that the cache holds."""
@@ -176,8 +184,8 @@ def solve(
     return minimize(objective, begin, precondition, pairs=pairs, **limits)
 
 
-def preconditioner_n(data: Data) -> Precondition:
-    """Return the inverse of N's Hessian at the identity."""
+def hessian_n(data: Data) -> Array:
+    """Return the lower half of N's Hessian at the identity."""
     n, classes = data.inputs.shape
     blocks = data.blocks()
     a, s = slice(COUNT, COUNT + classes), slice(COUNT + classes, None)
@@ -200,8 +208,27 @@ def preconditioner_n(data: Data) -> Precondition:
     (hessian,) = summed(of_block, [(number, number + 1) for number in range(len(blocks))])
     hessian /= n
     np.einsum("ii->i", hessian)[:] += 2.0 * penalties(n, classes, False)
+    lower: Array = hessian
+    return lower
+
+
+def preconditioner_n(hessian: Array) -> Precondition:
+    """Return the inverse of N's Hessian."""
     root = cho_factor(hessian, lower=True, check_finite=False)  # it reads the lower half alone
     return lambda gradients: cho_solve(root, gradients.T, check_finite=False).T
+
+
+def preconditioner_o(hessian: Array, classes: int) -> Precondition:
+    """Return the inverse of N's Hessian within the points of O, and 0 in all other directions.
+
+    So a search that begins at a point of O stays among them.
+    """
+    basis = np.zeros((len(hessian), classes + 1))
+    basis[COUNT:-classes, :-1] = np.eye(classes)
+    basis[-classes:, -1] = 1
+    whole = np.tril(hessian) + np.tril(hessian, -1).T
+    root = cho_factor(basis.T @ whole @ basis, check_finite=False)
+    return lambda gradients: (basis @ cho_solve(root, (gradients @ basis).T, check_finite=False)).T
 
 
 def preconditioner_b(data: Data, of_n: Precondition) -> Precondition:

@@ -1,8 +1,8 @@
-"""Pooled scaling: the log-linear pool of temperature scaling and the maps N and B.
+"""Pooled scaling: the log-linear pool of the maps O, N and B.
 
-    ℓ       ln q, q the temperature-scaled softmax with a share 1/(n + 1)² of the uniform forecast
-    fit     N and B on all points, and five times without a fifth (`maps.py`)
-    pool    p ∝ exp(w_1 ℓ + w_2 N + w_3 B), w by the held-out NLL + 3,200/n² |w - (1, 0, 0)|²
+    ℓ       ln q, q the temperature-scaled softmax with a small share of the uniform forecast
+    fit     O, N and B on all points, and five times without a fifth (`maps.py`)
+    pool    p ∝ exp(w_1 O + w_2 N + w_3 B), w by the held-out NLL + 3,200/n² |w - (1, 0, 0)|²
 
 The scores are linear in the parameters, so a pool of maps is again one map.
 """
@@ -31,7 +31,7 @@ MATRIX_WORK = 2_000_000_000  # n C² up to which B is a member; beyond, its fits
 
 @dataclass(eq=False, repr=False)
 class PooledScaling(Calibrator):
-    """softmax(W ℓ + a + φ(ℓ) θ), a pool of temperature scaling and two maps with shape and rank.
+    """softmax(W ℓ + a + φ(ℓ) θ), a pool of a map with shifts and two with shape and rank.
 
     >>> logits, labels = [[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 0.0]], [0, 0, 1, 1]
     >>> PooledScaling().fit(logits, labels).predict_proba([[4.0, 0.0]]).round(2)
@@ -41,8 +41,9 @@ class PooledScaling(Calibrator):
         seed: of the folds.
 
     Attributes:
-        inverse_temperature_, uniform_share_: 1/T and 1/(n + 1)².
-        pool_: float64 [3], the weights w of temperature, N and B; [2] without B.
+        inverse_temperature_, uniform_share_: 1/T, and 1/(n + 1)² or 1/(n + 1).
+        pool_: float64 [3], the weights w of O, N and B; [2] without B; [1], of the temperature,
+            where there are fewer than ten points.
         map_: float64, the pool as a point of `maps`.
         cross_fitted: float64 [n, C], the probabilities of the calibration points by maps that were
             fitted without them; it is not saved.
@@ -53,11 +54,10 @@ class PooledScaling(Calibrator):
     seed: int = 0
 
     def _fit(self, logits: Array, labels: Array) -> None:
-        n = len(labels)
         temperature = TemperatureScaling()
         temperature._fit(logits, labels)
         self.inverse_temperature_ = 1 / temperature.temperature_
-        self.uniform_share_ = 1 / (n + 1) ** 2
+        self.uniform_share_ = self._likelier_share(logits, labels)
         inputs = self._map_inputs(logits)
         data = maps.Data(inputs, maps.Features.of(inputs), labels)
         members, held_out = cross_fit(data, self.seed)
@@ -66,6 +66,19 @@ class PooledScaling(Calibrator):
             (weights @ held_out.reshape(len(held_out), -1)).reshape(logits.shape)
         )
         self.pool_, self.map_ = weights, weights @ members
+
+    def _likelier_share(self, logits: Array, labels: Array) -> float:
+        """Return 1/(n + 1)², or 1/(n + 1) if that makes the calibration points more likely.
+
+        The larger one limits what a sure error costs, but takes sureness from good forecasts.
+        """
+        n, classes = logits.shape
+        q = softmax(logits, self.inverse_temperature_)[np.arange(n), labels]
+
+        def log_likelihood(share: float) -> float:
+            return float(np.log((1 - share) * q + share / classes).sum())
+
+        return max(1 / (n + 1) ** 2, 1 / (n + 1), key=log_likelihood)
 
     def _map_inputs(self, logits: Array) -> Array:
         q, share = softmax(logits, self.inverse_temperature_), self.uniform_share_
@@ -95,22 +108,27 @@ def cross_fit(data: maps.Data, seed: int) -> tuple[Array, Array]:
 
     T is that of all points, because one parameter hardly adapts to a single fifth. So ℓ, the
     features and the preconditioners are computed once. Every fit without a fifth starts at the
-    fit to all points, with the curvature that it found. Fewer than ten points have the temperature
-    as the only member.
+    fit to all points, with the curvature that it found. Fewer than ten points have the identity, so
+    temperature scaling, as the only member.
     """
     n, classes = data.inputs.shape
-    members, fits = [maps.identity(classes, False)], []
-    if n >= 2 * FOLDS:
-        of_n = maps.preconditioner_n(data)
-        fits.append((maps.solve(data, members[0], of_n), of_n))
-        if n * classes**2 <= MATRIX_WORK:
-            of_b, begin = maps.preconditioner_b(data, of_n), maps.widened(fits[0][0].point, classes)
-            fits.append((maps.solve(data, begin, of_b), of_b))
-    members += [fit.point for fit, _ in fits]
-    scores = np.repeat(data.inputs[None], len(members), axis=0)
-    for kept, held in folds_of(data.labels, seed) if fits else ():
-        fitted, scored = data.rows(kept), data.rows(held)
-        for member, (fit, precondition) in enumerate(fits, 1):
+    identity = maps.identity(classes, False)
+    if n < 2 * FOLDS:
+        return identity[None], data.inputs[None]
+    hessian, plain = maps.hessian_n(data), data.without_features()
+    of_o, of_n = maps.preconditioner_o(hessian, classes), maps.preconditioner_n(hessian)
+    fits = [
+        (plain, maps.solve(plain, identity, of_o), of_o),
+        (data, maps.solve(data, identity, of_n), of_n),
+    ]
+    if n * classes**2 <= MATRIX_WORK:
+        of_b, begin = maps.preconditioner_b(data, of_n), maps.widened(fits[1][1].point, classes)
+        fits.append((data, maps.solve(data, begin, of_b), of_b))
+    members = [fit.point for _, fit, _ in fits]
+    scores = np.empty((len(members), n, classes))
+    for kept, held in folds_of(data.labels, seed):
+        for member, (points, fit, precondition) in enumerate(fits):
+            fitted, scored = points.rows(kept), points.rows(held)
             without = maps.solve(fitted, fit.point, precondition, fit.pairs).point
             point = maps.MapPoint.of(without, classes)
             scores[member, held] = point.scores(scored.inputs, scored.features)

@@ -105,7 +105,8 @@ def prior_of(
     """
     if text == "estimate":
         parts = [calibrated(calibrator, rows) for rows in unlabelled(path, calibrator, choices)]
-        found = estimate_prior(np.concatenate(parts), calibrator.shares_)
+        p = np.concatenate(parts)
+        found = estimate_prior(p, calibrator.shares_, calibrator.n_points_)
         for name, share, low, high in zip(names, found.shares, found.lower, found.upper):
             say(f"share of {name}: {share:.4f}, from {low:.4f} to {high:.4f} with 95 % confidence")
         return found.shares.tolist()

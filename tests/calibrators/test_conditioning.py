@@ -10,6 +10,7 @@ from sklearn.base import clone
 from tests.calibrators.test_conventions import METHODS
 from tests.refusals import refuses
 from utility_calibration.calibrators import Calibrator, TemperatureScaling, Uncalibrated
+from utility_calibration.calibrators.absent import absent_factors
 from utility_calibration.metrics import brier_score, negative_log_likelihood
 
 PADDINGS = [-1e3, -65504.0, -1e9, np.finfo(np.float32).min, np.finfo(np.float64).min, -np.inf]
@@ -99,7 +100,9 @@ def test_zeros_of_few_votes_do_no_harm(method, votes):
 
 
 @pytest.mark.parametrize("absent", [[3], [0, 1, 4]])
-def test_a_class_without_a_point_keeps_half_a_point(method, absent, made_up, tmp_path):
+def test_a_class_without_a_point_keeps_a_share_of_its_probability(
+    method, absent, made_up, tmp_path
+):
     logits, labels = made_up(n=900)
     kept = ~np.isin(labels, absent)
     with warnings.catch_warnings(record=True) as caught:
@@ -112,7 +115,8 @@ def test_a_class_without_a_point_keeps_half_a_point(method, absent, made_up, tmp
     p = method.predict_proba(logits)
     beta = method.conditioning_[2]
     expected = Uncalibrated().fit(logits, labels).predict_proba(beta * logits)
-    expected[:, absent] *= 0.5 / (expected[kept][:, absent].sum(axis=0) + 0.5)
+    counts = np.bincount(labels[kept], minlength=5), expected[kept].sum(axis=0)
+    expected[:, absent] *= absent_factors(*counts)[absent]
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(p[:, absent], expected[:, absent], atol=1e-9)
     assert p[kept][:, absent].sum(axis=0).max() < 3

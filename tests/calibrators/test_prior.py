@@ -5,7 +5,12 @@ import pytest
 import torch
 
 from tests.refusals import refuses
-from utility_calibration.calibrators import TemperatureScaling, estimate_prior, reweight
+from utility_calibration.calibrators import (
+    TemperatureScaling,
+    VectorScaling,
+    estimate_prior,
+    reweight,
+)
 from utility_calibration.metrics import negative_log_likelihood
 
 PRIOR = [0.5, 0.1, 0.1, 0.2, 0.1]
@@ -59,26 +64,63 @@ def test_shares_of_another_forecast_are_refused():
         with refuses("shares", fix="shares_"):
             reweight(p, [0.5, 0.5], [0.5, 0.5])
     with refuses("confidence"):
-        estimate_prior(np.full((4, 2), 0.5), [0.5, 0.5], confidence=1.0)
+        estimate_prior(np.full((4, 2), 0.5), [0.5, 0.5], 100, confidence=1.0)
+    with refuses("n_points", fix="n_points_"):
+        estimate_prior(np.full((4, 2), 0.5), [0.5, 0.5], 0)
 
 
-def test_the_estimate_finds_shares_without_labels_and_its_intervals_cover():
+def gaussian_classes(seed):
+    """A function that draws logits of temperature 2 and labels; shares before and after."""
+    random = np.random.default_rng(seed)
+    means, before, after = random.normal(size=(4, 5)), *random.dirichlet(np.full(4, 3.0), 2)
+
+    def draw(n, shares):
+        y = random.choice(4, n, p=shares)
+        x = means[y] + random.normal(size=(n, 5))
+        return 2 * (x @ means.T - 0.5 * (means**2).sum(axis=1) + np.log(before)), y
+
+    return draw, before, after
+
+
+@pytest.mark.parametrize(("calibration", "new"), [(4000, 1000), (300, 500), (100, 4000)])
+def test_the_estimate_finds_shares_without_labels_and_its_intervals_cover(calibration, new):
     covered, gains = [], []
     for seed in range(30):
-        random = np.random.default_rng(seed)
-        means, before, after = random.normal(size=(4, 5)), *random.dirichlet(np.full(4, 3.0), 2)
-
-        def draw(n, shares, random=random, means=means, before=before):
-            y = random.choice(4, n, p=shares)
-            x = means[y] + random.normal(size=(n, 5))
-            return 2 * (x @ means.T - 0.5 * (means**2).sum(axis=1) + np.log(before)), y
-
-        fitted = TemperatureScaling().fit(*draw(4000, before))
-        z, y = draw(1000, after)
+        draw, before, after = gaussian_classes(seed)
+        fitted = TemperatureScaling().fit(*draw(calibration, before))
+        z, y = draw(new, after)
         p = fitted.predict_proba(z)
-        found = estimate_prior(p, fitted.shares_)
+        found = estimate_prior(p, fitted.shares_, fitted.n_points_)
         covered += list((found.lower <= after) & (after <= found.upper))
         both = p, reweight(p, found.shares, fitted.shares_)
         gains.append(np.subtract(*(negative_log_likelihood(each, y) for each in both)))
     assert np.mean(covered) > 0.9
-    assert np.mean(gains) > 0.02 and np.mean(np.array(gains) > 0) > 0.9
+    if calibration > 1000:
+        assert np.mean(gains) > 0.02 and np.mean(np.array(gains) > 0) > 0.9
+
+
+def test_classes_that_are_told_apart_leave_the_noise_of_counting_alone():
+    """Then no error of the calibrator matters, and the interval is that of a share of 400."""
+    p = np.repeat([[1 - 1e-9, 1e-9], [1e-9, 1 - 1e-9]], [300, 100], axis=0)
+    found = estimate_prior(p, [0.5, 0.5], 50)
+    half = 1.96 * np.sqrt(0.75 * 0.25 / 400)
+    np.testing.assert_allclose(found.upper - found.shares, half, rtol=1e-3)
+
+
+def test_fewer_calibration_points_make_wider_intervals():
+    draw, before, after = gaussian_classes(0)
+    fitted = VectorScaling().fit(*draw(500, before))
+    p = fitted.predict_proba(draw(2000, after)[0])
+    found = [estimate_prior(p, fitted.shares_, n_points) for n_points in (50, 500, 5000, 1e12)]
+    halves = np.array([each.upper - each.shares for each in found])
+    assert (np.diff(halves, axis=0) < 0).all()
+
+
+def test_points_of_a_fit_are_counted_with_their_weights():
+    draw, before, _ = gaussian_classes(0)
+    z, y = draw(200, before)
+    assert TemperatureScaling().fit(z, y).n_points_ == 200
+    assert TemperatureScaling().fit(z, y, np.full(200, 3)).n_points_ == 600
+    uneven = np.random.default_rng(0).random(200)
+    kish = uneven.sum() ** 2 / (uneven**2).sum()
+    assert TemperatureScaling().fit(z, y, uneven).n_points_ == pytest.approx(kish)

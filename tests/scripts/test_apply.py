@@ -205,7 +205,7 @@ def test_groups_are_scored_saved_and_applied_by_the_name_of_their_column(tmp_pat
         plain = kept.predict_proba(logits[:60], groups=np.full(60, "east"))
     assert np.abs(expected - plain).max() > 0.01
     run(target, tmp_path / "new.csv", tmp_path / "by.csv", "--prior", "estimate")
-    prior = estimate_prior(expected, kept.shares_).shares
+    prior = estimate_prior(expected, kept.shares_, kept.n_points_).shares
     shifted = reweight(expected, prior, kept.shares_)
     np.testing.assert_allclose(pd.read_csv(tmp_path / "by.csv"), shifted, atol=1e-6)
     by_hand = LogitShiftPatching(steps=1).fit(logits, labels, groups=ward)
@@ -222,7 +222,7 @@ def test_shares_of_the_classes_are_stated_by_place_or_name_or_estimated(saved, t
     np.savez(tmp_path / "new.npz", logits=logits.astype(float))
     fitted = Calibrator.load(saved)
     p = fitted.predict_proba(logits.astype(float))
-    estimate = estimate_prior(p, fitted.shares_).shares
+    estimate = estimate_prior(p, fitted.shares_, fitted.n_points_).shares
     for text, shares in {
         ".2,.3,.5": [0.2, 0.3, 0.5],
         "c2=.5, c0=.2,c1=.3": [0.2, 0.3, 0.5],
