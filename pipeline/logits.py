@@ -83,7 +83,7 @@ def run_logits(plan: Plan) -> None:
 
 
 def skips_absent(plan: Plan) -> bool:
-    """Whether the plan's suite leaves out benchmarks without logits; one alone is never left out."""
+    """Whether the plan's suite leaves out benchmarks without logits; a single one always stays."""
     suite = next(iter(plan.settings.values())).suite
     return suite.skip_absent and len(plan.settings) > 1
 

@@ -20,7 +20,8 @@ def main(overrides: Sequence[str]) -> None:
     first = str(suite.calibrators[0])
     units = Request(suite.name, tuple(suite.benchmarks), (first,), (0,), tuple(overrides)).units()
     run_logits(Plan(units))
-    names = list(with_logits(Plan(units)).settings)
+    left = with_logits(Plan(units)).settings
+    names = [name for name in suite.benchmarks if name in left]
     studied = [name for name in suite.dynamics if name in names]
     print(f"suite.benchmarks=[{','.join(names)}] suite.dynamics=[{','.join(studied)}]")
 

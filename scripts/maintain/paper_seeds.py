@@ -1,4 +1,4 @@
-"""Run the CIFAR half of suite=paper_closest for several seeds of the splits, and with each of its choices replaced.
+"""Run the CIFAR half of suite=paper_closest for several seeds, and with each choice replaced.
 
     python -m utility_calibration.scripts.maintain.paper_seeds --precomputed /folder/with/logits
 
