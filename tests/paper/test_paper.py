@@ -13,7 +13,8 @@ from utility_calibration.pipeline.harness.command import CONF
 
 RESNET, VIT = "resnet50.a1_in1k", "vit_base_patch16_224.augreg2_in21k_ft_in1k"
 SMALL = [
-    "suite.calibrators=[temperature_brier,vector_brier]", "splits.count=2", "evaluation.utilities=20",
+    "suite.calibrators=[temperature_brier,vector_brier]", "splits.count=2",
+    "evaluation.utilities=20",
     "evaluation.floor_repetitions=4", "evaluation.bootstrap_repetitions=4",
     "dynamics.iterations=1", "dynamics.utilities=8", "dynamics.snapshots=[0]", "jobs=1",
 ]  # fmt: skip
