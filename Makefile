@@ -21,6 +21,9 @@ PEERS ?= .venv-peers
 # `make docs` writes the site into this folder.
 SITE ?= site
 
+# Suites that leave out benchmarks without logits (conf/suite: skip_absent).
+PARTIAL := paper_closest
+
 .DEFAULT_GOAL := help
 .PHONY: help setup repro known-suite test test-all test-paper test-processors test-gpu test-peers test-slurm test-ray test-lowest test-newest fuzz docs golden lint types lines clean
 
@@ -77,7 +80,8 @@ $(INSTALLED): requirements.lock requirements-cuda.lock pyproject.toml
 	@echo "Ready: source $(VENV)/bin/activate   (then the README's utility-calibration and dvc commands work)"
 
 repro: known-suite setup
-	$(RUN) dvc $(if $(SUITE),exp run -S suite=$(SUITE),repro)
+	$(if $(filter $(PARTIAL),$(SUITE)),@$(RUN) python -m utility_calibration.scripts.maintain.available suite=$(SUITE) | tee .available)
+	$(RUN) dvc $(if $(SUITE),exp run -S suite=$(SUITE) $(if $(filter $(PARTIAL),$(SUITE)),$$(tail -n 1 .available | sed 's/suite\./-S suite./g')),repro)
 
 # A mistake ends the command before the set-up, which takes minutes.
 known-suite:

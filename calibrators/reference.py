@@ -6,6 +6,7 @@ the labels, v [n] and u [n] the predicted and the realized values of a utility, 
 vectors. The utilities are U_CWE ∪ U_topK (sec. 3.2), the C classes first and then K = 1 … C.
 """
 
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,8 +75,12 @@ def algorithm_1(
     armijo: float = 0.5,
     decrease: float = 0.5,
     capped: bool = True,
+    trials: int | None = None,
 ) -> tuple[Floats, list[Patch]]:
-    """Return f^(T) on the calibration points and the patches that lead there, T <= `steps`."""
+    """Return f^(T) on the calibration points and the patches that lead there, T <= `steps`.
+
+    The line search takes the last of so many `trials`, as JAXopt does, or tries on if None.
+    """
     n, classes = p.shape
     outcome = np.eye(classes)[y]
     patches: list[Patch] = []
@@ -104,12 +109,12 @@ def algorithm_1(
         eta = step_size
         while capped and eta > 4 * best:
             eta *= decrease
-        while True:
+        for trial in count(1):
             moved = projection(p[inside] - eta * xi * vectors[inside])
             displaced = moved - p[inside]
             slope = 2 * np.sum((p - outcome)[inside] * displaced)
             change = slope + np.square(displaced).sum()
-            if slope < 0 and change <= armijo * slope:
+            if (slope < 0 and change <= armijo * slope) or trial == trials:
                 break
             eta *= decrease
         # Line 9: f ← Π(f - η w).

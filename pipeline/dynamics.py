@@ -22,7 +22,7 @@ from .harness.command import command
 from .harness.parallel import Task, run_tasks
 from .harness.progress import say, say_files
 from .harness.units import Request
-from .logits import require_logits
+from .logits import require_logits, with_logits
 from .plan import Plan, dynamics_step
 from .scoring.files import csv_text, rounded
 
@@ -41,7 +41,7 @@ def run_dynamics(request: Request) -> None:
     if not request.benchmarks:
         say(f"dynamics: nothing to do, suite.dynamics of {request.suite} is empty")
         return
-    plan = Plan(request.units())
+    plan = with_logits(Plan(request.units()))
     require_logits(plan)
     studies = list[list[Task]]()
     for settings in plan.settings.values():

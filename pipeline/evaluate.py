@@ -24,7 +24,7 @@ from .harness.command import UnitsFailed, command
 from .harness.parallel import run_tasks
 from .harness.progress import say, say_files
 from .harness.units import Request, Unit
-from .logits import require_logits
+from .logits import require_logits, with_logits
 from .plan import Plan, all_splits_step, key_of
 from .scoring.held_out import options_of
 from .scoring.points import CachedLogits
@@ -33,7 +33,7 @@ from .scoring.points import CachedLogits
 @command
 def main(config: DictConfig) -> float | None:
     """Evaluate the requested units; with an objective, fit them too and return its mean."""
-    plan = Plan(Request.from_hydra(config).units())
+    plan = with_logits(Plan(Request.from_hydra(config).units()))
     if config.objective is not None:
         return objective_of(plan, config.objective)
     run_evaluate(plan)

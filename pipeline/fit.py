@@ -13,14 +13,14 @@ from .harness.command import command
 from .harness.parallel import run_tasks
 from .harness.progress import say
 from .harness.units import Request
-from .logits import require_logits
+from .logits import require_logits, with_logits
 from .plan import Plan
 
 
 @command
 def main(config: DictConfig) -> None:
     """Fit the requested units."""
-    run_fit(Plan(Request.from_hydra(config).units()))
+    run_fit(with_logits(Plan(Request.from_hydra(config).units())))
 
 
 def run_fit(plan: Plan) -> None:

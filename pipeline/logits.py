@@ -6,7 +6,7 @@ utility-calibration logits suite=cifar paths.precomputed=/folder/with/npz/files
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -66,7 +66,51 @@ def run_logits(plan: Plan) -> None:
                 from .sources.similarity import check_vectors
 
                 check_vectors(path)
-    run_tasks("logits", list(plan.logits.values()), one_by_one=True)
+    if not skips_absent(plan):
+        run_tasks("logits", list(plan.logits.values()), one_by_one=True)
+        return
+    failures = []
+    for name, step in plan.logits.items():
+        try:
+            run_tasks("logits", [step], one_by_one=True)
+        except UnitsFailed as error:
+            if ready_made(plan.settings[name]):
+                raise  # a file that is there and cannot be read is no absent one
+            failures.append(f"{name}: {error}")
+            say(f"{name} is left out: {error}")
+    if len(failures) == len(plan.logits):
+        raise UnitsFailed("; ".join(failures))
+
+
+def skips_absent(plan: Plan) -> bool:
+    """Whether the plan's suite leaves out benchmarks without logits; a single one always stays."""
+    suite = next(iter(plan.settings.values())).suite
+    return suite.skip_absent and len(plan.settings) > 1
+
+
+def with_logits(plan: Plan) -> Plan:
+    """The plan without the benchmarks that have no logits, if its suite leaves them out."""
+    if not skips_absent(plan):
+        return plan
+    absent = [name for name, each in plan.settings.items() if not _has_logits(plan, name, each)]
+    return left_out(plan, absent, "no logits")
+
+
+def left_out(plan: Plan, absent: Collection[str], why: str) -> Plan:
+    """The plan without the benchmarks `absent`, which are named; all of it, if none would stay."""
+    if not absent or len(absent) == len(plan.settings):
+        return plan
+    say(f"left out, because there are {why}: {', '.join(absent)}")
+    return Plan([unit for unit in plan.units if unit.benchmark not in absent])
+
+
+def _has_logits(plan: Plan, name: str, settings: Settings) -> bool:
+    """Whether a later stage finds logits of a benchmark, or takes them from another folder."""
+    with suppress(CorruptFile):
+        plan.found(name)
+        return True
+    usual = replace(settings, paths=_usual(settings))
+    return ready_made(settings) is not None or logits_step(usual).is_current()
 
 
 def made(settings: Settings, inputs: Record, progress: Progress) -> tuple[Save, Record]:

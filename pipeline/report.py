@@ -19,6 +19,7 @@ from .harness.command import UsageError, command
 from .harness.progress import say, say_files
 from .harness.settings import Settings
 from .harness.units import Request
+from .logits import left_out, skips_absent
 from .plan import Plan
 from .reporting import comparison
 from .reporting.figures import drawings_of, leaderboard_figure, svg_files
@@ -47,9 +48,17 @@ def main(config: DictConfig) -> None:
 
 def run_report(request: Request) -> None:
     """Write tables, figures, comparison and page; print the tables and what was written."""
-    plan = Plan(request.units())
+    plan = with_scores(Plan(request.units()))
     with writes_results(plan.units[0].settings):
         _write(request, plan)
+
+
+def with_scores(plan: Plan) -> Plan:
+    """The plan without the benchmarks that have no scores, if its suite leaves them out."""
+    if not skips_absent(plan):
+        return plan
+    files = {name: score_files(settings).rows for name, settings in plan.settings.items()}
+    return left_out(plan, [name for name, path in files.items() if not path.is_file()], "no scores")
 
 
 def _write(request: Request, plan: Plan) -> None:
@@ -88,7 +97,7 @@ def _write(request: Request, plan: Plan) -> None:
     summary: TextTable | None = None
     if any(benchmark.benchmark.paper_key for benchmark in settings):
         # Of the benchmarks of all suites, so the report of one suite keeps the others.
-        cells = comparison.paper_cells(results, settings[0].splits.count)
+        cells = comparison.paper_cells(results, settings[0].splits.count, request)
         written += comparison.write_comparison(cells, results / "tables")
         summary = comparison.summary_of(cells)
     heads = TITLE, f"the benchmarks of the suite {request.suite}"

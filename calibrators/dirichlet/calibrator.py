@@ -22,11 +22,12 @@ from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.option_checks import check_whole
 from utility_calibration.metrics.validation import InputError
 
-from ..losses import Loss, mean_logit
+from ..losses import Loss, mean_logit, row_weights
 from ..solvers.lbfgs import warn_unless_converged
 from ..solvers.search import How, LogUniform, Run, best_run, run_and_log, search, with_progress
 from ..solvers.temperature import fit_temperature
 from . import linear_map
+from .adam import fit_by_adam
 from .linear_map import LinearMapCalibrator, LinearMapProblem
 
 TOLERANCE = 3e-6  # Newton decrement in nats, about twice the gap to the minimal objective
@@ -78,6 +79,10 @@ class DirichletCalibration(LinearMapCalibrator):
     one is clearly worse there (`FALLBACK`), the temperature-scaled solution is taken instead of the
     map, unless `fallback` is False.
 
+    With `solver="adam"` the map is the one that the public baseline code would train (`adam.py`):
+    Adam on batches, stopped early, from W = I and b = 0, with the inputs as they are, not centred.
+    It is not the optimum of the formula above, has no ridge, and needs `odir` and `l2`.
+
     By default up to 81 fits tune λ and μ. `verbose=True` shows a progress bar, which stays
     unfinished where the path of λ ends early. With `odir` and `l2` given there is one fit.
 
@@ -91,9 +96,10 @@ class DirichletCalibration(LinearMapCalibrator):
         l2, odir: μ and λ, >= 0; None means that it is tuned.
         tuning_runs: number of pairs to try.
         holdout: share of the calibration data that scores the tuning runs, in (0, 1).
-        seed: of the hold-out and the tuning.
+        seed: of the hold-out and the tuning, and of the order of points in Adam's epochs.
         odir_range, l2_range: (low, high), search ranges per entry.
         max_iterations: of L-BFGS in the final fit.
+        solver: "exact" is L-BFGS, up to the optimum; "adam" is the baseline code's early stop.
         loss: the loss that W and b minimise.
         search: "even", points spread evenly over the ranges, or "bayes", scikit-optimize's Gaussian
             process as in the paper, which takes longer and found no better λ and μ.
@@ -108,7 +114,7 @@ class DirichletCalibration(LinearMapCalibrator):
         worse_than_temperature_: whether temperature scaling was better on the hold-out than all
             tuned maps; False if nothing was tuned.
         fell_back_: whether the fit is temperature scaling, because it was clearly better there.
-        n_evaluations_: passes over the data in the final fit.
+        n_evaluations_: passes over the data in the final fit, Adam's epochs included.
     """
 
     on: Literal["log_probabilities", "logits"] = "log_probabilities"
@@ -123,6 +129,7 @@ class DirichletCalibration(LinearMapCalibrator):
     loss: Loss = "nll"
     search: How = "even"
     fallback: bool = True
+    solver: Literal["exact", "adam"] = "exact"
     verbose: bool = False
 
     def _fit(self, logits: Array, labels: Array, weights: Array | None = None) -> None:
@@ -138,6 +145,9 @@ class DirichletCalibration(LinearMapCalibrator):
                 )
         for name in ("tuning_runs", "max_iterations"):
             check_whole(getattr(self, name), name, 1)
+        if self.solver == "adam":
+            self._fit_by_adam(logits, labels, weights)
+            return
         n, classes = logits.shape
         centre = mean_logit(logits, weights) if self.on == "logits" else 0.0
         inputs = self._map_inputs(logits) - centre
@@ -160,6 +170,30 @@ class DirichletCalibration(LinearMapCalibrator):
         self.nll_ = linear_map.map_loss(inputs, labels, point, counts=weights)
         self.loss_ = linear_map.map_loss(inputs, labels, point, loss=self.loss, counts=weights)
         point[:, classes] -= centre * point[:, :classes].sum(axis=1)
+        self._keep(point)
+
+    def _fit_by_adam(self, logits: Array, labels: Array, weights: Array | None) -> None:
+        """Train the map as the baseline code does.
+
+        Raises:
+            InputError: λ or μ is missing, because the search for them compares exact optima.
+        """
+        absent = [name for name in ("odir", "l2") if getattr(self, name) is None]
+        if absent:
+            message = f"adam does not tune {' and '.join(absent)}"
+            fix = "give odir and l2, or choose the solver exact"
+            raise InputError(message, field="solver", fixes=fix)
+        odir, l2 = float(self.odir or 0), float(self.l2 or 0)
+        inputs = self._map_inputs(logits)
+        shares = row_weights(weights, inputs)
+        penalties = linear_map.odir_weights(inputs.shape[1], odir, l2)
+        relative = shares / shares.mean()
+        data = inputs, labels, relative, penalties
+        point, self.n_evaluations_ = fit_by_adam(*data, self.loss, self.seed)
+        self.odir_, self.l2_ = odir, l2
+        self.worse_than_temperature_ = self.fell_back_ = False
+        self.nll_ = linear_map.map_loss(inputs, labels, point, counts=weights)
+        self.loss_ = linear_map.map_loss(inputs, labels, point, loss=self.loss, counts=weights)
         self._keep(point)
 
     def _tuned(self, inputs: Array, labels: Array, weights: Array | None) -> dict[str, float]:

@@ -14,7 +14,15 @@ from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.validation import InputError
 
 from ..losses import Loss
-from ..solvers.search import best_run, evenly_spread, with_progress
+from ..solvers.search import (
+    How,
+    LogUniform,
+    Space,
+    best_run,
+    evenly_spread,
+    search,
+    with_progress,
+)
 from .algorithm import Algorithm1
 from .audit import find_worst
 from .base import Patching
@@ -53,6 +61,9 @@ class UtilityPatching(Patching):
             (docs/internals.md). "theory" is η = err / C, which needs no step size. A mapping has
             options of `LineSearch` (line_search.py), those of "capped" where it has none.
         seed: of the hold-out, the tuning and the sampled utilities.
+        search: "even", settings spread evenly that share runs (`tuning.py`), or "bayes",
+            scikit-optimize's Gaussian process over step size, steps and sampling as in the paper,
+            each of whose settings has a run of its own.
         start: the forecast to patch, "softmax" of the logits (as in the paper) or "temperature".
         utilities: list of `UtilityClass`, to calibrate to; they compete by their errors,
             each in its own unit.
@@ -90,6 +101,7 @@ class UtilityPatching(Patching):
     max_steps: int = 100
     line_search: str | Mapping[str, Any] = "capped"
     start: PaperStart = "softmax"
+    search: How = "even"
 
     def _fit(self, logits: Array, labels: Array) -> None:
         self._check_shared({"steps": 0, "max_steps": 1, "tuning_runs": 1, "sampled_count": 0})
@@ -131,6 +143,8 @@ class UtilityPatching(Patching):
             fixed["sampled"] = False  # only the user's utilities are audited
         if None not in fixed.values():
             return fixed
+        if self.search == "bayes":
+            return fixed | self._tuned_by_bayes(fixed, probabilities, labels)
         limits = list(range(SCORED_EVERY, self.max_steps + 1, SCORED_EVERY)) or [self.max_steps]
         space: dict[str, Sequence[Any]] = {
             "step_size": STEP_SIZES,
@@ -156,3 +170,25 @@ class UtilityPatching(Patching):
             for tried in run.log
         ]
         return {**fixed, **best_run(self.tuning_log_)["parameters"]}
+
+    def _tuned_by_bayes(
+        self, fixed: dict[str, Any], probabilities: Array, labels: Array
+    ) -> dict[str, Any]:
+        """Return the best of `tuning_runs` settings that scikit-optimize proposes."""
+        every: dict[str, Any] = {
+            "step_size": LogUniform(min(STEP_SIZES), max(STEP_SIZES)),
+            "steps": range(1, self.max_steps + 1),
+            "sampled": (False, True),
+        }
+        space: Space = {name: every[name] for name in fixed if fixed[name] is None}
+        hold_out = HoldOut(probabilities, labels, self.holdout, self.seed, self._run, self._score)
+
+        def score(**tried: Any) -> float:
+            setting = {**fixed, **tried}
+            run = TuningRun(setting["step_size"], setting["sampled"], [setting["steps"]])
+            hold_out.go_on(run)
+            return float(run.log[0]["score"])
+
+        counted = with_progress(score, "UtilityPatching: settings", self.tuning_runs, self.verbose)
+        self.tuning_log_ = search(counted, space, self.tuning_runs, self.seed, self.search)
+        return dict(best_run(self.tuning_log_)["parameters"])

@@ -36,13 +36,17 @@ class LineSearch:
         decrease: the factor from one trial to the next, between 0 and 1.
         armijo: c₁ of Armijo's rule, the share of the linearly predicted decrease that is required.
             The best step on a parabola achieves .5; the usual 1e-4 accepts steps twice as long.
-        trials: how many η are tried at most. If none lowers the score enough, the run ends.
+        trials: how many η are tried at most.
+        on_failure: what follows if no trial lowers the score enough. "stop" ends the run.
+            "last_trial" takes the last η that was tried and goes on, as JAXopt does. The score may
+            then rise a little.
     """
 
     first_trial: Literal["capped", "step_size"] = "capped"
     decrease: float = 0.5
     armijo: float = 0.5
     trials: int = 40
+    on_failure: Literal["stop", "last_trial"] = "stop"
 
     def first(self, error_on_rows: float, spread: float, step_size: float) -> float:
         """Return the first η to try: `step_size` times a power of `decrease`.
@@ -57,24 +61,29 @@ class LineSearch:
         return step_size * self.decrease ** max(0, math.ceil(decreases - ROUNDING))
 
     def step(self, try_step: Callable[[float], tuple[float, float]], first: float) -> Step | None:
-        """Return the first η from `first` on whose decrease is large enough, or None.
+        """Return the first η from `first` on whose decrease is large enough.
+
+        If there is none, return the last one, or None, as `on_failure` says.
 
         `try_step` maps η to (Σ<p - y, d>, Σ‖d‖²), where d are the displacements after projection.
         The summed Brier score then changes by exactly twice the first plus the second.
         """
         eta = first
+        step = None
         for _ in range(self.trials):
             slope, square = try_step(eta)
-            change = 2 * slope + square
+            step = Step(eta, 2 * slope + square)
             # Projection bends the path; the decrease is measured against the displacement itself.
-            if slope < 0 and change <= (self.armijo - ROUNDING) * 2 * slope:
-                return Step(eta, change)
+            if slope < 0 and step.change <= (self.armijo - ROUNDING) * 2 * slope:
+                return step
             eta *= self.decrease
-        return None
+        return step if self.on_failure == "last_trial" else None
 
 
 CAPPED = LineSearch()
-JAXOPT = LineSearch(first_trial="step_size", decrease=0.8, armijo=1e-4, trials=30)
+JAXOPT = LineSearch(
+    first_trial="step_size", decrease=0.8, armijo=1e-4, trials=30, on_failure="last_trial"
+)
 NAMED = {"capped": CAPPED, "jaxopt": JAXOPT, THEORY: None}
 
 

@@ -7,8 +7,9 @@ class, or the K most probable classes) it shifts the logit of its probability v 
 inside the event keep their proportions, and so do those outside it. δ minimises the NLL of the
 witness's points, a convex problem in one dimension. docs/methods/logit_shift.md has the proofs.
 
-Each has `loss`, whose mean every step lowers; `step`, the step η > 0 (line 8) and its
-change, or None if no step lowers the loss; and `moved`, the new probabilities of rows after a step
+Each has `loss`, whose mean every step lowers (but for the last trial of a failed search that goes
+on, `LineSearch.on_failure`); `step`, the step η > 0 (line 8) and its change, or None if no step
+lowers the loss; and `moved`, the new probabilities of rows after a step
 along u⃗, of either sign. Threads call `moved` for blocks of rows, so the result of a row must depend
 on that row alone.
 """

@@ -32,7 +32,7 @@ class LogUniform(NamedTuple):
 
 
 Space = Mapping[str, LogUniform | Sequence[Any]]
-"""The values to try, by name: a range of numbers, or a list of choices."""
+"""The values to try, by name: a range of numbers, whole numbers as a `range`, or choices."""
 
 
 def evenly_spread(space: Space, number: int) -> list[dict[str, Any]]:
@@ -118,20 +118,22 @@ def _optimizer(space: Space, seed: int) -> Any:
     """Return scikit-optimize's `Optimizer` over `space`."""
     try:
         from skopt import Optimizer
-        from skopt.space import Categorical, Real
+        from skopt.space import Categorical, Integer, Real
     except ModuleNotFoundError as error:
         raise InputError(
             "bayes needs scikit-optimize",
             field="search",
             fixes="pip install scikit-optimize, or take even",
         ) from error
-    dimensions = [
-        Real(*values, prior="log-uniform")
-        if isinstance(values, LogUniform)
-        else Categorical(values)
-        for values in space.values()
-    ]
-    return Optimizer(dimensions, random_state=seed)
+
+    def dimension(values: LogUniform | Sequence[Any]) -> Any:
+        if isinstance(values, LogUniform):
+            return Real(*values, prior="log-uniform")
+        if isinstance(values, range) and len(values) > 1:
+            return Integer(values[0], values[-1])
+        return Categorical(list(values))
+
+    return Optimizer([dimension(values) for values in space.values()], random_state=seed)
 
 
 def _named(space: Space, point: list[Any]) -> dict[str, Any]:

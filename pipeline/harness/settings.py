@@ -109,12 +109,16 @@ class Dynamics:
 
 @dataclass
 class Suite:
-    """Names of benchmarks and calibrators; `dynamics`: the benchmarks of the appendix study."""
+    """Names of benchmarks and calibrators; `dynamics`: the benchmarks of the appendix study.
+
+    skip_absent: leave out benchmarks that have no logits, and name them, instead of ending there.
+    """
 
     name: str = MISSING
     benchmarks: list[str] = MISSING
     calibrators: list[str] = MISSING
     dynamics: list[str] = MISSING
+    skip_absent: bool = False
 
 
 @dataclass

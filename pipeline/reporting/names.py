@@ -25,6 +25,7 @@ VARIANT_WORDS: dict[str, str] = {
     "log_probabilities": "on log-probabilities",
     "jaxopt": "JAXopt's line search",
     "brier": "by Brier score",
+    "adam": "by Adam",
     "groups": "by group",
     "temperature": "from temperature",
     "60": "untuned, 60 steps",

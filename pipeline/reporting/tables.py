@@ -259,6 +259,9 @@ def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...
         remarks.append("Points have weights, from {:.3g} to {:.3g}.".format(*weights))
     for method in methods:
         counts = calibrators.get(method, {}).get("patches", [])
+        if counts:
+            listed = ", ".join(map(str, counts))
+            remarks.append(f"{method_name(method)}: number of patches in each split: {listed}.")
         if 0 in counts:
             start = STARTS.get(calibrators[method]["config"].get("start", "softmax"), "its start")
             where = f"0 patches in {counts.count(0)} of {len(counts)} splits"

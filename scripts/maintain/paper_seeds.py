@@ -1,4 +1,4 @@
-"""Run suite=paper_closest for several seeds of the splits, and with each of its choices replaced.
+"""Run the CIFAR half of suite=paper_closest for several seeds, and with each choice replaced.
 
     python -m utility_calibration.scripts.maintain.paper_seeds --precomputed /folder/with/logits
 
@@ -73,17 +73,21 @@ def own(name: str) -> dict[str, str]:
 CHOICES = (
     Choice("Temperature by squared error", "by likelihood", {"temperature_brier": "temperature"}),
     Choice("Vector by squared error", "by likelihood", {"vector_brier": "vector"}),
-    Choice("Dirichlet by squared error", "by likelihood", own("dirichlet_brier"),
+    Choice("Dirichlet by squared error", "by likelihood", own("dirichlet_adam"),
            overrides=("calibrator.loss=nll",)),
-    Choice("Dirichlet on log-probabilities", "on raw logits", own("dirichlet_brier"),
-           overrides=("calibrator.on=logits",)),
-    Choice("Dirichlet with μ = 0", "μ = λ", own("dirichlet_brier"),
-           overrides=("calibrator.l2=100",)),
+    Choice("Dirichlet on raw logits", "on log-probabilities", own("dirichlet_adam"),
+           overrides=("calibrator.on=log_probabilities",)),
+    Choice("Dirichlet with μ = 0", "μ = λ", own("dirichlet_adam"),
+           overrides=("calibrator.l2=300",)),
+    Choice("Dirichlet by Adam", "its optimum on ln p, λ = 100",
+           {"dirichlet_adam": "dirichlet_brier"}),
     Choice("IR unnormalised", "normalised", {"isotonic_raw": "isotonic"}),
     Choice("IR one-vs-all", "global", {"isotonic_raw": "isotonic_global"}),
     Choice("JAXopt's line search", "our capped one", own("patching_60"),
            overrides=("calibrator.line_search=capped",)),
     Choice("60 untuned patches", "tuned by 20 runs", {"patching_60": "patching_jaxopt"}),
+    Choice("60 untuned patches", "tuned by scikit-optimize", {"patching_60": "patching_jaxopt"},
+           overrides=("calibrator.search=bayes",)),
     Choice("ResNet-44", "ResNet-56", benchmarks={"cifar10_resnet44": "cifar10_resnet"}),
     Choice("Utilities over batches of 1,000", "over all points", overrides=("evaluation=default",)),
 )  # fmt: skip
@@ -95,7 +99,8 @@ def units_of(choice: Choice | None, seeds: int, overrides: Sequence[str]) -> lis
     Beside the calibrator's name the folder of a unit's fit bears its other settings and the seed.
     """
     preset = composed([PRESET, *overrides])
-    calibrators, benchmarks = list(preset.suite.calibrators), list(preset.suite.benchmarks)
+    calibrators = list(preset.suite.calibrators)
+    benchmarks = [name for name in preset.suite.benchmarks if name.startswith("cifar")]
     changed: tuple[str, ...] = ()
     if choice is not None:
         calibrators = list(choice.calibrators.values()) or calibrators

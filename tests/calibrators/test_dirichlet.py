@@ -7,6 +7,7 @@ import scipy.special
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.refusals import refuses
 from utility_calibration.calibrators import DirichletCalibration, TemperatureScaling, reference
 from utility_calibration.calibrators.dirichlet import linear_map as map_module
 from utility_calibration.calibrators.dirichlet.calibrator import HOPELESS
@@ -177,3 +178,27 @@ def test_a_map_that_is_hardly_worse_than_temperature_scaling_is_kept(made_up):
         method.fit(*made_up(n=600))
     assert method.worse_than_temperature_ and not method.fell_back_
     assert np.ptp(method.matrix_.diagonal()) > 0  # temperature scaling has equal slopes
+
+
+def test_adam_ends_between_its_start_and_the_optimum_and_a_seed_gives_the_same_bits(made_up):
+    logits, labels = made_up(n=400, classes=4)
+    options = {"on": "logits", "loss": "brier", "odir": 3.0, "l2": 0.0}
+    exact = DirichletCalibration(**options).fit(logits, labels)
+    fits = [
+        DirichletCalibration(**options, solver="adam", seed=seed).fit(logits, labels)
+        for seed in (1, 1, 2)
+    ]
+    start = map_module.map_loss(
+        logits.astype(np.float64), labels, map_module.start_point(4, 1.0), loss="brier"
+    )
+    assert exact.loss_ - 1e-3 < fits[0].loss_ < start
+    np.testing.assert_array_equal(fits[0].matrix_, fits[1].matrix_)
+    assert (fits[0].matrix_ != fits[2].matrix_).any()
+    assert fits[0].n_evaluations_ <= 1000
+
+
+@pytest.mark.parametrize("missing", ["odir", "l2"])
+def test_adam_tunes_no_penalty(made_up, missing):
+    options = {"odir": 1.0, "l2": 1.0, missing: None}
+    with refuses(field="solver", fix=missing):
+        DirichletCalibration(**options, solver="adam").fit(*made_up(n=60, classes=3))

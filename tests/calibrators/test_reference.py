@@ -17,7 +17,12 @@ from utility_calibration.metrics.reference import utility_calibration
 FIXED = {"step_size": 1.0, "steps": 30, "sampled": False}
 
 
-JAXOPT = {"armijo": 1e-4, "decrease": 0.8, "capped": False}  # as the plain version says it
+JAXOPT = {
+    "armijo": 1e-4,
+    "decrease": 0.8,
+    "capped": False,
+    "trials": 30,
+}  # as the plain version says it
 
 
 def assert_same_patches(

@@ -13,7 +13,7 @@ from tests.pipeline.conftest import write_example
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.pipeline.scoring.class_names import YAHOO
 
-CIFAR = {"cifar10_repvgg_a0": 10, "cifar10_resnet56": 10, "cifar100_repvgg_a2": 100}
+CIFAR = {"cifar10_repvgg_a0": 10, "cifar10_resnet44": 10, "cifar100_repvgg_a2": 100}
 CIFAR |= {"cifar100_resnet56": 100}
 WORDS = [f"w{number}" for number in range(60)]
 

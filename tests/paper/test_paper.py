@@ -1,10 +1,11 @@
-"""suite=paper through all five stages, with the documented commands, on small stand-ins."""
+"""suite=paper_closest through all five stages, with the documented commands, on small stand-ins."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.paper import standins
@@ -12,7 +13,8 @@ from utility_calibration.pipeline.harness.command import CONF
 
 RESNET, VIT = "resnet50.a1_in1k", "vit_base_patch16_224.augreg2_in21k_ft_in1k"
 SMALL = [
-    "suite.calibrators=[temperature,vector]", "splits.count=2", "evaluation.utilities=20",
+    "suite.calibrators=[temperature_brier,vector_brier]", "splits.count=2",
+    "evaluation.utilities=20",
     "evaluation.floor_repetitions=4", "evaluation.bootstrap_repetitions=4",
     "dynamics.iterations=1", "dynamics.utilities=8", "dynamics.snapshots=[0]", "jobs=1",
 ]  # fmt: skip
@@ -46,13 +48,20 @@ def test_the_whole_paper_on_stand_ins(tmp_path: Path) -> None:
 
     for benchmark, options in PART.items():
         stage("logits", f"benchmark={benchmark}", *options, **places)
-    cifar = "suite.benchmarks=[cifar10_repvgg,cifar10_resnet,cifar100_repvgg,cifar100_resnet]"
-    stage("logits", "suite=paper", cifar, **places)
-    for name in ("fit", "evaluate", "dynamics", "report"):  # they need no place and no option
-        stage(name, "suite=paper")
+    cifar = "suite.benchmarks=[cifar10_repvgg,cifar10_resnet44,cifar100_repvgg,cifar100_resnet]"
+    stage("logits", "suite=paper_closest", cifar, **places)
     results = tmp_path / "results"
+    yahoo = tmp_path / "data" / "logits" / "yahoo.npz"
+    away = yahoo.rename(tmp_path / "yahoo.npz")
+    assert "yahoo" in stage("fit", "suite=paper_closest")  # it says what it leaves out
+    away.rename(yahoo)
+    for name in ("fit", "evaluate", "dynamics", "report"):  # they need no place and no option
+        stage(name, "suite=paper_closest")
     assert len(list((results / "scores").glob("*.ecdf.csv"))) == 7
     assert len(list((results / "figures").glob("ecdf_*.png"))) == 7
-    for benchmark in (*PART, "cifar10_resnet", "cifar100_repvgg"):
-        assert "Temp. Scaling" in (results / f"tables/{benchmark}.md").read_text()
-    assert "u_w2v" in (results / "scores/imagenet_vit.csv").read_text()
+    for benchmark in (*PART, "cifar10_resnet44", "cifar100_repvgg"):
+        assert "Temp. Scaling" in (results / f"tables/{benchmark}-paper_batches.md").read_text()
+    assert "u_w2v" in (results / "scores/imagenet_vit-paper_batches.csv").read_text()
+    cells = pd.read_csv(results / "tables" / "comparison.csv")
+    counted = set(cells.loc[cells["preset"], "benchmark"])
+    assert {"imagenet_resnet", "imagenet_vit", "yahoo"} <= counted

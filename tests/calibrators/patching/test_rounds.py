@@ -62,8 +62,20 @@ def test_the_search_that_the_paper_names_tries_the_step_size_first_and_four_fift
     assert step is not None and step.size == tried[-1] <= 0.1 < tried[-2]
     np.testing.assert_allclose(tried, 0.8 ** np.arange(len(tried)))
     tried.clear()
-    assert JAXOPT.step(lambda eta: (tried.append(eta), (1.0, 1.0))[1], 1.0) is None
-    assert len(tried) == 30
+
+
+def test_where_no_trial_lowers_the_score_jaxopts_search_keeps_the_last_and_ours_ends_the_run():
+    tried = []
+
+    def rises(eta):
+        tried.append(eta)
+        return eta, eta * eta
+
+    step = JAXOPT.step(rises, 1.0)
+    assert step is not None and len(tried) == 30
+    assert step.size == tried[-1] == pytest.approx(0.8**29)
+    assert step.change == pytest.approx(2 * step.size + step.size**2)
+    assert CAPPED.step(rises, 1.0) is None
 
 
 @pytest.mark.parametrize(("payoff", "lowers_the_score"), [(1.0, True), (100.0, False)])

@@ -170,3 +170,18 @@ def test_no_audit_repeats_the_draws_of_another():
         assert bool((np.diff(valuations, axis=1) <= 0).all())  # they fall with the rank
     draws = [np.sort(payoffs, axis=1) for pair in draws for payoffs in pair]
     assert len({tuple(payoffs.flatten().tolist()) for payoffs in draws}) == 6
+
+
+def test_bayes_proposes_each_setting_and_the_best_is_taken():
+    pytest.importorskip("skopt")
+    logits, labels = over_confident(150, 3, 8)
+    options = {"search": "bayes", "tuning_runs": 12, "max_steps": 8, "sampled_count": 4}
+    fitted = UtilityPatching(**options).fit(logits, labels)
+    assert len(fitted.tuning_log_) == 12
+    for run in fitted.tuning_log_:
+        tried = run["parameters"]
+        assert 0.03 <= tried["step_size"] <= 1 and 1 <= tried["steps"] <= 8
+    best = min(fitted.tuning_log_, key=lambda run: run["score"])["parameters"]
+    chosen = fitted.step_size_, fitted.step_limit_, fitted.sampled_
+    assert chosen == (best["step_size"], best["steps"], best["sampled"])
+    assert len({run["parameters"]["step_size"] for run in fitted.tuning_log_}) > 3
