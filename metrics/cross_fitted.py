@@ -91,14 +91,15 @@ def _worst_without(
     folds: int,
 ) -> list[int]:
     """Return for each fold the utility of largest mean UC on the points of the others."""
-    total, first = np.zeros(0), 0
+    total: Floats = np.zeros((folds, 1))
+    first = 0
     for forecast, outcomes in parts:
         own = fold_of[first : first + forecast.n]
         first += forecast.n
         kept = _weights(forecast, outcomes) * (own != np.arange(folds)[:, None])
         with np.errstate(invalid="ignore"):  # a part may lie in one fold as a whole
             errors = utilities.errors(forecast, forecast.outcomes(outcomes.labels, kept))
-        total = np.nan_to_num(errors) + (total if total.size else 0.0)
+        total = total + np.nan_to_num(errors)
     return [first_largest(errors) for errors in total]
 
 
