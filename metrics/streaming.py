@@ -224,6 +224,11 @@ class StreamingCalibration:
         """Keep the largest wealth of bets against calibration at any look."""
         self._log_largest = max(self._log_largest, log_evidence(seen.log_wealth))
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether a point has another weight than 0 or 1."""
+        return self._seen is not None and bool(self._seen.totals[-1])
+
     def evidence(self) -> CalibrationEvidence:
         """Return the evidence against calibration, which is valid at any look.
 
@@ -232,10 +237,10 @@ class StreamingCalibration:
                 on in proportion to the largest weight of all points, which are not over.
         """
         seen = self._seen or self.nothing()
-        if seen.totals[-1]:
-            told = f"{int(seen.totals[-1]):,} points have another weight than 0 or 1"
+        if self.has_weights:
+            message = f"{int(seen.totals[-1]):,} points have another weight than 0 or 1"
             fixes = ["update without sample_weight", "take result().noise_floor(), for one look"]
-            raise InputError(told, field="sample_weight", fixes=fixes)
+            raise InputError(message, field="sample_weight", fixes=fixes)
         return calibration_evidence(seen.log_wealth, self._log_largest, self._ranges)
 
     def _kind(self) -> dict[str, np.ndarray[Any, Any]]:

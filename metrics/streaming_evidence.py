@@ -3,8 +3,7 @@
 The wealth of a bet (`kernels/bets.py`) is a nonnegative martingale if the forecast is calibrated,
 and so is the mean over all bets: those of every utility, interval and share λ. It starts at 1, and
 by Ville's inequality the probability that it ever reaches 1 / α is at most α, however often and
-whenever somebody looks (Ramdas et al., arXiv 2109.11761 on e-processes for forecasts; arXiv
-2603.13156). A p-value for one look has no such right.
+whenever somebody looks (arXiv 2109.11761, 2603.13156). A p-value is for one look only.
 
 The points must be independent of each other, and each counts once.
 """
