@@ -8,6 +8,11 @@
 What is kept has a fixed size, and it adds up: `merge` joins what several processes have seen. The
 error of a utility is known to lie between two numbers (`kernels/bucket_sums.py` says why), which
 are equal where no bucket holds residuals of both signs.
+
+    streaming.evidence().is_alarm()
+
+asks after any batch, as often as one likes, whether the forecast is still calibrated
+(`streaming_evidence.py`).
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ from .atomic import atomic_path
 from .class_order import class_codes
 from .errors import InputError
 from .forecast import PART, Forecast
+from .kernels import bets
 from .kernels.bucket_sums import Borders, Buckets
 from .kernels.softmax import softmax
 from .kernels.threads import row_blocks
@@ -32,6 +38,7 @@ from .keywords import PointOptions, check_keywords
 from .layout import is_kept, points_of
 from .option_checks import check_whole
 from .scores import accuracies, brier_scores, log_losses, zero_likelihoods
+from .streaming_evidence import CalibrationEvidence, calibration_evidence, log_evidence
 from .streaming_result import Seen, StreamingResult, result_of
 from .utilities.base import Block
 from .utilities.function import Utility, utilities_of
@@ -90,11 +97,13 @@ class StreamingCalibration:
             raise InputError(told, field="utilities", fixes=fixes)
         self._ranges = np.concatenate([one.bounds(classes) for one in self.utilities])
         self._seen: Seen | None = None
+        self._log_largest = 0.0  # of the wealth at any look, which is 1 before the first point
 
     @property
     def nbytes(self) -> int:
-        """The bytes that the buckets of all utilities take."""
-        return 8 * sum(self._counts) * (5 * self.borders.size + 2)
+        """The bytes that the buckets and the bets of all utilities take."""
+        of_bets = bets.LEAVES * len(bets.BETS)
+        return 8 * sum(self._counts) * (5 * self.borders.size + 2 + of_bets)
 
     def __repr__(self) -> str:
         several = ", ".join(map(repr, self.utilities))
@@ -106,7 +115,7 @@ class StreamingCalibration:
         labels: ArrayLike,
         **options: Unpack[PointOptions],
     ) -> None:
-        """Add points; a batch that is refused changes nothing.
+        """Add points, which come after those before; a batch that is refused changes nothing.
 
         Args:
             probabilities: [n, C], or logits if `logits`; for two classes [n] of class 1. With
@@ -131,11 +140,12 @@ class StreamingCalibration:
         if sample_weight is not None:
             weights = check_weights(sample_weight, len(y))
         self._seen = self.updated(self._seen, matrix, y, weights)
+        self._look(self._seen)
 
     def nothing(self) -> Seen:
         """Return what is kept before the first point."""
         buckets = Buckets.empty(sum(self._counts), self.borders)
-        return Seen(*buckets, np.zeros(7), np.zeros(1))
+        return Seen(*buckets, np.zeros(8), np.zeros(1), bets.empty(sum(self._counts)))
 
     def updated(self, seen: Seen | None, matrix: Array, y: Array, weights: Array) -> Seen:
         """Add checked points to `seen`, in place; if this fails, they are taken away again."""
@@ -172,15 +182,17 @@ class StreamingCalibration:
             hits = accuracies(outcomes)[0] * size
             importances = 0 if are_counts(weights) else len(y)
             zeros = float(zero_likelihoods(forecast, outcomes)[0])
-            seen.totals[:] += [len(y), size, hits, *sums, importances, zeros]
+            seen.totals[:] += [len(y), size, hits, *sums, importances, zeros, 0]
         else:
             seen.totals[0] += len(y)
+        seen.totals[-1] += np.sum((weights != 0) & (weights != 1))
         np.maximum(seen.largest, weights.max(), out=seen.largest)
         first = 0
         for block in blocks:
             part = slice(first, first + len(block.predicted))
             given = block.predicted, block.payoffs, block.codes[0], weights
             seen.buckets.at(part).add(*given, ranges[part], self.borders)
+            bets.add(seen.log_wealth[part], *given, ranges[part])
             first = part.stop
 
     def _check_range(self, block: Block, ranges: Array) -> None:
@@ -203,13 +215,41 @@ class StreamingCalibration:
         return depth
 
     def merge(self, other: StreamingCalibration) -> StreamingCalibration:
-        """Add what `other` has seen, and return this; in any order but for rounding."""
+        """Add what `other` has seen, and return this; in any order but for rounding.
+
+        Only `evidence().log_largest` depends on the order. Merge in the order of time: the points
+        of `other` come after those of this, and there is one look after all of them.
+        """
         if not _same(self._kind(), other._kind()) or self.utilities != other.utilities:
             raise InputError("has other utilities, classes or buckets", field="other")
         if other._seen is not None:
             seen = self._seen or self.nothing()
             self._seen = seen.with_points_of(other._seen)
+            self._look(self._seen)
         return self
+
+    def _look(self, seen: Seen) -> None:
+        """Keep the largest wealth of bets against calibration at any look."""
+        self._log_largest = max(self._log_largest, log_evidence(seen.log_wealth))
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether a point has another weight than 0 or 1."""
+        return self._seen is not None and bool(self._seen.totals[-1])
+
+    def evidence(self) -> CalibrationEvidence:
+        """Return the evidence against calibration, which is valid at any look.
+
+        Raises:
+            InputError: a point has another weight than 0 or 1. Such a point would have to be bet
+                on in proportion to the largest weight of all points, which are not over.
+        """
+        seen = self._seen or self.nothing()
+        if self.has_weights:
+            message = f"{int(seen.totals[-1]):,} points have another weight than 0 or 1"
+            fixes = ["update without sample_weight", "take result().noise_floor(), for one look"]
+            raise InputError(message, field="sample_weight", fixes=fixes)
+        return calibration_evidence(seen.log_wealth, self._log_largest, self._ranges)
 
     def _kind(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return what two of these must share, besides equal utilities."""
@@ -223,7 +263,7 @@ class StreamingCalibration:
         """Write an npz, in whole or not at all; `load` needs the same arguments as this object."""
         seen = self._seen or self.nothing()
         arrays: dict[str, Any] = dict(seen._asdict())
-        arrays |= self._kind()
+        arrays |= self._kind() | {"log_largest": np.array([self._log_largest])}
         if not isinstance(file, str | Path):
             np.savez(file, **arrays)
             return
@@ -237,11 +277,13 @@ class StreamingCalibration:
             InputError: the file is damaged, or of other utilities, classes or buckets.
         """
         held, empty = read_arrays(file), self.nothing()._asdict()
-        shapes = all(k in held and held[k].shape == v.shape for k, v in empty.items())
+        kept = {**empty, "log_largest": np.zeros(1)}
+        shapes = all(k in held and held[k].shape == v.shape for k, v in kept.items())
         if not shapes or not _same(self._kind(), held):
             told = "of other utilities, classes or buckets"
             raise InputError(told, field="file", fixes="give the arguments that it was saved with")
         self._seen = Seen(*(held[name].astype(np.float64) for name in empty))
+        self._log_largest = float(held["log_largest"][0])
         return self
 
     def result(self) -> StreamingResult:

@@ -20,10 +20,11 @@ from .uc import first_largest
 class Seen(NamedTuple):
     """What is kept of all points; `COMBINED` says how two of these become one.
 
-    sums, ends and moments: those of `Buckets`, [m, …]. totals: [7], the number of points, their
+    sums, ends and moments: those of `Buckets`, [m, …]. totals: [8], the number of points, their
     weight, the weighted sums of hits, of squared errors and of log losses, and the numbers of
-    points in blocks whose weights are not all counts, and of those whose label had probability 0.
-    largest: [1], the largest weight.
+    points in blocks whose weights are not all counts, of those whose label had probability 0, and
+    of those whose weight is neither 0 nor 1. largest: [1], the largest weight. log_wealth:
+    [m, …], of bets against calibration (`kernels/bets.py`).
     """
 
     sums: Array
@@ -31,6 +32,7 @@ class Seen(NamedTuple):
     moments: Array
     totals: Array
     largest: Array
+    log_wealth: Array
 
     @property
     def buckets(self) -> Buckets:
@@ -49,6 +51,7 @@ COMBINED: dict[str, Callable[[Array, Array], Array]] = {
     "moments": np.add,
     "totals": np.add,
     "largest": np.maximum,
+    "log_wealth": np.add,
 }
 
 
@@ -93,7 +96,7 @@ class StreamingResult:
 
 def result_of(seen: Seen, ranges: Array, bins: int) -> StreamingResult:
     """Return what was found for utilities with these ranges of predictions [m, 2]."""
-    n, weight, hits, squares, losses, importances, zeros = seen.totals.tolist()
+    n, weight, hits, squares, losses, importances, zeros, _ = seen.totals.tolist()
     bounds = bounds_of(seen.buckets)
     lower, upper = bounds.lower / weight, bounds.upper / weight
     return StreamingResult(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from utility_calibration.metrics.validation import InputError, check_weights
 
 from .cells import text_of
+from .copies import note_on_copies, without_copies
 from .given import Given
 from .rules import ENOUGH_ROWS
 from .scale import with_logits
@@ -22,13 +23,17 @@ BELOW_CHANCE = "WARNING: worse than guessing"
 """First words of the note on an accuracy below chance; the verdict then recommends nothing."""
 
 
-def checked(given: Given, values: str, mistakes: list[InputError]) -> Given:
+def checked(
+    given: Given, values: str, mistakes: list[InputError], is_distinct: bool = False
+) -> Given:
     """The points of a file with logits float32 [n, C] as the matrix, and notes for the person.
 
     `values` is the kind of the answers that the person names, or auto; `mistakes` are known, and
     `given` has no matrix if its columns are not. InputError says all that is wrong at once.
+    is_distinct: whether rows that are equal count once (--distinct).
     """
     given = scaled(given, values, mistakes)
+    given = without_copies(given) if is_distinct else given
     _refuse_pairwise(given.matrix, given.labels)
     names = [str(k) for k in range(given.matrix.shape[1])]
     given = replace(
@@ -36,7 +41,9 @@ def checked(given: Given, values: str, mistakes: list[InputError]) -> Given:
         names=None if given.names == names else given.names,
         tested=np.array([*given.splits.values()]) if given.splits else given.tested,
     )
-    return replace(given, notes=(*given.notes, *_notes(given, given.names or names)))
+    return replace(
+        given, notes=(*given.notes, *_notes(given, given.names or names), *note_on_copies(given))
+    )
 
 
 def scaled(given: Given, values: str, mistakes: list[InputError]) -> Given:

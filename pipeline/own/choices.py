@@ -74,6 +74,11 @@ class Choices:
         "labels whose points are left out, such as -100", metavar="LABEL", action=Joined
     )
 
+    distinct: bool = option(
+        "count rows once that are equal in all values and in the label",
+        default=False,
+        action="store_true",
+    )
     decimal: str | None = option(
         "decimal sign of text files whose numbers do not show it: 1.234 or 1,234",
         choices=(".", ","),

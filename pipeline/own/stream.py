@@ -6,6 +6,7 @@ of the pipeline (`harness/parallel.py`), so all cores work, and a run that was k
 
 from __future__ import annotations
 
+import math
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -36,9 +37,16 @@ from .sums import Reading, merged, notes_of
 MOST_ON_DISK = 2 << 30
 """Bytes that the sums of all shards may take. Where they would take more, shards share a file."""
 BYTES_PER_CELL = 8
+LARGE_POWER = 3
+"""From 10^3 on evidence is shown as a power of ten."""
 HEADINGS = (
     *("Forecast", "Metric", "At least", "At most", "By chance, mean", "p-value"),
-    *("True error, from", "to"),
+    *("True error, from", "to", "Evidence at any look"),
+)
+EVIDENCE_NOTE = (
+    "The p-value is for one look at points that are not looked at before. Evidence may be looked "
+    "at after every shard, in the order of their names, which must be that of time: a calibrated "
+    "forecast ever reaches 20 with a probability of at most 5 %."
 )
 
 
@@ -57,7 +65,7 @@ class Rule(NamedTuple):
 
 RULES = (
     Rule(
-        ("test", "groups", "clusters", "splits", "similarity", "calibrate_for", *OWN),
+        ("test", "groups", "clusters", "distinct", "splits", "similarity", "calibrate_for", *OWN),
         "needs all points at once, which one pass does not have",
         "leave it out",
     ),
@@ -235,8 +243,17 @@ def numbers_of(sums: Mapping[str, StreamingCalibration]) -> dict[str, Any]:
             "floor": floor.mean,
             "p_value": floor.p_value,
             "interval": [bounds.lower, bounds.upper],
+            "evidence": _evidence(sums[key]),
         }
     return numbers
+
+
+def _evidence(sums: StreamingCalibration) -> dict[str, float] | None:
+    """The logarithms of the evidence now and at any look; None for points with weights."""
+    if sums.has_weights:
+        return None
+    evidence = sums.evidence()
+    return {"log_now": evidence.log_now, "log_largest": evidence.log_largest}
 
 
 def _write(options: Options, record: Mapping[str, Any]) -> None:
@@ -261,6 +278,7 @@ def _tables(record: Mapping[str, Any]) -> list[str]:
     return [
         markdown_table(("Forecast", "Points", "Accuracy", "Brier", "NLL"), scores),
         markdown_table(HEADINGS, errors, text=2),
+        EVIDENCE_NOTE,
     ]
 
 
@@ -282,4 +300,13 @@ def _row(name: str, key: str, error: Mapping[str, Any]) -> list[str]:
         p_value(error["p_value"]).removeprefix("p ").removeprefix("= "),
         f"{low:.5f}",
         f"{high:.5f}",
+        evidence_text(error["evidence"]),
     ]
+
+
+def evidence_text(evidence: Mapping[str, float] | None) -> str:
+    """The largest evidence in three digits, or as a power of ten: `3.14`, `10^12`."""
+    if evidence is None:
+        return "–"
+    power = evidence["log_largest"] / math.log(10)
+    return f"{10**power:.3g}" if power < LARGE_POWER else f"10^{power:.0f}"

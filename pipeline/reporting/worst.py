@@ -18,7 +18,9 @@ class Worst:
     utility: its number; error, floor: the table's cell and the 95 % quantile of its noise floor;
     low, high: the worst interval of predicted utility over the pooled points; share of the points
     in it; gap: mean of realized minus predicted there. gain: what this user gains in a decision on
-    average by acting from `act_from` on, not from `threshold` on; None: by never acting.
+    average by acting from `act_from` on, not from `threshold` on; None: by never acting. These are
+    the best for the points themselves. fresh_gain: the gain of thresholds on points that did not
+    choose them, with half of its 95 % interval; None where points are too few for that.
     """
 
     name: str
@@ -33,6 +35,15 @@ class Worst:
     threshold: float
     act_from: float | None
     diagram: Mapping[str, Any]
+    fresh_gain: float | None = None
+    fresh_half_width: float | None = None
+
+    @property
+    def surely_gains(self) -> bool:
+        """Whether another threshold gains on points that did not choose it, beyond chance."""
+        if self.fresh_gain is None or self.fresh_half_width is None:
+            return False
+        return self.fresh_gain > self.fresh_half_width
 
     @property
     def words(self) -> str:
@@ -69,17 +80,20 @@ def _sentences(decisions: Decisions, worst: Mapping[str, Worst]) -> Iterator[str
         f"With the present probabilities a user is misled on average by up to {listed(errors)}; "
         f"chance alone explains {chance}."
     )
-    most = max(
-        (worst[key] for key in beyond if key in worst), key=lambda one: one.gain, default=None
-    )
-    if most is None or most.gain <= 0:
-        return
+    advice = [worst[key] for key in beyond if key in worst and worst[key].surely_gains]
+    if advice:
+        yield _advice(max(advice, key=lambda one: one.fresh_gain or 0.0))
+
+
+def _advice(most: Worst) -> str:
+    """From where a user should act, and what that gains on points that did not choose it."""
+    gain, half = most.fresh_gain or 0.0, most.fresh_half_width or 0.0
     threshold, act_from = _apart(most.threshold, most.act_from)
     is_late = most.act_from is not None and most.act_from <= most.threshold
     where = f"only where more than {threshold}" if is_late else f"where at least {threshold}"
-    yield (
+    return (
         f"Who acts on “{most.name}” {where} is predicted loses "
-        f"{short(most.gain)} a decision: {act_from}."
+        f"{short(gain)} ± {short(half)} a decision: {act_from}."
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from utility_calibration.metrics.acting import largest_gain
+from utility_calibration.metrics.cross_fitted import cross_fitted_gain
 from utility_calibration.metrics.diagram import Predictions, predictions_of, utility_diagram
 from utility_calibration.metrics.forecast import Forecast
 from utility_calibration.metrics.measurement import Options
@@ -100,6 +101,9 @@ def worst_of(
             of_points[:] = random.random(test.population)[rows]
         drawn = forecast.redraw(numbers).labels
         parts.append((forecast, forecast.outcomes(test.labels, test.weights), drawn))
+    clusters = np.concatenate(
+        [test.points if test.clusters is None else test.clusters for test in splits]
+    )
     for metric in metrics_of(options):
         utilities = metric.utilities(options)
         if utilities is None:
@@ -110,6 +114,7 @@ def worst_of(
         pooled = Predictions.pooled(points)
         diagram = utility_diagram(pooled, points=81)
         gain = largest_gain(pooled.predicted, pooled.realized, pooled.weights)
+        fresh = cross_fitted_gain(utilities, [part[:2] for part in parts], clusters)
         called = utilities.names
         curves = dict(zip(("at", "curve", "low", "high"), diagram.running, strict=True))
         curves["bins"] = np.column_stack(diagram.bins)
@@ -121,6 +126,8 @@ def worst_of(
             "share": diagram.share,
             "gap": diagram.gap,
             **gain,
+            "fresh_gain": fresh.gain,
+            "fresh_half_width": fresh.half_width,
             "diagram": {key: rounded(values.tolist(), DIGITS) for key, values in curves.items()},
         }
     return by_metric

@@ -25,7 +25,7 @@ def file_logits(
     path: str | Path,
     test: str | Path | None = None,
     values: str = "auto",
-    **said: str | None,
+    **said: Any,
 ) -> SourceResult:
     """Read logits [n, C] and labels [n] from `path`; probabilities become their logarithms.
 
@@ -46,7 +46,9 @@ def file_logits(
     held = [read(file, choices, choices.gives_role) for file in files]
     mistakes = list[InputError]()
     with naming(" and ".join(map(str, files))):
-        given = checked(assigned(files, held, choices, mistakes), values, mistakes)
+        given = checked(
+            assigned(files, held, choices, mistakes), values, mistakes, choices.distinct
+        )
     origin = {
         "file": str(files[0].absolute()),
         "sha256": any_content(files[0]),

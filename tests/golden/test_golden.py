@@ -49,6 +49,7 @@ def test_the_verdicts(golden):
         parts += [f"## {case}", found.headline, found.legend, *grid, *found.summary, ""]
     for beyond, gain, act_from in (
         (True, 0.013, 0.4713),
+        (True, 0.002, 0.4713),
         (True, 0.013, None),
         (True, 0.01, 0.4003),
         (True, 0.01, 0.4),
@@ -58,7 +59,8 @@ def test_the_verdicts(golden):
         noise = {"beyond_floor": beyond, "within_noise": not beyond, "floor_q95": 0.011}
         table = {"u_topk": {"uncalibrated": cell(0.17, not beyond, **noise)}}
         numbers = {"utility": 2, "error": 0.2, "floor": 0.01, "low": 0.1, "high": 0.9, "share": 0.5}
-        at = {"gap": 0.1, "gain": gain, "threshold": 0.4, "act_from": act_from, "diagram": {}}
+        at = {"gap": 0.1, "gain": 0.02, "threshold": 0.4, "act_from": act_from, "diagram": {}}
+        at |= {"fresh_gain": gain, "fresh_half_width": 0.004}
         worst = {"u_topk": {"uncalibrated": Worst("class cat", **numbers, **at)}}
         parts += ["## the present forecast", *present_of(decided(table), worst), ""]
     gains = {"uncalibrated": (0.26, 0.04), "temperature": (0.001, 0.002)}
