@@ -80,7 +80,7 @@ $(INSTALLED): requirements.lock requirements-cuda.lock pyproject.toml
 	@echo "Ready: source $(VENV)/bin/activate   (then the README's utility-calibration and dvc commands work)"
 
 repro: known-suite setup
-	$(if $(filter $(PARTIAL),$(SUITE)),@$(RUN) python -m utility_calibration.scripts.maintain.available suite=$(SUITE) | tee .available)
+	$(if $(filter $(PARTIAL),$(SUITE)),@$(RUN) python -m utility_calibration.scripts.maintain.available suite=$(SUITE) > .available || { cat .available; exit 1; })
 	$(RUN) dvc $(if $(SUITE),exp run -S suite=$(SUITE) $(if $(filter $(PARTIAL),$(SUITE)),$$(tail -n 1 .available | sed 's/suite\./-S suite./g')),repro)
 
 # A mistake ends the command before the set-up, which takes minutes.
