@@ -50,7 +50,7 @@ def only_training() -> InputError:
 
 def is_empty(held: Held) -> bool:
     """Whether no row is left; `class_names` has one entry per class."""
-    return not any(len(of) for name, of in held.items() if name != "class_names")
+    return not any(np.size(values) for name, values in held.items() if name != "class_names")
 
 
 def tested(field: str, values: Any, n: int) -> NDArray[np.bool_]:

@@ -91,11 +91,13 @@ def test_probabilities_are_taken_where_they_are_announced(method, made_up, tmp_p
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)
         announced.fit(p, labels)
-    np.testing.assert_allclose(announced.predict_proba(p), expected, atol=1e-12)
+    # Rounding may move a score to another cell of an isotonic map's grid, where the map is steep.
+    atol = 5e-5 if isinstance(method, IsotonicCalibration) else 1e-9
+    np.testing.assert_allclose(announced.predict_proba(p), expected, atol=atol)
     loaded = Calibrator.load(announced.save(tmp_path / "announced.npz"))
-    np.testing.assert_allclose(loaded.predict_proba(p), expected, atol=1e-12)
+    np.testing.assert_allclose(loaded.predict_proba(p), expected, atol=atol)
     module = announced.to_module(torch.float64)
-    np.testing.assert_allclose(module(torch.from_numpy(p)).numpy(), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(module(torch.from_numpy(p)).numpy(), expected, rtol=1e-9, atol=atol)
     with refuses("probabilities"):
         announced.predict_proba(logits)
 

@@ -32,7 +32,7 @@ def test_the_gain_is_that_of_all_pairs_of_thresholds(n, classes, seed):
         assert found.gain == pytest.approx(max(expected), abs=1e-9)
         v, u = pairs[found.utility]
         told = (v > found.threshold + 1e-9, v >= found.threshold - 1e-9)
-        better = v >= found.act_from
+        better = v >= found.act_from - 1e-9
         payoffs = [((u - found.threshold) * acts).mean() for acts in (*told, better)]
         assert payoffs[2] - min(payoffs[:2]) == pytest.approx(found.gain, abs=1e-9)
         errors = reference.calibration_errors(vectors, p, labels)

@@ -76,7 +76,7 @@ OF_CIFAR = {
     "data_dir": "none",
 }
 CHANGED = [  # what somebody does to 90 points of 10 classes, and what the line says of it
-    (lambda z, y: (softmax(z), y), ["probabilities"]),
+    (lambda z, y: (softmax(z), y), ["in [0, 1]"]),
     (lambda z, y: (np.concatenate([z, z]), np.concatenate([y, y])), ["180 points", "90"]),
     (lambda z, y: (z[:45], y[:45]), ["45 points", "90"]),
     (lambda z, y: (z[y < 9, :9], y[y < 9]), ["9 classes", "10", "points"]),

@@ -101,8 +101,11 @@ def suite() -> tuple[str, ...]:
 def scored(p: NDArray[Any], labels: NDArray[Any], **few: int) -> dict[str, Any]:
     """The scores of a forecast with floors and certificates; `few`: options of the scorecard."""
     card = scorecard(p, labels, bootstrap_repetitions=0, **few)
-    certificates = {key: bounds._asdict() for key, bounds in card.certificates.items()}
-    return {"": card.metrics, "floor": card.noise_floor, "bounds": certificates}
+    parts = {
+        part: {key: getattr(card[key], part)._asdict() for key in card if hasattr(card[key], part)}
+        for part in ("floor", "interval")
+    }
+    return {"": card.metrics, **parts}
 
 
 def study(points: Points, rounds: int) -> dict[str, Any]:

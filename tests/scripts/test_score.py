@@ -73,8 +73,10 @@ def test_what_looks_like_a_setting_is_taken_literally(tmp_path, text):
 
 
 def test_every_choice_of_the_command_line_reaches_the_reader(tmp_path):
-    said = {of.name: of.name for of in fields(Choices)} | {"values": "logits", "decimal": ","}
-    given = [f"--{name.replace('_', '-')}={text}" for name, text in said.items()]
+    said: dict[str, object] = {of.name: of.name for of in fields(Choices)}
+    said |= {"values": "logits", "decimal": ",", "distinct": True}
+    flags = {name: "" if text is True else f"={text}" for name, text in said.items()}
+    given = [f"--{name.replace('_', '-')}{text}" for name, text in flags.items()]
     (settings,) = settings_of(score.parse(["x.npz", *given]), ["uncalibrated"]).values()
     source = settings.benchmark.source
     assert source.items() >= said.items()
