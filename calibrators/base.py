@@ -14,12 +14,12 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utility_calibration.metrics.arrays import Array, OtherArray
+from utility_calibration.metrics.arrays import Array, OtherArray, like
 from utility_calibration.metrics.class_order import classes_of, codes_of
-from utility_calibration.metrics.errors import reason_of
+from utility_calibration.metrics.errors import InputError, reason_of
 from utility_calibration.metrics.kernels.threads import LITTLE, blas_on_one_thread, one_thread
 from utility_calibration.metrics.layout import check_same_order, points_of
-from utility_calibration.metrics.validation import InputError, check_weights, like
+from utility_calibration.metrics.validation import check_weights
 from utility_calibration.metrics.weights import as_counts
 
 from .conditioning import Conditioning, condition

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utility_calibration.metrics.arrays import plain
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.layout import check_same_order
-from utility_calibration.metrics.validation import InputError
 
 Named = dict[str, NDArray[np.str_]]
 """The argument `names` [n] of `_fit` and `_predict_proba`; empty without groups."""

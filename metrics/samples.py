@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Array, plain
+from .errors import InputError
 from .forecast import Forecast, Outcomes
 from .kernels.draws import Draws
 from .keywords import SampleOptions, check_keywords
@@ -20,7 +21,7 @@ from .layout import points_of
 from .option_checks import USUAL_CONFIDENCE, draws_for
 from .registry import Metric
 from .scores import checked
-from .validation import InputError, check_labels, check_nothing_is_masked
+from .validation import check_labels, check_nothing_is_masked
 from .weights import are_equal
 
 LARGEST_POINT = 1 << 62

@@ -11,11 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array
-from .arrays import as_array as as_array
-from .arrays import like as like
-from .errors import InputError as InputError
-from .errors import reason_of
+from .arrays import Array, as_array
+from .errors import InputError, reason_of
 from .kernels.threads import over_blocks, row_blocks
 
 ROW_SUM_TOLERANCE = 1e-3 + 1e-9

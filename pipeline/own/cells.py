@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.validation import InputError, check_labels
+from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.validation import check_labels
 
 from .told import COMPLETE, IMPOSSIBLE, cut_off, is_plain, normal
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.validation import InputError, check_weights
+from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.validation import check_weights
 
 from .cells import text_of
 from .copies import note_on_copies, without_copies

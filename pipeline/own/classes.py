@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.validation import ROW_SUM_TOLERANCE, InputError
+from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.validation import ROW_SUM_TOLERANCE
 
 from .cells import Held, Labels, as_numbers
 from .choices import MOST, matching

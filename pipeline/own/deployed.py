@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.calibrators.inputs import Inputs
-from utility_calibration.metrics.validation import InputError
+from utility_calibration.metrics.errors import InputError
 
 from ..harness.settings import Settings
 from ..scoring.fitted import fitted_on

@@ -14,7 +14,7 @@ from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.calibrators.prior import estimate_prior, reweight
 from utility_calibration.metrics.atomic import atomic_path
-from utility_calibration.metrics.validation import InputError
+from utility_calibration.metrics.errors import InputError
 
 from ..harness.artifacts import write_npz
 from ..harness.progress import say

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from utility_calibration.calibrators.inputs import log_of, lookalike
 from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.validation import (
     COARSE_ROUNDING,
     ROUNDING,
     ROW_SUM_TOLERANCE,
-    InputError,
     both_classes,
     check_logits,
     check_numbers,
