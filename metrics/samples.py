@@ -185,6 +185,9 @@ def sample_of(
     elif clusters is not None:
         clusters = cluster_numbers(clusters, n)
     by_label = weights_by_label(forecast, outcomes)
+    n_absent = 0
+    if by_label is not None:
+        n_absent = forecast.classes - len(np.unique(outcomes.labels[0]))
     goes = by_label is None and weights_go_with_labels(forecast, outcomes)
     if goes:
         warnings.warn(
@@ -193,9 +196,9 @@ def sample_of(
             "be 8 %)",
             stacklevel=3,
         )
-    elif by_label is not None and len(seen := np.unique(outcomes.labels[0])) < forecast.classes:
+    elif n_absent:
         warnings.warn(
-            f"sample_weight: {forecast.classes - len(seen)} classes have no point here, so their "
+            f"sample_weight: {n_absent} classes have no point here, so their "
             "weights are not known; noise floors take weights with which one point of each is "
             "expected",
             stacklevel=3,

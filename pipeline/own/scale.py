@@ -53,7 +53,8 @@ def with_logits(given: Given, values: str) -> Given:
                 fixes.append("if they are logits, say so: --values logits")
                 raise InputError(told, field=kind, fixes=fixes)
             _refuse_two_kinds(np.asarray(matrix), given.tested)
-        if step := lost_digits(logits):
+        step = lost_digits(logits)
+        if step:
             notes.append(
                 f"WARNING: the logits were stored with a step of {step:g} between neighbours, so "
                 "the differences between classes are lost: take away each row's maximum before "
