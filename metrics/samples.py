@@ -140,9 +140,9 @@ class Sample:
         """
         count = draws_for(confidence)
         if confidence > USUAL_CONFIDENCE and count * self.forecast.n > MOST_MULTIPLIERS:
-            told = f"{confidence:g} needs {count:,} draws of {self.forecast.n:,} numbers"
+            message = f"{confidence:g} needs {count:,} draws of {self.forecast.n:,} numbers"
             fixes = ["give a smaller one", "give fewer points"]
-            raise InputError(told, field="confidence", fixes=fixes)
+            raise InputError(message, field="confidence", fixes=fixes)
         draws, sets = Draws(seed), np.empty((count, self.count), np.float32)
         step = max(1, DRAWN_TOGETHER // self.count)
         for start in range(0, count, step):
