@@ -14,12 +14,12 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utility_calibration.metrics.arrays import Array, OtherArray
+from utility_calibration.metrics.arrays import Array, OtherArray, like
 from utility_calibration.metrics.class_order import classes_of, codes_of
-from utility_calibration.metrics.errors import reason_of
+from utility_calibration.metrics.errors import InputError, reason_of
 from utility_calibration.metrics.kernels.threads import LITTLE, blas_on_one_thread, one_thread
 from utility_calibration.metrics.layout import check_same_order, points_of
-from utility_calibration.metrics.validation import InputError, check_weights, like
+from utility_calibration.metrics.validation import check_weights
 from utility_calibration.metrics.weights import as_counts
 
 from .conditioning import Conditioning, condition
@@ -124,8 +124,8 @@ class Calibrator(Estimator, ABC):
                 point without a group's name, or weights or groups that the method does not take.
         """
         check_choices(self)
-        given = {"sample_weight": sample_weight, "groups": groups}
-        X, y, sample_weight, groups = points_of(X, y, ignore_index, "X", **given)
+        optional = {"sample_weight": sample_weight, "groups": groups}
+        X, y, sample_weight, groups = points_of(X, y, ignore_index, "X", **optional)
         z = logits_of(X, self.inputs, keeps_zeros=not self.is_learned)
         named = names_to_fit(self, groups, z.shape[0])
         if self.inputs == "logits":
@@ -135,11 +135,9 @@ class Calibrator(Estimator, ABC):
         self.tuning_log_: list[dict[str, Any]] = []
         if sample_weight is not None:
             if not self.takes_weights:
-                raise InputError(
-                    f"{type(self).__name__} has no weighted form",
-                    field="sample_weight",
-                    fixes="draw points in proportion to their weights instead",
-                )
+                message = f"{type(self).__name__} has no weighted form"
+                fix = "draw points in proportion to their weights instead"
+                raise InputError(message, field="sample_weight", fixes=fix)
             data.append(check_weights(sample_weight, z.shape[0]))
             counted = data[2] > 0
             data = [part[counted] for part in data]
@@ -266,7 +264,8 @@ class Calibrator(Estimator, ABC):
         problem = problem_of(type(self), fitted, self._is_whole())
         if problem or not self.is_learned:
             return problem
-        if absent := {"present_", "conditioning_", "kept_"} - fitted.keys():
+        absent = {"present_", "conditioning_", "kept_"} - fitted.keys()
+        if absent:
             return f"{min(absent)} is missing"
         try:
             known = self._known()

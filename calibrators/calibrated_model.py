@@ -10,12 +10,9 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.layout import check_same_order
-from utility_calibration.metrics.validation import (
-    InputError,
-    check_nothing_is_masked,
-    check_weights,
-)
+from utility_calibration.metrics.validation import check_nothing_is_masked, check_weights
 
 from .base import Calibrator
 from .inputs import log_of

@@ -25,10 +25,10 @@ from itertools import pairwise
 import numpy as np
 
 from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.kernels.threads import row_blocks
 from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
-from utility_calibration.metrics.validation import InputError
 
 from .absent import absent_factors
 from .losses import row_weights

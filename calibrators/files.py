@@ -122,10 +122,13 @@ def _check_headers(
     from utility_calibration.metrics.archive import array_headers, read_arrays
 
     headers = array_headers(path, fix=fix)
-    if missing := sorted(REQUIRED - headers.keys()):
-        told = f"not a saved calibrator, it lacks {', '.join(missing)}"
-        raise InputError(told, file=path, fixes=fix)
-    sizes = {name: math.prod(of.shape) * of.dtype.itemsize for name, of in headers.items()}
+    missing = sorted(REQUIRED - headers.keys())
+    if missing:
+        message = f"not a saved calibrator, it lacks {', '.join(missing)}"
+        raise InputError(message, file=path, fixes=fix)
+    sizes = {
+        name: math.prod(header.shape) * header.dtype.itemsize for name, header in headers.items()
+    }
     values = headers.keys() - (REQUIRED - {"classes_", "n_features_in_"}) - {"allow_pickle"}
     for name in sorted(values):
         # Only names that `Calibrator.save` writes; others may replace a method.

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utility_calibration.metrics.arrays import plain
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.layout import check_same_order
-from utility_calibration.metrics.validation import InputError
 
 Named = dict[str, NDArray[np.str_]]
 """The argument `names` [n] of `_fit` and `_predict_proba`; empty without groups."""
@@ -26,9 +26,9 @@ def names_to_fit(calibrator: Any, groups: Any, n: int) -> Named:
             raise InputError("none are given", field="groups", fixes=fix)
         return {}
     if not calibrator.takes_groups:
-        told = f"{type(calibrator).__name__} has no maps of groups"
+        message = f"{type(calibrator).__name__} has no maps of groups"
         fixes = ["leave them out", "take LogitShiftPatching"]
-        raise InputError(told, field="groups", fixes=fixes)
+        raise InputError(message, field="groups", fixes=fixes)
     return {"names": checked_groups(groups, n)}
 
 
@@ -39,15 +39,15 @@ def names_to_predict(calibrator: Any, X: Any, groups: Any, n: int) -> Named:
     """
     fitted = getattr(calibrator, "groups_", np.empty(0, np.str_))
     if groups is None and len(fitted):
-        told = f"none are given, and the fit had {len(fitted)}"
-        raise InputError(told, field="groups", fixes="name each point's group: groups=names")
+        message = f"none are given, and the fit had {len(fitted)}"
+        raise InputError(message, field="groups", fixes="name each point's group: groups=names")
     if groups is None:
         return {}
     check_same_order({"X": X, "groups": groups})
     if not len(fitted):
-        told = "the fit had none"
+        message = "the fit had none"
         fixes = ["leave them out", "fit LogitShiftPatching with groups="]
-        raise InputError(told, field="groups", fixes=fixes)
+        raise InputError(message, field="groups", fixes=fixes)
     names = checked_groups(groups, n)
     unseen = np.setdiff1d(names, fitted)
     if len(unseen):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utility_calibration.metrics import validation
-from utility_calibration.metrics.arrays import Array, OtherArray
+from utility_calibration.metrics.arrays import Array, OtherArray, like
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.kernels.threads import row_blocks
 from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
@@ -47,7 +47,7 @@ def from_probabilities(probabilities: Any) -> Any:
     float64 [n, C], of the same kind and on the same device. `InputError` if a value is outside
     [0, 1], or a row does not sum to one.
     """
-    return validation.like(floored(log_of(probabilities)), probabilities)
+    return like(floored(log_of(probabilities)), probabilities)
 
 
 def log_of(probabilities: ArrayLike) -> NDArray[np.float64]:

@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.kernels.grid import on_grid
 from utility_calibration.metrics.kernels.softmax import softmax
-from utility_calibration.metrics.validation import InputError
 
 from .base import Calibrator
 from .stored import Learned, Stored

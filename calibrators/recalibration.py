@@ -13,9 +13,9 @@ from typing import NamedTuple, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.keywords import PointOptions
 from utility_calibration.metrics.scores import checked
-from utility_calibration.metrics.validation import InputError
 
 from .inputs import from_probabilities
 from .losses import Loss

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.kernels.threads import one_thread
-from utility_calibration.metrics.validation import InputError
 
 from .base import Calibrator
 from .dirichlet import linear_map

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.kernels.threads import PRODUCT_ELEMENTS, row_blocks
 from utility_calibration.metrics.option_checks import check_whole
-from utility_calibration.metrics.validation import InputError
 
 from .base import Calibrator
 from .losses import Loss, block_residuals, logit_hessian, mean_logit, row_weights

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Array
+from .errors import InputError
 from .forecast import Forecast, Outcomes
 from .kernels.prefix_range import prefix_range
 from .kernels.threads import product
@@ -24,7 +25,6 @@ from .option_checks import check_whole
 from .scores import checked
 from .utilities.base import UtilityClass
 from .utilities.payoffs import ClassWise, TopClass
-from .validation import InputError
 from .weights import are_counts
 
 Scheme = Literal["equal_weight", "equal_width"]

@@ -21,11 +21,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Array
+from .errors import InputError
 from .kernels.threads import product
 from .keywords import PointOptions
 from .scores import checked
 from .utilities.base import check_classes, parameter_matrix
-from .validation import InputError, check_labels, check_numbers, check_weights
+from .validation import check_labels, check_numbers, check_weights
 
 
 class Decisions(NamedTuple):

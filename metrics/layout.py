@@ -48,8 +48,8 @@ def points_of(
         raise InputError(f"every label is {ignore_index}", field="ignore_index")
     for field, held in zip((name, "labels", *of_points), values, strict=True):
         if held is not None and len(held) != len(rows):
-            told = f"{len(held)} for {len(rows)} labels"
-            raise InputError(told, field=field, fixes="give one each")
+            message = f"{len(held)} for {len(rows)} labels"
+            raise InputError(message, field=field, fixes="give one each")
     return tuple(_at(held, rows) for held in values)
 
 
@@ -60,8 +60,8 @@ def classes_axis(shape: tuple[int, ...], labels: tuple[int, ...], name: str) -> 
     """
     second, last = (fits == labels for fits in (shape[:1] + shape[2:], shape[:-1]))
     if second and last and len(shape) > 2:
-        told = f"two readings fit, shape {list(shape)} and as many labels"
-        raise InputError(told, field=name, fixes="give [n, C] and labels [n]")
+        message = f"two readings fit, shape {list(shape)} and as many labels"
+        raise InputError(message, field=name, fixes="give [n, C] and labels [n]")
     if last:
         return -1
     return 1 if second else None

@@ -73,12 +73,14 @@ class Options:
         check_confidence(self.confidence)
         needed = draws_for(self.confidence)
         if self.confidence > USUAL_CONFIDENCE and 0 < self.floor_repetitions < needed:
-            told = f"{self.floor_repetitions} are too few for certificates at {self.confidence:g}"
+            message = (
+                f"{self.floor_repetitions} are too few for certificates at {self.confidence:g}"
+            )
             fixes = [f"give floor_repetitions={needed}", "give a smaller confidence"]
-            raise InputError(told, field="floor_repetitions", fixes=fixes)
+            raise InputError(message, field="floor_repetitions", fixes=fixes)
         if not isinstance(self.own, Mapping):
-            told = f"{type(self.own).__name__}, expected a dictionary"
-            raise InputError(told, field="own", fixes="name each utility: own={'mine': TopK()}")
+            message = f"{type(self.own).__name__}, expected a dictionary"
+            raise InputError(message, field="own", fixes="name each utility: own={'mine': TopK()}")
         own = {key: utility_of(utility) for key, utility in self.own.items()}
         object.__setattr__(self, "own", own)
         if self.utility_batch is not None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Array, plain
+from .errors import InputError
 from .forecast import Forecast, Outcomes
 from .kernels.draws import Draws
 from .keywords import SampleOptions, check_keywords
@@ -20,7 +21,7 @@ from .layout import points_of
 from .option_checks import USUAL_CONFIDENCE, draws_for
 from .registry import Metric
 from .scores import checked
-from .validation import InputError, check_labels, check_nothing_is_masked
+from .validation import check_labels, check_nothing_is_masked
 from .weights import are_equal
 
 LARGEST_POINT = 1 << 62
@@ -139,9 +140,9 @@ class Sample:
         """
         count = draws_for(confidence)
         if confidence > USUAL_CONFIDENCE and count * self.forecast.n > MOST_MULTIPLIERS:
-            told = f"{confidence:g} needs {count:,} draws of {self.forecast.n:,} numbers"
+            message = f"{confidence:g} needs {count:,} draws of {self.forecast.n:,} numbers"
             fixes = ["give a smaller one", "give fewer points"]
-            raise InputError(told, field="confidence", fixes=fixes)
+            raise InputError(message, field="confidence", fixes=fixes)
         draws, sets = Draws(seed), np.empty((count, self.count), np.float32)
         step = max(1, DRAWN_TOGETHER // self.count)
         for start in range(0, count, step):
@@ -184,6 +185,9 @@ def sample_of(
     elif clusters is not None:
         clusters = cluster_numbers(clusters, n)
     by_label = weights_by_label(forecast, outcomes)
+    n_absent = 0
+    if by_label is not None:
+        n_absent = forecast.classes - len(np.unique(outcomes.labels[0]))
     goes = by_label is None and weights_go_with_labels(forecast, outcomes)
     if goes:
         warnings.warn(
@@ -192,9 +196,9 @@ def sample_of(
             "be 8 %)",
             stacklevel=3,
         )
-    elif by_label is not None and len(seen := np.unique(outcomes.labels[0])) < forecast.classes:
+    elif n_absent:
         warnings.warn(
-            f"sample_weight: {forecast.classes - len(seen)} classes have no point here, so their "
+            f"sample_weight: {n_absent} classes have no point here, so their "
             "weights are not known; noise floors take weights with which one point of each is "
             "expected",
             stacklevel=3,

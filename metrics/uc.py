@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Array, OtherArray, like
+from .errors import InputError
 from .kernels.prefix_range import prefix_range
 from .layout import check_same_order
 from .shown import WorstInterval, levels
-from .validation import InputError, check_numbers, check_weights
+from .validation import check_numbers, check_weights
 
 EQUAL_SUMS = 1e-9
 """Sums of residuals that differ by at most this share of their range count as equal, and so do

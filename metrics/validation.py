@@ -11,11 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array
-from .arrays import as_array as as_array
-from .arrays import like as like
-from .errors import InputError as InputError
-from .errors import reason_of
+from .arrays import Array, as_array
+from .errors import InputError, reason_of
 from .kernels.threads import over_blocks, row_blocks
 
 ROW_SUM_TOLERANCE = 1e-3 + 1e-9
@@ -161,11 +158,11 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Arr
         wrong, fix = f"{len(vector)} labels for {n} rows", "give one per row"
         if len(vector) == classes:
             fix = "the matrix looks transposed: give one row per point"
-    elif vector.dtype.kind == "f" and bool(
-        (bad := vector != np.rint(vector)).any() or (bad := ~np.isfinite(vector)).any()
-    ):
-        row, fix = _first(bad), whole
-        wrong = f"expected whole numbers, got {float(vector[row]):.6g}"
+    elif vector.dtype.kind == "f":
+        for bad in (vector != np.rint(vector), ~np.isfinite(vector)):
+            if row is None and bad.any():
+                row, fix = _first(bad), whole
+                wrong = f"expected whole numbers, got {float(vector[row]):.6g}"
     if wrong:
         raise InputError(wrong, field=name, row=row, fixes=fix)
     if vector.dtype.kind != "f":
@@ -188,13 +185,15 @@ def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Array:
     """Return `weights` as float64 [n], from 0 to `LARGEST_WEIGHT`, not all 0; or `InputError`."""
     vector = check_numbers(weights, name).astype(np.float64, copy=False)
     wrong, fix, row = "", "", None
+    is_unusable = ~np.isfinite(vector) | (vector < 0)
+    is_too_large = vector > LARGEST_WEIGHT
     if vector.shape != (n,):
         wrong, fix = f"shape {list(vector.shape)} for {n} rows", "give one per row"
-    elif bool((bad := ~np.isfinite(vector) | (vector < 0)).any()):
-        row, fix = _first(bad), "give weights that are finite and not negative"
+    elif is_unusable.any():
+        row, fix = _first(is_unusable), "give weights that are finite and not negative"
         wrong = f"{float(vector[row]):g}"
-    elif bool((bad := vector > LARGEST_WEIGHT).any()):
-        row, fix = _first(bad), "divide all weights by one constant"
+    elif is_too_large.any():
+        row, fix = _first(is_too_large), "divide all weights by one constant"
         wrong = f"{float(vector[row]):g}, the first above {LARGEST_WEIGHT:g}"
     elif not bool((vector * LARGEST_WEIGHT >= 1).any()):
         wrong = f"all are zero or less than {1 / LARGEST_WEIGHT:g}"

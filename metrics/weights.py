@@ -39,7 +39,7 @@ def as_counts(weights: Array) -> Array:
     """Return weights [n] in proportion to these, whose sum is their `effective_points`."""
     if are_counts(weights):
         return weights
-    shares = weights / weights.max()
+    shares = weights / weights.max()  # a sum of large weights could overflow
     return shares * (effective_points(weights) / shares.sum())
 
 

@@ -20,10 +20,11 @@ from utility_calibration.metrics.registry import metrics_of
 from .fit import run_fit
 from .harness.artifacts import CorruptFile, read_json, sha256_of, write_json
 from .harness.cache import record_of
-from .harness.command import UnitsFailed, command
+from .harness.command import command
 from .harness.parallel import run_tasks
 from .harness.progress import say, say_files
 from .harness.units import Request, Unit
+from .harness.workers import UnitsFailed
 from .logits import require_logits, with_logits
 from .plan import Plan, all_splits_step, key_of
 from .scoring.held_out import options_of

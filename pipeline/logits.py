@@ -24,12 +24,14 @@ from utility_calibration.metrics.errors import InputError
 
 from .harness.artifacts import CorruptFile, read_npz, save_npz
 from .harness.cache import Record, Save, record_of
-from .harness.command import CONF, UnitsFailed, UsageError, command
+from .harness.command import command
 from .harness.machine import versions
 from .harness.parallel import Progress, run_tasks
+from .harness.parameters import CONF, UsageError
 from .harness.progress import say
 from .harness.settings import Paths, Settings
 from .harness.units import Request
+from .harness.workers import UnitsFailed
 from .plan import Plan, logits_step
 from .precision import in_float32
 from .scoring.points import logits_path

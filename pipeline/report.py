@@ -15,7 +15,8 @@ from typing import Any
 from omegaconf import DictConfig
 
 from .harness.artifacts import write_texts
-from .harness.command import UsageError, command
+from .harness.command import command
+from .harness.parameters import UsageError
 from .harness.progress import say, say_files
 from .harness.settings import Settings
 from .harness.units import Request

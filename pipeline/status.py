@@ -10,8 +10,8 @@ from collections import Counter
 from omegaconf import DictConfig
 from rich.table import Table
 
-from .harness.command import CONF, command
-from .harness.parameters import OF_A_RUN, setting_of
+from .harness.command import command
+from .harness.parameters import CONF, OF_A_RUN, setting_of
 from .harness.progress import console, say
 from .harness.units import Request
 from .plan import DONE, FAILED, MISSING, STALE, STATES, Plan

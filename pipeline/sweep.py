@@ -13,8 +13,9 @@ import sys
 
 from omegaconf import DictConfig
 
-from .harness.command import FULL_ERROR, SHOW_TRACEBACKS, UnitsFailed, command
+from .harness.command import FULL_ERROR, SHOW_TRACEBACKS, command
 from .harness.units import Request
+from .harness.workers import UnitsFailed
 
 
 @command

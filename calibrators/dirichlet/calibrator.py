@@ -19,8 +19,8 @@ import numpy as np
 from scipy.special import log_softmax
 
 from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.option_checks import check_whole
-from utility_calibration.metrics.validation import InputError
 
 from ..losses import Loss, mean_logit, row_weights
 from ..solvers.lbfgs import warn_unless_converged

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.option_checks import check_whole
 from utility_calibration.metrics.utilities.base import UtilityClass
-from utility_calibration.metrics.validation import InputError
 
 from ..base import Calibrator
 from ..stored import POSITIVE, Learned, Stored

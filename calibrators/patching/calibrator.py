@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any, Literal
 
 from utility_calibration.metrics.arrays import Array
-from utility_calibration.metrics.validation import InputError
+from utility_calibration.metrics.errors import InputError
 
 from ..losses import Loss
 from ..solvers.search import (

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple
 
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.option_checks import check_whole
-from utility_calibration.metrics.validation import InputError
 
 from ..inputs import check_choices
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from utility_calibration.metrics.arrays import Array
-from utility_calibration.metrics.validation import InputError
+from utility_calibration.metrics.errors import InputError
 
 from ..losses import Loss
 from ..solvers.search import with_progress

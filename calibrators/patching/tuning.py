@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 
 from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.kernels.draws import Draws
-from utility_calibration.metrics.validation import InputError
 
 from ..losses import Loss
 from ..solvers.search import Run, best_run, run_and_log

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.forecast import Outcomes
 from utility_calibration.metrics.utilities.base import UtilityClass
 from utility_calibration.metrics.utilities.decision import Decision
@@ -27,7 +28,6 @@ from utility_calibration.metrics.utilities.payoffs import (
     TopK,
 )
 from utility_calibration.metrics.utilities.similarity import Similarity
-from utility_calibration.metrics.validation import InputError
 
 from .state import PatchedForecast
 

@@ -18,6 +18,7 @@ from .. import uc
 from ..class_order import codes_of
 from ..decision_losses import net_benefit
 from ..diagram import diagram_of
+from ..errors import InputError
 from ..keywords import PointOptions
 from ..scorer import Classifier
 from ..scores import checked
@@ -25,7 +26,6 @@ from ..shown import WorstInterval, dkw_band
 from ..utilities.base import UtilityClass
 from ..utilities.function import Utility, utility_of
 from ..utilities.payoffs import TopClass
-from ..validation import InputError
 from . import drawing
 from .drawing import Array
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Array, OtherArray, as_array, like
+from ..errors import InputError
 from ..forecast import Forecast, Outcomes
 from ..kernels.grid import on_grid, power_above
 from ..kernels.prefix_range import Orders, prefix_range
@@ -26,7 +27,7 @@ from ..option_checks import check_confidence, check_whole
 from ..scores import checked
 from ..shown import WorstUtility
 from ..uc import first_largest, worst_interval
-from ..validation import InputError, check_numbers
+from ..validation import check_numbers
 
 if TYPE_CHECKING:
     from ..result import CalibrationResult

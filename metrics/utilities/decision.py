@@ -18,11 +18,12 @@ from ..decision_losses import (
     decide,
     net_benefit,
 )
+from ..errors import InputError
 from ..forecast import Forecast, Outcomes
 from ..keywords import PointOptions, check_keywords
 from ..layout import points_of
 from ..scores import checked
-from ..validation import InputError, check_probabilities, check_weights
+from ..validation import check_probabilities, check_weights
 from .base import Block, UtilityClass, check_classes, parameter_matrix
 
 

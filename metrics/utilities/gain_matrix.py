@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Array
+from ..errors import InputError
 from ..forecast import Forecast, Outcomes, row_bytes
 from ..kernels.draws import Draws
 from ..kernels.threads import product
 from ..kernels.uniforms import hashed_uniforms, stream_keys
-from ..validation import InputError
 from .base import (
     BLOCK_BYTES,
     Block,

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Array
+from ..errors import InputError
 from ..forecast import Forecast, Outcomes
 from ..kernels.draws import Draws
 from ..kernels.threads import product
 from ..option_checks import is_whole
-from ..validation import InputError
 from . import base
 from .base import Block, UtilityClass
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Array
+from ..errors import InputError
 from ..forecast import Forecast
 from ..kernels.threads import product
-from ..validation import InputError
 from .base import Block, UtilityClass, check_classes, parameter_matrix
 
 

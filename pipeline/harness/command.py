@@ -24,9 +24,9 @@ from yaml import YAMLError
 
 from .jobs import table_at_end
 from .machine import is_out_of_memory
-from .parameters import CONF as CONF
-from .parameters import UsageError as UsageError
 from .parameters import (
+    CONF,
+    UsageError,
     check_sweep,
     configured,
     entries_of_suite,
@@ -34,8 +34,6 @@ from .parameters import (
     with_params,
     with_suite,
 )
-from .parameters import known_instead as known_instead
-from .workers import UnitsFailed as UnitsFailed
 from .workers import workers
 
 FULL_ERROR = "HYDRA_FULL_ERROR"

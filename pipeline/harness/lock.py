@@ -8,7 +8,7 @@ from pathlib import Path
 from socket import gethostname
 
 from .artifacts import CorruptFile, read_json, write_json
-from .command import UsageError
+from .parameters import UsageError
 from .progress import say
 
 

@@ -19,11 +19,11 @@ from pkgutil import resolve_name
 from typing import Any, Literal, TypeVar
 
 from .cache import Record, Save, publish, record_of
-from .command import UnitsFailed, is_user_error, one_line
+from .command import is_user_error, one_line
 from .machine import core_count, free_memory, run_notes
 from .progress import Bar, say
 from .settings import Settings
-from .workers import can_fork, workers
+from .workers import UnitsFailed, can_fork, workers
 
 BYTES_PER_LOGIT = 60  # of a process, per n x C of its unit; patching takes most, about 48
 LITTLE = 200_000  # logits of all units together; up to here score --quick is faster without workers

@@ -14,8 +14,7 @@ from omegaconf.errors import ConfigKeyError, ValidationError
 
 from utility_calibration.metrics.registry import check_keys
 
-from .command import UsageError
-from .parameters import configured, names_of, searched, with_params
+from .parameters import UsageError, configured, names_of, searched, with_params
 from .settings import Settings
 
 FILE_NAME = (r"[\w-][\w .+-]*", "letters, digits, - _ . + and spaces; it becomes a file's name")

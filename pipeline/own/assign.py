@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from utility_calibration.metrics.archive import array_names, read_arrays
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.layout import as_rows, classes_axis
-from utility_calibration.metrics.validation import InputError
 
 from .cells import Held, Labels, are_arrays, distinct_labels, numbers_of, plain_column
 from .choices import MOST, Choices, matching

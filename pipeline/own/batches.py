@@ -26,13 +26,12 @@ from .choices import Choices, matching
 from .forms import PARTED, check_is_given, ending_of
 from .given import Known
 from .read import read
+from .rules import ENOUGH_ROWS
 from .splits import is_empty, only_training, without_training
 from .tables import LARGEST_TABLE, PER_CELL, parquet_size, tables
 
 ROWS = 10_000
 """Points that are in memory at a time."""
-ENOUGH_ROWS = 10
-"""Rows of logits from which on they hardly look like probabilities by chance."""
 TEXT_PER_CELL = 8
 """Bytes of a cell of a CSV, about."""
 

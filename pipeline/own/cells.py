@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.validation import InputError, check_labels
+from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.validation import check_labels
 
 from .told import COMPLETE, IMPOSSIBLE, cut_off, is_plain, normal
 
@@ -41,11 +42,11 @@ def text_of(values: Any, n: int, field: str) -> NDArray[np.str_]:
     names = list(map(normal, different.tolist()))
     for place, name in enumerate(names):
         if not name or not is_plain(name):
-            told, fix = "none", COMPLETE
+            message, fix = "none", COMPLETE
             if name:
-                told, fix = f"control characters in the name {cut_off(name)}", "rename it"
+                message, fix = f"control characters in the name {cut_off(name)}", "rename it"
             row = int((places == place).argmax())
-            raise InputError(told, field=field, row=row, fixes=fix)
+            raise InputError(message, field=field, row=row, fixes=fix)
     return np.array(names, dtype=np.str_)[places]
 
 
@@ -53,9 +54,9 @@ def text_column(column: pd.Series[Any]) -> NDArray[np.str_]:
     """A column's entries as text without spaces around it; "" for an empty cell."""
     lengths = column.astype(str).str.len()
     if (longest := int(lengths.max())) > LONGEST_TEXT:  # NumPy gives every entry the longest's size
-        told = f"a cell of {longest:,} letters, at most {LONGEST_TEXT:,} are read as a name,"
+        message = f"a cell of {longest:,} letters, at most {LONGEST_TEXT:,} are read as a name,"
         raise InputError(
-            told, field=str(column.name), row=int(lengths.argmax()), fixes="shorten it"
+            message, field=str(column.name), row=int(lengths.argmax()), fixes="shorten it"
         )
     return np.char.strip(column.astype(object).where(column.notna(), "").to_numpy(str))
 
@@ -97,9 +98,9 @@ def numbers_of(
         row = int(wrong[:, place].argmax())
         cell = str(cells.iloc[row, place])
         is_empty = cell in ("nan", "None", "<NA>")
-        told = "nothing" if is_empty else f"`{cut_off(cell)}`, which is no finite number,"
+        message = "nothing" if is_empty else f"`{cut_off(cell)}`, which is no finite number,"
         ways = [*fixes, *[IMPOSSIBLE] * (is_empty and lowest < 0)] if not mistakes else []
-        mistakes.append(InputError(told, row=row, column=cut_off(columns[place]), fixes=ways))
+        mistakes.append(InputError(message, row=row, column=cut_off(columns[place]), fixes=ways))
     if mistakes:
         raise InputError.of_all(mistakes)
     return matrix
@@ -109,8 +110,8 @@ def no_answer(name: str, is_empty: NDArray[np.bool_]) -> InputError:
     """The error on rows [n] of which some have no answer at all."""
     count, row = int(is_empty.sum()), int(is_empty.argmax())
     fix = f"leave {'this row' if count == 1 else f'these {count:,} rows'} out of the file"
-    told = f"no answer in {count:,} of {len(is_empty):,} rows, the first"
-    return InputError(told, row=row, column=name, fixes=fix)
+    message = f"no answer in {count:,} of {len(is_empty):,} rows, the first"
+    return InputError(message, row=row, column=name, fixes=fix)
 
 
 def as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -148,21 +149,21 @@ def distinct_labels(values: Any, field: str, mistakes: list[InputError]) -> Labe
     if plain.ndim == 2 and plain.shape[1] == 1:
         raise InputError(f"shape {list(plain.shape)}", field=field, fixes="save labels[:, 0]")
     if plain.ndim == 2 and plain.dtype.kind in "biuf" and not (plain.sum(axis=1) == 1).all():
-        told = f"shape {list(plain.shape)}, several labels per row (multi-label)"
+        message = f"shape {list(plain.shape)}, several labels per row (multi-label)"
         fix = "give one per row, or score each label in its own file"
-        raise InputError(told, field=field, fixes=fix)
+        raise InputError(message, field=field, fixes=fix)
     if plain.ndim != 1 or not len(plain):
         check_labels(np.zeros(plain.shape), len(plain) if plain.ndim else 0, 2, name=field)
     if plain.dtype.kind not in "biufU":
         raise InputError(f"an array of {plain.dtype}", field=field, fixes="give names or numbers")
     is_text = plain.dtype.kind == "U"
     if plain.dtype.kind == "f" and (odd := plain[np.isfinite(plain) & (plain % 1 != 0)]).size:
-        told, fix = f"a continuous target ({odd[0]:g})", "give class numbers"
-        raise InputError(told, field=field, row=int((plain == odd[0]).argmax()), fixes=fix)
+        message, fix = f"a continuous target ({odd[0]:g})", "give class numbers"
+        raise InputError(message, field=field, row=int((plain == odd[0]).argmax()), fixes=fix)
     missing = np.char.strip(plain) == "" if is_text else ~np.isfinite(plain)
     if missing.any():
-        told, row = f"none in {missing.sum()} rows, first", int(missing.argmax())
-        mistakes.append(InputError(told, field="labels", row=row, fixes=COMPLETE))
+        message, row = f"none in {missing.sum()} rows, first", int(missing.argmax())
+        mistakes.append(InputError(message, field="labels", row=row, fixes=COMPLETE))
         if missing.all():
             raise mistakes.pop()
         plain = np.where(missing, plain[~missing][0], plain)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.validation import InputError, check_weights
+from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.validation import check_weights
 
 from .cells import text_of
 from .copies import note_on_copies, without_copies
@@ -53,8 +54,8 @@ def scaled(given: Given, values: str, mistakes: list[InputError]) -> Given:
         if given.matrix is not None:
             given = with_logits(given, values)
             if (rows := len(given.matrix)) != n:
-                told = f"{n} labels for {rows} rows"
-                raise InputError(told, field="labels", fixes="give one per row")
+                message = f"{n} labels for {rows} rows"
+                raise InputError(message, field="labels", fixes="give one per row")
     checks: dict[str, Callable[[Any], Any]] = {
         "splits": lambda held: {name: tested(name, words, n) for name, words in held.items()},
         "weights": lambda held: check_weights(held, n, "weight"),
@@ -74,9 +75,9 @@ def scaled(given: Given, values: str, mistakes: list[InputError]) -> Given:
 def _groups(values: Any, n: int) -> NDArray[np.str_]:
     names = text_of(values, n, "groups")
     if (count := len(np.unique(names))) > MOST_GROUPS:
-        told = f"{count} different names for {n} rows, at most {MOST_GROUPS}"
+        message = f"{count} different names for {n} rows, at most {MOST_GROUPS}"
         fix = "give the group that a point belongs to, not its number"
-        raise InputError(told, field="groups", fixes=fix)
+        raise InputError(message, field="groups", fixes=fix)
     return names
 
 
@@ -98,8 +99,8 @@ def _refuse_pairwise(matrix: NDArray[Any], labels: NDArray[Any]) -> None:
     is_decided = np.mean(votes.max(axis=1) == classes - 1) > 0.8
     if is_decided and gained > 4 * n**0.5 and sum(shares) > 1.2:
         fix = 'take one score per class (SVC: decision_function_shape="ovr")'
-        told = f"{columns} columns that fit as scores for pairs of {classes} classes"
-        raise InputError(told, field="logits", fixes=fix)
+        message = f"{columns} columns that fit as scores for pairs of {classes} classes"
+        raise InputError(message, field="logits", fixes=fix)
 
 
 def _zeros(given: Given) -> list[str]:
@@ -116,9 +117,9 @@ def _zeros(given: Given) -> list[str]:
         return [f"{points}: their likelihood is infinite; a fit takes 0 as 1e-12"]
     never = has_zero if given.tested is None else has_zero & ~given.tested.all(axis=0)
     if never.any():
-        told = f"{never.sum()} points that no method can fit have a class of logit -inf, first"
+        message = f"{never.sum()} points that no method can fit have a class of logit -inf, first"
         fixes = "correct the label or the logit", "give probabilities, where a fit takes 0 as 1e-12"
-        raise InputError(told, field="labels", row=int(never.argmax()), fixes=fixes)
+        raise InputError(message, field="labels", row=int(never.argmax()), fixes=fixes)
     return [f"{count} test points have a class whose logit is -inf: their likelihood is infinite"]
 
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.validation import ROW_SUM_TOLERANCE, InputError
+from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.validation import ROW_SUM_TOLERANCE
 
 from .cells import Held, Labels, as_numbers
 from .choices import MOST, matching
@@ -280,7 +281,8 @@ def _in_question(
         option = _option(found.labels, found.pattern, [*found.labels, *unknown])
         fixes.append(f"name the classes: {option}")
         parts = found.parts_of(unknown)
-        if rejects := [name for name, part in parts.items() if spelt(part) in REJECTS]:
+        rejects = [name for name, part in parts.items() if spelt(part) in REJECTS]
+        if rejects:
             names = ",".join([*found.labels, *rejects])
             fixes.append(f"if {some_of(rejects)} is a class, too: --classes {names!r}")
     elif len(likely) == 1:

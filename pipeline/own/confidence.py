@@ -48,9 +48,9 @@ def of_one_class(given: Given, held: Held, column: str, labels: Labels, choices:
         names = given.names or ["0", "1"]
         meant = _are_predicted(held[choices.predictions], names, given.single, choices.predictions)
         if (values < 0.5).any():
-            told, row = "below 0.5, so it is no confidence in a prediction", (values < 0.5).argmax()
-            fix = "leave out --predictions"
-            raise InputError(told, row=int(row), column=column, fixes=fix)
+            message = "below 0.5, so it is no confidence in a prediction"
+            row = int((values < 0.5).argmax())
+            raise InputError(message, row=row, column=column, fixes="leave out --predictions")
         note = f"`{column}` is the confidence in the class that `{choices.predictions}` names"
         single = np.where(meant, values, 1 - values)
         return replace(given, matrix=single[:, None], notes=(*given.notes, note))
@@ -58,10 +58,12 @@ def of_one_class(given: Given, held: Held, column: str, labels: Labels, choices:
     if labels.are_known or is_named or not is_confidence(values):
         return given
     likely = [name for name in held if spelt(name) in PREDICTED] or ["NAME"]
-    told = "never below 0.5, as the confidence in the predicted class, which may be either,"
-    fixes = [f"name the column of predictions: --predictions {cut_off(likely[0])}"]
-    fixes.append("give a column with the probability of each class")
-    raise InputError(told, column=column, fixes=fixes)
+    message = "never below 0.5, as the confidence in the predicted class, which may be either,"
+    fixes = [
+        f"name the column of predictions: --predictions {cut_off(likely[0])}",
+        "give a column with the probability of each class",
+    ]
+    raise InputError(message, column=column, fixes=fixes)
 
 
 def _are_predicted(
@@ -72,8 +74,11 @@ def _are_predicted(
     predicted = distinct_labels(plain_column(predictions), field, mistakes)
     if mistakes:
         raise InputError.of_all(mistakes)
-    if odd := [text for text in predicted.texts if text not in names]:
-        told = f"{cut_off(odd[0])}, which is none of the classes {' and '.join(names)},"
-        raise InputError(told, field=field, row=predicted.row(odd[0]), fixes="name other columns")
+    odd = [text for text in predicted.texts if text not in names]
+    if odd:
+        message = f"{cut_off(odd[0])}, which is none of the classes {' and '.join(names)},"
+        raise InputError(
+            message, field=field, row=predicted.row(odd[0]), fixes="name other columns"
+        )
     is_single = np.array([text == names[single] for text in predicted.texts])
     return is_single[predicted.places]

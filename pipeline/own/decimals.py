@@ -56,10 +56,10 @@ def decimal_sign(text: str, separator: str, said: str | None, may_group: bool = 
         return said or "."
     sign, cell = next(iter(unclear.items()))
     other = SIGNS[SIGNS.index(sign) - 1]
-    told = f"`{cell}` is {cell.replace(sign, '.')} or {cell.replace(sign, '')}"
+    message = f"`{cell}` is {cell.replace(sign, '.')} or {cell.replace(sign, '')}"
     fixes = [f"if `{sign}` begins the decimals: --decimal '{sign}'"]
     fixes.append(f"if it groups thousands: --decimal '{other}'")
-    raise InputError(told, field="decimal sign", fixes=fixes)
+    raise InputError(message, field="decimal sign", fixes=fixes)
 
 
 def ungrouped(table: pd.DataFrame, decimal: str) -> pd.DataFrame:

@@ -16,17 +16,18 @@ from numpy.typing import NDArray
 
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.calibrators.inputs import Inputs
-from utility_calibration.metrics.validation import InputError
+from utility_calibration.metrics.errors import InputError
 
 from ..harness.settings import Settings
 from ..scoring.fitted import fitted_on
 from ..scoring.points import CachedLogits
 from .assign import answers_of, without_ignored
-from .batches import ENOUGH_ROWS, each_batch, rows_of
+from .batches import each_batch, rows_of
 from .cells import Held, Labels, text_of
 from .choices import Choices
 from .given import Known
 from .lists import arrays_of, named_by_row
+from .rules import ENOUGH_ROWS
 from .scale import with_logits
 from .told import some_of
 

@@ -41,7 +41,7 @@ def entries_of(cell: Any) -> Entries:
         if are_objects and all({name, number} <= part.keys() for part in parts):
             pairs = [(str(part[name]), part[number]) for part in parts]
             return Entries(pairs, are_listed=True, are_tokens=name == "token")
-    if are_objects and not any(isinstance(of, str) for part in parts for of in part.values()):
+    if are_objects and not any(isinstance(value, str) for part in parts for value in part.values()):
         fix = "keep the one at which the answer stands"
         return Entries([], wrong=f"{len(parts)} objects, perhaps one per position", fix=fix)
     are_pairs = all(isinstance(part, LISTS[:-1]) and len(part) == 2 for part in parts)

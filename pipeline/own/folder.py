@@ -12,11 +12,11 @@ from pathlib import Path
 from utility_calibration.calibrators.files import REQUIRED
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.archive import array_names
-from utility_calibration.metrics.validation import InputError
+from utility_calibration.metrics.errors import InputError
 
 from ..harness.artifacts import CorruptFile, read_json, write_json
-from ..harness.command import UsageError
 from ..harness.lock import alone
+from ..harness.parameters import UsageError
 
 LIST = ".written_by_score.json"
 PICTURES = ("pdf", "svg", "png")

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from hydra.utils import get_class
 
-from ..harness.command import UsageError
+from ..harness.parameters import UsageError
 from ..harness.settings import Settings, Splits
 from ..harness.units import composed_with, resolved_with, units_of
 from ..plan import Plan

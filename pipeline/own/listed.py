@@ -57,8 +57,10 @@ def listed(rows: Sequence[Entries], classes: Sequence[Any], is_p: bool) -> tuple
         notes += _fill(masses, is_p)
     elif incomplete.any():
         values[absent] = 0.0 if is_p else -np.inf
-        told = f"{incomplete.sum():,} rows have fewer than {len(classes)} entries"
-        notes.append(f"{told}; options that they lack are impossible")
+        notes.append(
+            f"{incomplete.sum():,} rows have fewer than {len(classes)} entries; options that they "
+            "lack are impossible"
+        )
     share = np.exp(masses.others - masses.total)
     if share.any():
         notes.append(
@@ -72,7 +74,7 @@ def listed(rows: Sequence[Entries], classes: Sequence[Any], is_p: bool) -> tuple
 
 def _masses(rows: Sequence[Entries], classes: Sequence[Any], is_p: bool) -> Masses:
     """What the rows say of the classes, with NaN for classes that they do not list."""
-    place = {of: number for number, of in enumerate(classes)}
+    place = {name: number for number, name in enumerate(classes)}
     size = len(rows), len(classes)
     values, absent = np.full(size, np.nan), np.ones(size, dtype=bool)
     others, total, lowest = np.full((3, len(rows)), -np.inf)
@@ -112,7 +114,8 @@ def _fill(masses: Masses, is_p: bool) -> list[str]:
         f"{incomplete.sum():,} rows do not list all {absent.shape[1]} classes; what they lack gets "
         f"what the listed ones leave, at most {most:.3g} % of the mass"
     ]
-    if (empty := absent.all(axis=1)).any():
+    empty = absent.all(axis=1)
+    if empty.any():
         notes.append(f"{empty.sum():,} rows list no class; all classes get the same there")
         masses.values[empty] = 1 / absent.shape[1] if is_p else 0.0
     return notes

@@ -14,7 +14,7 @@ from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.calibrators.prior import estimate_prior, reweight
 from utility_calibration.metrics.atomic import atomic_path
-from utility_calibration.metrics.validation import InputError
+from utility_calibration.metrics.errors import InputError
 
 from ..harness.artifacts import write_npz
 from ..harness.progress import say
@@ -42,8 +42,8 @@ def write_calibrated(options: argparse.Namespace) -> None:
     check_is_file(options.calibrator, "a saved calibrator")
     for path in (options.calibrator, options.file):
         if options.output.exists() and path.exists() and options.output.samefile(path):
-            told = f"{options.output} would replace what is read"
-            raise InputError(told, field="--output", fixes="name another")
+            message = f"{options.output} would replace what is read"
+            raise InputError(message, field="--output", fixes="name another")
     calibrator = loaded(options.calibrator)
     names = [str(name) for name in getattr(calibrator, "class_names_", ())]
     columns = names or [f"c{number}" for number in range(calibrator.n_features_in_)]
@@ -75,8 +75,8 @@ def _written(path: Path, columns: Sequence[str], names: Sequence[str]) -> Iterat
     if ending == ".npz":
         parts = list[NDArray[np.float64]]()
         yield parts.append
-        known: dict[str, Any] = {"class_names": np.array(names)} if names else {}
-        write_npz(path, probabilities=np.concatenate(parts), **known)
+        arrays: dict[str, Any] = {"class_names": np.array(names)} if names else {}
+        write_npz(path, probabilities=np.concatenate(parts), **arrays)
         return
     with atomic_path(path) as temporary:
         if ending == ".csv":
@@ -106,16 +106,16 @@ def prior_of(
     if text == "estimate":
         parts = [calibrated(calibrator, rows) for rows in unlabelled(path, calibrator, choices)]
         p = np.concatenate(parts)
-        found = estimate_prior(p, calibrator.shares_, calibrator.n_points_)
-        for name, share, low, high in zip(names, found.shares, found.lower, found.upper):
+        estimate = estimate_prior(p, calibrator.shares_, calibrator.n_points_)
+        for name, share, low, high in zip(names, estimate.shares, estimate.lower, estimate.upper):
             say(f"share of {name}: {share:.4f}, from {low:.4f} to {high:.4f} with 95 % confidence")
-        return found.shares.tolist()
+        return estimate.shares.tolist()
     pairs = [part.rpartition("=") for part in text.split(",")]
     try:
         shares = {name.strip(): float(share) for name, _, share in pairs}
     except ValueError as error:
-        told, fix = f"{text}: {error}", "write .9,.1 or sick=.1,healthy=.9"
-        raise InputError(told, field="--prior", fixes=fix) from error
+        message, fix = f"{text}: {error}", "write .9,.1 or sick=.1,healthy=.9"
+        raise InputError(message, field="--prior", fixes=fix) from error
     if not any(name.strip() for name, _, _ in pairs):
         return [float(share) for _, _, share in pairs]
     if shares.keys() != set(names) or len(pairs) != len(names):

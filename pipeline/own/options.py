@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ..harness.command import Parser, known_instead
-from ..harness.parameters import names_in
+from ..harness.command import Parser
+from ..harness.parameters import known_instead, names_in
 from ..reporting.names import METHODS
 from .choices import Choices, option
 

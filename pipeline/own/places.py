@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.validation import InputError, check_logits
+from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.validation import check_logits
 
 from .cells import Held, Labels, text_of
 from .choices import MOST, Choices

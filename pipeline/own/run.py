@@ -7,10 +7,11 @@ from utility_calibration import BEGAN
 
 from ..evaluate import run_evaluate
 from ..fit import run_fit
-from ..harness.command import UnitsFailed, UsageError
+from ..harness.parameters import UsageError
 from ..harness.progress import say
 from ..harness.settings import Settings
 from ..harness.units import units_of
+from ..harness.workers import UnitsFailed
 from ..logits import run_logits
 from ..plan import Plan
 from ..reporting.write import print_sections

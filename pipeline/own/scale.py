@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from utility_calibration.calibrators.inputs import log_of, lookalike
 from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.validation import (
     COARSE_ROUNDING,
     ROUNDING,
     ROW_SUM_TOLERANCE,
-    InputError,
     both_classes,
     check_logits,
     check_numbers,
@@ -46,14 +46,15 @@ def with_logits(given: Given, values: str) -> Given:
         logits = check_logits(both_classes(numbers, kind, log_odds=True), name=kind)
         if values == "auto":
             if (seen := lookalike(both_classes(numbers, kind))) is not None:
-                told = f"{seen.what}, but would be read as logits"
+                message = f"{seen.what}, but would be read as logits"
                 fixes = ["give logits", f"{seen.step}save them as `probabilities`"]
                 if not seen.step:
                     fixes = ["say that they are: --values probabilities"]
                 fixes.append("if they are logits, say so: --values logits")
-                raise InputError(told, field=kind, fixes=fixes)
+                raise InputError(message, field=kind, fixes=fixes)
             _refuse_two_kinds(np.asarray(matrix), given.tested)
-        if step := lost_digits(logits):
+        step = lost_digits(logits)
+        if step:
             notes.append(
                 f"WARNING: the logits were stored with a step of {step:g} between neighbours, so "
                 "the differences between classes are lost: take away each row's maximum before "
@@ -76,8 +77,8 @@ def with_logits(given: Given, values: str) -> Given:
         notes.append(f"the single column is taken for the {what} of {meant}")
     if given.order is not None:
         if logits.shape[1] != (count := len(given.order)):
-            told = f"{logits.shape[1]} columns for {count} classes"
-            raise InputError(told, field=kind, fixes="give one per class and no other")
+            message = f"{logits.shape[1]} columns for {count} classes"
+            raise InputError(message, field=kind, fixes="give one per class and no other")
         logits = logits[:, given.order]
     return replace(given, kind=kind, matrix=in_float32(logits), notes=tuple(notes))
 
@@ -94,18 +95,18 @@ def _are_probabilities(numbers: Array, kind: str | None) -> bool:
     if bool((numbers == numbers.round()).all()) and (
         classes == 1 or bool((numbers.sum(axis=1) == 1).all())
     ):
-        told = "only whole numbers, like predicted classes"
+        message = "only whole numbers, like predicted classes"
         fixes = ["give the classifier's probabilities (predict_proba)", "give its logits"]
-        raise InputError(told, field=kind or "columns", fixes=fixes)
+        raise InputError(message, field=kind or "columns", fixes=fixes)
     low, high = float(numbers.min()), float(numbers.max())
     if high > 1 + COARSE_ROUNDING or high != high:
         if kind == "probabilities" and classes > 1 and (seen := lookalike(numbers)) is not None:
             raise InputError(seen.what, field=kind, fixes="divide each row by its sum")
         if classes == 1 and kind != "probabilities":
-            told = f"a single column with values from {low:g} to {high:g}: percentages?"
+            message = f"a single column with values from {low:g} to {high:g}: percentages?"
             fixes = ["give probabilities", "give log-odds of either sign"]
             fixes.append("if all log-odds are positive: --values logits")
-            raise InputError(told, field="columns", fixes=fixes)
+            raise InputError(message, field="columns", fixes=fixes)
         return False
     sums = numbers.sum(axis=1, dtype=np.float64)
     off = np.abs(sums - 1)
@@ -116,8 +117,8 @@ def _are_probabilities(numbers: Array, kind: str | None) -> bool:
     fixes = [*rule.fixes]
     if high < LIKE_COSINES:
         fixes.append("if they are logits, such as cosines: --values logits")
-    told = f"all values are in [0, 1], and {rule.message}: the sum is {float(sums[row]):.4g}"
-    raise InputError(told, field=kind or "columns", row=row, fixes=fixes)
+    message = f"all values are in [0, 1], and {rule.message}: the sum is {float(sums[row]):.4g}"
+    raise InputError(message, field=kind or "columns", row=row, fixes=fixes)
 
 
 def _refuse_two_kinds(matrix: NDArray[Any], tested: NDArray[np.bool_] | None) -> None:
@@ -135,9 +136,9 @@ def _refuse_two_kinds(matrix: NDArray[Any], tested: NDArray[np.bool_] | None) ->
         halves = [] if tested is None else [matrix[~tested[0]], matrix[tested[0]]]
         is_mixed = any(len(half) > 9 and bool(((half >= 0) & (half <= 1)).all()) for half in halves)
     if is_mixed:
-        told = "some rows look like probabilities, others do not"
+        message = "some rows look like probabilities, others do not"
         fixes = ["give logits of all points", "give probabilities of all"]
-        raise InputError(told, field="logits", fixes=fixes)
+        raise InputError(message, field="logits", fixes=fixes)
 
 
 def _logarithms(p: Array) -> tuple[NDArray[np.float64], float]:

@@ -7,7 +7,7 @@ from typing import Any
 from hydra.utils import get_class
 
 from utility_calibration.metrics.archive import array_headers, array_names
-from utility_calibration.metrics.validation import InputError
+from utility_calibration.metrics.errors import InputError
 
 from ..harness.machine import free_memory
 from ..harness.settings import Settings

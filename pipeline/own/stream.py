@@ -18,10 +18,11 @@ from utility_calibration.metrics import StreamingCalibration
 from utility_calibration.metrics.registry import metric
 
 from ..harness.artifacts import sha256_of, sha256_of_json, write_json, write_text
-from ..harness.command import UnitsFailed, UsageError
 from ..harness.parallel import LITTLE, Task, run_tasks
+from ..harness.parameters import UsageError
 from ..harness.progress import say
 from ..harness.settings import Settings
+from ..harness.workers import UnitsFailed
 from ..plan import sums_step
 from ..reporting.names import PRESENT
 from ..reporting.wording import markdown_table, p_value

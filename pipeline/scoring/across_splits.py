@@ -15,11 +15,11 @@ import numpy as np
 from utility_calibration.metrics.acting import largest_gain
 from utility_calibration.metrics.cross_fitted import cross_fitted_gain
 from utility_calibration.metrics.diagram import Predictions, predictions_of, utility_diagram
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.forecast import Forecast
 from utility_calibration.metrics.measurement import Options
 from utility_calibration.metrics.registry import metrics_of
 from utility_calibration.metrics.uc import first_largest
-from utility_calibration.metrics.validation import InputError
 
 from ..harness.artifacts import save_npz
 from ..harness.cache import Record, Save

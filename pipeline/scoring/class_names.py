@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from utility_calibration.calibrators.heavy_imports import require
-from utility_calibration.metrics.validation import InputError
+from utility_calibration.metrics.errors import InputError
 
 _CIFAR10 = "airplane automobile bird cat deer dog frog horse ship truck"
 _CIFAR100 = """

@@ -160,6 +160,7 @@ def decide(
         )
     keys = [key for key in some if all((method, key) in measured for method in methods)]
     share, logits = scores.test_share, scores.facts["logits"]
+    records = scores.facts["calibrators"]
     rarest = _rarest(logits, share, [whole[m, "u_cwe"] for m in methods if "u_cwe" in keys])
     is_weighted = bool(logits.get("weights"))
     decided = {}
@@ -177,12 +178,6 @@ def decide(
             decided[m, key] = Decision(**alone[m], **compared[m]._asdict())
     splits, points = len(values[methods[0]]), int(whole[methods[0], keys[0]]["n_test"])
     tested = any(row.not_worse is not None for row in decided.values())
-    marks = {}
-    for m in methods:
-        nll, record = decided.get((m, "nll")), scores.facts["calibrators"].get(m, {})
-        is_infinite = nll is not None and nll.zero_likelihood > 0
-        is_harmed = any(record.get("worse_than_temperature", ()))
-        marks[m] = (INFINITE,) * is_infinite + (HARMED,) * is_harmed
     return Decisions(
         rows={(method, key): decided[method, key] for method in methods for key in keys},
         shown=shown,
@@ -191,10 +186,17 @@ def decide(
         test_points=points,
         refused=refusal(points, rarest, logits),
         users={m: float(whole.get((m, ALL_CLASSES), {}).get("upper", math.nan)) for m in methods},
-        marks=marks,
+        marks={m: _marks(decided.get((m, "nll")), records.get(m, {})) for m in methods},
         rarest=None if scores.group else rarest,  # a group may have fewer
         clusters=int(logits.get("clusters", 0)),
     )
+
+
+def _marks(nll: Decision | None, record: Mapping[str, Any]) -> tuple[str, ...]:
+    """The marks of a method, from its likelihood and the record of its fits."""
+    is_infinite = nll is not None and nll.zero_likelihood > 0
+    is_harmed = any(record.get("worse_than_temperature", ()))
+    return (INFINITE,) * is_infinite + (HARMED,) * is_harmed
 
 
 def _decision(

@@ -16,10 +16,10 @@ from utility_calibration.calibrators.patching.state import PatchedForecast
 from utility_calibration.calibrators.patching.update import ProjectedDescent
 from utility_calibration.metrics import GainMatrix
 from utility_calibration.metrics.arrays import Array
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.forecast import Forecast, Outcomes
 from utility_calibration.metrics.kernels.draws import Draws
 from utility_calibration.metrics.kernels.softmax import softmax
-from utility_calibration.metrics.validation import InputError
 
 from ..harness.artifacts import save_npz
 from ..harness.cache import Record, Save

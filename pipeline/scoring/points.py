@@ -75,7 +75,8 @@ def logits_path(settings: Settings) -> Path:
 def find_logits(settings: Settings) -> CachedLogits:
     """The benchmark's cached logits, checked once per program; CorruptFile where there are none."""
     path = logits_path(settings)
-    if path.is_file() and (cached := _checked(path, state_of(path))) is not None:
+    cached = _checked(path, state_of(path)) if path.is_file() else None
+    if cached is not None:
         return cached
     fix = "run utility-calibration logits with the same arguments"
     raise CorruptFile(f"{path}: no logits, or damaged ones; {fix}")

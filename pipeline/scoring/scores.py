@@ -12,11 +12,12 @@ from typing import Any
 
 from ..harness.artifacts import read_npz
 from ..harness.cache import Record, record_of
-from ..harness.command import UnitsFailed, UsageError
 from ..harness.lock import alone
+from ..harness.parameters import UsageError
 from ..harness.progress import say
 from ..harness.settings import Settings
 from ..harness.units import Unit
+from ..harness.workers import UnitsFailed
 from .families import p_values_together
 from .files import ScoreFiles, Scores, score_files, without_folders, write_files
 from .points import CachedLogits

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from utility_calibration.metrics.validation import InputError
+from utility_calibration.metrics.errors import InputError
 
 from ..harness.parallel import Progress, no_progress
 from .content import SourceResult

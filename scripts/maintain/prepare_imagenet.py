@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from utility_calibration.calibrators.heavy_imports import require
-from utility_calibration.metrics.validation import InputError
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
 from utility_calibration.pipeline.harness.progress import say
 from utility_calibration.pipeline.sources.imagenet import SYNSETS, VALIDATION_IMAGES

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 import pytest
 
 from tests.pipeline.conftest import files_below, tiny_overrides, write_example
-from utility_calibration.pipeline.harness.command import CONF
+from utility_calibration.pipeline.harness.parameters import CONF
 
 NEEDS_SLURM = pytest.mark.skipif(
     not os.environ.get("SLURM_CONF") or shutil.which("sbatch") is None,

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from tests.paper import standins
-from utility_calibration.metrics.validation import InputError
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.pipeline.harness.artifacts import write_text
 from utility_calibration.pipeline.sources.cifar import NETWORKS
 from utility_calibration.pipeline.sources.imagenet import imagenet_logits

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.paper import standins
-from utility_calibration.pipeline.harness.command import CONF
+from utility_calibration.pipeline.harness.parameters import CONF
 
 RESNET, VIT = "resnet50.a1_in1k", "vit_base_patch16_224.augreg2_in21k_ft_in1k"
 SMALL = [

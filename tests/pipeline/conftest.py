@@ -12,7 +12,7 @@ from hydra.core.hydra_config import HydraConfig
 from utility_calibration.pipeline.evaluate import run_evaluate
 from utility_calibration.pipeline.fit import run_fit
 from utility_calibration.pipeline.harness.artifacts import write_npz
-from utility_calibration.pipeline.harness.command import CONF
+from utility_calibration.pipeline.harness.parameters import CONF
 from utility_calibration.pipeline.harness.settings import Settings
 from utility_calibration.pipeline.harness.units import Request, units_of
 from utility_calibration.pipeline.logits import run_logits

@@ -11,7 +11,7 @@ from hydra.utils import get_method, instantiate
 
 from utility_calibration.metrics import METRICS
 from utility_calibration.metrics.measurement import Options
-from utility_calibration.pipeline.harness.command import CONF
+from utility_calibration.pipeline.harness.parameters import CONF
 from utility_calibration.pipeline.harness.units import composed, resolved
 from utility_calibration.pipeline.reporting.names import PEERS, family
 from utility_calibration.pipeline.scoring.files import ON_REQUEST, columns_of

@@ -11,7 +11,7 @@ import yaml
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from utility_calibration.pipeline.harness.command import CONF
+from utility_calibration.pipeline.harness.parameters import CONF
 
 ROOT = CONF.parent
 

@@ -9,7 +9,7 @@ import pytest
 from utility_calibration import calibrators, metrics
 from utility_calibration.metrics import plots
 from utility_calibration.pipeline.harness import code
-from utility_calibration.pipeline.harness.command import CONF
+from utility_calibration.pipeline.harness.parameters import CONF
 
 ROOT = CONF.parent
 OURS = "utility_calibration."

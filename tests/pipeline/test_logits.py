@@ -14,7 +14,7 @@ from tests.refusals import fails
 from utility_calibration.metrics.errors import InputError, MissingResource
 from utility_calibration.pipeline.harness.artifacts import sha256_of
 from utility_calibration.pipeline.harness.cache import record_of
-from utility_calibration.pipeline.harness.command import UnitsFailed
+from utility_calibration.pipeline.harness.workers import UnitsFailed
 from utility_calibration.pipeline.logits import run_logits
 from utility_calibration.pipeline.plan import Plan, logits_step
 from utility_calibration.pipeline.scoring.points import find_logits

@@ -8,7 +8,7 @@ from utility_calibration.pipeline.evaluate import objective_of, run_evaluate
 from utility_calibration.pipeline.fit import run_fit
 from utility_calibration.pipeline.harness.artifacts import CorruptFile
 from utility_calibration.pipeline.harness.cache import record_of
-from utility_calibration.pipeline.harness.command import UnitsFailed
+from utility_calibration.pipeline.harness.workers import UnitsFailed
 from utility_calibration.pipeline.logits import run_logits
 from utility_calibration.pipeline.plan import Plan
 from utility_calibration.pipeline.scoring.points import find_logits

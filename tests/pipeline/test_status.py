@@ -9,7 +9,8 @@ from utility_calibration.pipeline.evaluate import run_evaluate
 from utility_calibration.pipeline.fit import run_fit
 from utility_calibration.pipeline.harness import code
 from utility_calibration.pipeline.harness.code import code_digest
-from utility_calibration.pipeline.harness.command import CONF, UnitsFailed
+from utility_calibration.pipeline.harness.parameters import CONF
+from utility_calibration.pipeline.harness.workers import UnitsFailed
 from utility_calibration.pipeline.plan import Plan
 from utility_calibration.pipeline.status import main
 

@@ -18,7 +18,7 @@ from utility_calibration.calibrators import (
     reweight,
 )
 from utility_calibration.calibrators.base import Calibrator
-from utility_calibration.metrics.validation import InputError
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.pipeline.harness.artifacts import read_json
 from utility_calibration.pipeline.own import batches
 from utility_calibration.pipeline.own.new_points import write_calibrated

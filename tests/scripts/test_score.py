@@ -19,7 +19,7 @@ from utility_calibration.calibrators import TemperatureScaling
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.metrics import scorecard
 from utility_calibration.pipeline.harness.artifacts import read_json
-from utility_calibration.pipeline.harness.command import UsageError
+from utility_calibration.pipeline.harness.parameters import UsageError
 from utility_calibration.pipeline.own import run as running
 from utility_calibration.pipeline.own.choices import Choices
 from utility_calibration.pipeline.own.folder import LIST, give_back

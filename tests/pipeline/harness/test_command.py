@@ -16,13 +16,17 @@ from hydra.utils import instantiate
 from tests.pipeline.conftest import files_below, request_of, tiny_overrides
 from tests.refusals import check_line, fails, refuses
 from utility_calibration.pipeline.harness.command import (
-    CONF,
-    UsageError,
     is_user_error,
     one_line,
     user_errors_in_one_line,
 )
-from utility_calibration.pipeline.harness.parameters import check_sweep, names_in, searched
+from utility_calibration.pipeline.harness.parameters import (
+    CONF,
+    UsageError,
+    check_sweep,
+    names_in,
+    searched,
+)
 from utility_calibration.pipeline.harness.units import composed, resolved
 
 ROOT = CONF.parent

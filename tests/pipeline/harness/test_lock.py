@@ -5,7 +5,7 @@ from threading import Event, Thread
 
 from tests.refusals import fails
 from utility_calibration.pipeline.harness import lock
-from utility_calibration.pipeline.harness.command import UsageError
+from utility_calibration.pipeline.harness.parameters import UsageError
 
 
 def test_a_second_process_names_the_first_and_waits_or_ends(tmp_path, monkeypatch):

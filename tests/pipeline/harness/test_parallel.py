@@ -19,7 +19,6 @@ import pytest
 from tests.refusals import fails
 from utility_calibration.pipeline.harness import parallel
 from utility_calibration.pipeline.harness.artifacts import save_npz
-from utility_calibration.pipeline.harness.command import UnitsFailed
 from utility_calibration.pipeline.harness.machine import free_memory
 from utility_calibration.pipeline.harness.parallel import (
     BYTES_PER_LOGIT,
@@ -30,7 +29,7 @@ from utility_calibration.pipeline.harness.parallel import (
     job_count,
     run_tasks,
 )
-from utility_calibration.pipeline.harness.workers import can_fork, workers
+from utility_calibration.pipeline.harness.workers import UnitsFailed, can_fork, workers
 
 SPAWN = multiprocessing.get_context("spawn")  # OpenMP does not survive a fork
 

@@ -11,7 +11,7 @@ from tests.pipeline.conftest import write_example
 from tests.refusals import fails, refuses
 from tests.scripts.conftest import quick
 from utility_calibration.pipeline.harness.artifacts import write_json
-from utility_calibration.pipeline.harness.command import UsageError
+from utility_calibration.pipeline.harness.parameters import UsageError
 from utility_calibration.pipeline.own.folder import (
     ALWAYS,
     LIST,

@@ -18,8 +18,9 @@ from utility_calibration.calibrators import LogitShiftPatching, TemperatureScali
 from utility_calibration.metrics import ClassWise, TopK, accuracy, brier_score
 from utility_calibration.pipeline.harness.artifacts import read_json, read_npz, write_npz
 from utility_calibration.pipeline.harness.cache import RECORD, record_of
-from utility_calibration.pipeline.harness.command import UnitsFailed, UsageError
 from utility_calibration.pipeline.harness.parallel import last_errors
+from utility_calibration.pipeline.harness.parameters import UsageError
+from utility_calibration.pipeline.harness.workers import UnitsFailed
 from utility_calibration.pipeline.own import batches, stream, sums
 from utility_calibration.pipeline.own.batches import labelled
 from utility_calibration.pipeline.own.forms import shards_of

@@ -9,7 +9,7 @@ from tests.pipeline.reporting import conftest as made_up
 from tests.pipeline.reporting.conftest import request_of
 from utility_calibration.metrics.registry import METRICS, utility_metric
 from utility_calibration.pipeline.harness.artifacts import read_json
-from utility_calibration.pipeline.harness.command import UnitsFailed
+from utility_calibration.pipeline.harness.workers import UnitsFailed
 from utility_calibration.pipeline.report import run_report, table_specs
 
 FEW = ("uncalibrated", "temperature", "patching")

@@ -11,7 +11,7 @@ from tests.pipeline.reporting.conftest import UTILITIES, arrays_of, request_of, 
 from tests.refusals import fails
 from utility_calibration.pipeline.harness.artifacts import read_npz, save_npz
 from utility_calibration.pipeline.harness.cache import publish
-from utility_calibration.pipeline.harness.command import UsageError
+from utility_calibration.pipeline.harness.parameters import UsageError
 from utility_calibration.pipeline.scoring import scores as module
 from utility_calibration.pipeline.scoring.files import Scores, score_files
 from utility_calibration.pipeline.scoring.points import CachedLogits

@@ -10,8 +10,7 @@ from omegaconf import OmegaConf
 
 from tests.pipeline.conftest import request_of
 from tests.refusals import fails
-from utility_calibration.pipeline.harness.command import CONF
-from utility_calibration.pipeline.harness.parameters import UsageError
+from utility_calibration.pipeline.harness.parameters import CONF, UsageError
 from utility_calibration.pipeline.harness.units import composed
 from utility_calibration.pipeline.plan import logits_step
 from utility_calibration.pipeline.sources.content import inputs_of
