@@ -8,8 +8,8 @@ All minimise the mean NLL of softmax(score), plus penalties of the squared dista
 identity: 1/n for θ, C/n for a and for every s_c or the diagonal of W, 3C/n for the rest of W. If
 points have weights, the mean is weighted, and n is their sum. The problems are convex. A point of
 them is a vector: θ, then a, then 1 + s or W row by row. O is the point of N's problem among those
-with θ = 0 and equal s_c. It is bias-corrected temperature scaling (Alexandari, Kundaje and Shrikumar
-2020) with penalties.
+with θ = 0 and equal s_c. It is bias-corrected temperature scaling (Alexandari, Kundaje and
+Shrikumar 2020) with penalties.
 
 A class's features φ(c) are hinges of its ℓ = ln q, a bias for its rank, slopes for the first two
 ranks, and for the first class the gap to the second. Only the most probable classes of a row have
