@@ -262,11 +262,16 @@ class Calibrator(Estimator, ABC):
     def _problem(self, fitted: dict[str, Any]) -> str | None:
         """What is wrong with values from a file: a type, shape or range, or what they predict."""
         problem = problem_of(type(self), fitted, self._is_whole())
-        if problem or not self.is_learned:
+        if problem:
             return problem
-        absent = {"present_", "conditioning_", "kept_"} - fitted.keys()
+        needed = {"shares_", "n_points_"}
+        if self.is_learned:
+            needed |= {"present_", "conditioning_", "kept_"}
+        absent = needed - fitted.keys()
         if absent:
             return f"{min(absent)} is missing"
+        if not self.is_learned:
+            return None
         try:
             known = self._known()
             if known is not None:

@@ -93,6 +93,11 @@ def estimate_prior(
 ) -> PriorEstimate:
     """Estimate the shares of the classes among points without labels, with intervals.
 
+    >>> p = [[0.9, 0.1]] * 70 + [[0.1, 0.9]] * 30  # of a fit to both classes in equal shares
+    >>> found = estimate_prior(p, shares=[0.5, 0.5], n_points=1000)
+    >>> found.shares.round(2), found.lower.round(2), found.upper.round(2)
+    (array([0.75, 0.25]), array([0.63, 0.13]), array([0.87, 0.37]))
+
     Args:
         p: [n, C], what a fitted calibrator predicts for the points.
         shares: [C], the shares among the calibration points: `calibrator.shares_`. Classes of which

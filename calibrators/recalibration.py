@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.keywords import PointOptions
 from utility_calibration.metrics.scores import checked
+from utility_calibration.metrics.weights import as_counts
 
 from .inputs import from_probabilities
 from .losses import Loss
@@ -54,7 +55,7 @@ def recalibration_gain(
 
     Args:
         probabilities, labels: as in `metrics.accuracy`; at least 10 points.
-        **options: as in `accuracy`.
+        **options: as in `accuracy`. Points of weight 0 are left out.
         loss: "nll" or "brier".
         seed: of the five folds.
 
@@ -64,7 +65,12 @@ def recalibration_gain(
         raise InputError(f"{loss!r}", field="loss", fixes="choose nll or brier")
     forecast, outcomes = checked(probabilities, labels, **options)
     p, y = forecast.probabilities, outcomes.labels[0]
-    weights = None if outcomes.weights is None else outcomes.weights[0]
+    weights = None
+    if outcomes.weights is not None:
+        counted = outcomes.weights[0] > 0
+        p, y = p[counted], y[counted]
+        # Of all points together: some importances of a fold alone could look like counts.
+        weights = as_counts(outcomes.weights[0][counted])
     if len(y) < 2 * FOLDS:
         raise InputError(f"{len(y)} points, at least {2 * FOLDS} are needed", field="labels")
     logits, recalibrated = from_probabilities(p), np.empty_like(p)

@@ -5,10 +5,11 @@
     B   score_c = Σ_j W_cj ℓ_j + a_c + Σ_k θ_k φ_k(c)
 
 All minimise the mean NLL of softmax(score), plus penalties of the squared distances from the
-identity: 1/n for θ, C/n for a and for every s_c or the diagonal of W, 3C/n for the rest of W. The
-problems are convex. A point is a vector: θ, then a, then 1 + s or W row by row. O is the point of
-N's problem among those with θ = 0 and equal s_c. It is bias-corrected temperature scaling
-(Alexandari, Kundaje and Shrikumar 2020) with penalties.
+identity: 1/n for θ, C/n for a and for every s_c or the diagonal of W, 3C/n for the rest of W. If
+points have weights, the mean is weighted, and n is their sum. The problems are convex. A point of
+them is a vector: θ, then a, then 1 + s or W row by row. O is the point of N's problem among those
+with θ = 0 and equal s_c. It is bias-corrected temperature scaling (Alexandari, Kundaje and
+Shrikumar 2020) with penalties.
 
 A class's features φ(c) are hinges of its ℓ = ln q, a bias for its rank, slopes for the first two
 ranks, and for the first class the gap to the second. Only the most probable classes of a row have
@@ -86,20 +87,25 @@ class Features(NamedTuple):
 
 
 class Data(NamedTuple):
-    """Points to fit: ℓ float64 [n, C], its features, and labels int64 [n]."""
+    """Points to fit: ℓ float64 [n, C], its features, labels int64 [n], weights float64 [n].
+
+    The sum of the weights is the number of points that they stand for.
+    """
 
     inputs: Array
     features: Features
     labels: Array
+    weights: Array
 
     def rows(self, rows: Array | slice) -> Self:
         """Return some of the points."""
-        return type(self)(self.inputs[rows], self.features.rows(rows), self.labels[rows])
+        features = self.features.rows(rows)
+        return type(self)(self.inputs[rows], features, self.labels[rows], self.weights[rows])
 
     def without_features(self) -> Self:
         """Return the points with features of no class, for maps with θ = 0."""
         places, values = (part[:, :0] for part in self.features)
-        return type(self)(self.inputs, Features(places, values), self.labels)
+        return self._replace(features=Features(places, values))
 
     def blocks(self) -> list[Self]:
         """Return the points in blocks that the cache holds."""
@@ -139,8 +145,12 @@ def widened(point: Array, classes: int) -> Array:
     return np.concatenate([point[:-classes], np.diag(point[-classes:]).ravel()])
 
 
-def penalties(points: int, classes: int, with_matrix: bool) -> Array:
-    """Return the weight of each parameter's squared distance from the identity."""
+def penalties(points: float, classes: int, with_matrix: bool) -> Array:
+    """Return the weight of each parameter's squared distance from the identity, of n `points`.
+
+    Fewer than one count as one, because one point can have nearly all weight of all folds.
+    """
+    points = max(points, 1.0)
     share = classes / points
     weights = penalty_weights(classes, share, OFF_DIAGONAL * share, share)
     slopes = weights[:, :-1] if with_matrix else weights.diagonal()
@@ -154,22 +164,22 @@ def solve(
 
     `pairs` are those of a fit to most of the same points.
     """
-    n, classes = data.inputs.shape
+    n, classes = float(data.weights.sum()), data.inputs.shape[1]
     with_matrix = len(begin) > COUNT + 2 * classes
     start = identity(classes, with_matrix)
-    weights, blocks = penalties(n, classes, with_matrix), data.blocks()
+    strengths, blocks = penalties(n, classes, with_matrix), data.blocks()
     numbered = [(number, number + 1) for number in range(len(blocks))]
 
     def objective(point: Array) -> tuple[float, Array]:
         away = point - start
-        pull = weights * away
+        pull = strengths * away
         loss, gradient = n * dot(pull, away), (2.0 * n) * pull
         here, sums = MapPoint.of(point, classes), MapPoint.of(gradient, classes)
 
         def of_block(number: int, _: int) -> list[Any]:
-            x, features, y = blocks[number]
+            x, features, labels, weights = blocks[number]
             scores = here.scores(x, features)
-            value = block_residuals(scores, y, np.ones(len(y)))
+            value = block_residuals(scores, labels, weights)
             # Now `scores` holds the gradient by the scores.
             slopes = scores.T @ x if with_matrix else (scores * x).sum(axis=0)
             return [value, features.gradient(scores), scores.sum(axis=0), slopes]
@@ -186,16 +196,19 @@ def solve(
 
 def hessian_n(data: Data) -> Array:
     """Return the lower half of N's Hessian at the identity."""
-    n, classes = data.inputs.shape
+    n, classes = float(data.weights.sum()), data.inputs.shape[1]
     blocks = data.blocks()
     a, s = slice(COUNT, COUNT + classes), slice(COUNT + classes, None)
 
     def of_block(number: int, _: int) -> list[Array]:
-        x, features, _labels = blocks[number]
+        x, features, _labels, weights = blocks[number]
         p, places = softmax(x), features.places
         weighted = features.values * np.take_along_axis(p, places, axis=1)[:, :, None]
         means = np.concatenate([weighted.sum(axis=1), p, p * x], axis=1)
+        means *= np.sqrt(weights)[:, None]
         hessian = -(means.T @ means)
+        p *= weights[:, None]
+        weighted *= weights[:, None, None]
         flat = weighted.reshape(places.size, -1)
         of_top = np.take_along_axis(x, places, axis=1).reshape(-1, 1)
         hessian[:COUNT, :COUNT] += flat.T @ features.values.reshape(places.size, -1)
@@ -233,7 +246,7 @@ def preconditioner_o(hessian: Array, classes: int) -> Precondition:
 
 def preconditioner_b(data: Data, of_n: Precondition) -> Precondition:
     """Return the sum of N's inverse and of the inverse curvature of every row of (W, a)."""
-    n, classes = data.inputs.shape
+    n, classes = float(data.weights.sum()), data.inputs.shape[1]
     ends = COUNT, COUNT + classes
 
     def as_rows(points: Array) -> tuple[Array, Array]:
@@ -242,7 +255,7 @@ def preconditioner_b(data: Data, of_n: Precondition) -> Precondition:
         return theta, np.concatenate([slopes, shift[:, :, None]], axis=2)
 
     weights = as_rows(penalties(n, classes, True)[None])[1][0]
-    of_rows = ClassCurvature.at(data.inputs, 1.0).preconditioner(2 * weights)
+    of_rows = ClassCurvature.at(data.inputs, 1.0, counts=data.weights).preconditioner(2 * weights)
 
     def apply(gradients: Array) -> Array:
         theta, rows = as_rows(gradients)

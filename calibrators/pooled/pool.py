@@ -4,6 +4,9 @@
     fit     O, N and B on all points, and five times without a fifth (`maps.py`)
     pool    p ∝ exp(w_1 O + w_2 N + w_3 B), w by the held-out NLL + 3,200/n² |w - (1, 0, 0)|²
 
+If points have weights, every mean is weighted, and n is the sum of the weights. A fold is a fifth
+of the rows: a point of weight 3 is in one fold, while three rows may be in three.
+
 The scores are linear in the parameters, so a pool of maps is again one map.
 """
 
@@ -18,7 +21,7 @@ from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.kernels.threads import over_blocks, row_blocks
 
 from ..base import Calibrator
-from ..losses import residuals
+from ..losses import residuals, row_weights
 from ..patching.tuning import FOLDS, folds_of
 from ..solvers.lbfgs import dot, minimize
 from ..stored import POSITIVE, SHARE, Learned
@@ -49,34 +52,36 @@ class PooledScaling(Calibrator):
             fitted without them; it is not saved.
     """
 
+    takes_weights = True
     learned: ClassVar[Learned] = {"inverse_temperature_": POSITIVE, "uniform_share_": SHARE}
 
     seed: int = 0
 
-    def _fit(self, logits: Array, labels: Array) -> None:
+    def _fit(self, logits: Array, labels: Array, weights: Array | None = None) -> None:
         temperature = TemperatureScaling()
-        temperature._fit(logits, labels)
+        temperature._fit(logits, labels, weights)
         self.inverse_temperature_ = 1 / temperature.temperature_
-        self.uniform_share_ = self._likelier_share(logits, labels)
+        weights = row_weights(weights, logits)
+        self.uniform_share_ = self._likelier_share(logits, labels, weights)
         inputs = self._map_inputs(logits)
-        data = maps.Data(inputs, maps.Features.of(inputs), labels)
+        data = maps.Data(inputs, maps.Features.of(inputs), labels, weights)
         members, held_out = cross_fit(data, self.seed)
-        weights = pool_weights(held_out, labels)
+        of_members = pool_weights(held_out, labels, weights)
         self.cross_fitted = softmax(
-            (weights @ held_out.reshape(len(held_out), -1)).reshape(logits.shape)
+            (of_members @ held_out.reshape(len(held_out), -1)).reshape(logits.shape)
         )
-        self.pool_, self.map_ = weights, weights @ members
+        self.pool_, self.map_ = of_members, of_members @ members
 
-    def _likelier_share(self, logits: Array, labels: Array) -> float:
+    def _likelier_share(self, logits: Array, labels: Array, weights: Array) -> float:
         """Return 1/(n + 1)², or 1/(n + 1) if that makes the calibration points more likely.
 
         The larger one limits what a sure error costs, but takes sureness from good forecasts.
         """
-        n, classes = logits.shape
-        q = softmax(logits, self.inverse_temperature_)[np.arange(n), labels]
+        n, classes = float(weights.sum()), logits.shape[1]
+        q = softmax(logits, self.inverse_temperature_)[np.arange(len(labels)), labels]
 
         def log_likelihood(share: float) -> float:
-            return float(np.log((1 - share) * q + share / classes).sum())
+            return float((weights * np.log((1 - share) * q + share / classes)).sum())
 
         return max(1 / (n + 1) ** 2, 1 / (n + 1), key=log_likelihood)
 
@@ -136,21 +141,25 @@ def cross_fit(data: maps.Data, seed: int) -> tuple[Array, Array]:
     return np.stack([m if len(m) == size else maps.widened(m, classes) for m in members]), scores
 
 
-def pool_weights(scores: Array, labels: Array) -> Array:
-    """Return the weights [M] of the members with the held-out `scores` [M, n, C]."""
-    count, n, classes = scores.shape
+def pool_weights(scores: Array, labels: Array, weights: Array) -> Array:
+    """Return the weights [M] of the members with the held-out `scores` [M, n, C].
+
+    The points have `labels` and `weights` [n].
+    """
+    count, n = len(scores), float(weights.sum())
     alone, ridge = np.eye(count)[0], RIDGE / n**2
     flat = scores.reshape(count, -1)
 
-    def objective(weights: Array) -> tuple[float, Array]:
-        pooled = (weights @ flat).reshape(n, classes)
-        loss = residuals(pooled, labels)  # now `pooled` holds the gradient by the scores
-        away = weights - alone
+    def objective(members: Array) -> tuple[float, Array]:
+        pooled = (members @ flat).reshape(scores.shape[1:])
+        loss = residuals(pooled, labels, weights)  # now `pooled` holds the gradient by the scores
+        away = members - alone
         gradient = flat @ pooled.ravel() / n
         return loss / n + ridge * dot(away, away), gradient + 2 * ridge * away
 
     p = softmax(scores[0])
     centred = scores - (scores * p).sum(axis=2, keepdims=True)
+    p *= weights[:, None]
     hessian = (centred * p).reshape(count, -1) @ centred.reshape(count, -1).T / n
     root = cho_factor(hessian + 2 * ridge * np.eye(count), lower=True)
 

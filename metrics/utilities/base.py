@@ -218,7 +218,7 @@ class UtilityClass(ABC):
         >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
         >>> result = TopK().evaluate(p, labels=[0, 1, 2, 1])
         >>> round(result.error, 3), result.worst.utility, round(result.worst.high, 3)
-        (0.225, 1, 0.9)
+        (0.15, 1, 0.9)
 
         Args:
             probabilities, labels: [n, C] and [n], as in `accuracy`; for the interval, points that

@@ -152,7 +152,7 @@ class TopK(PayoffClass):
 
     >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
     >>> TopK(ks=(1, 2)).calibration_errors(p, labels=[0, 1, 2, 1]).round(3)
-    array([0.125, 0.225])
+    array([0.125, 0.15 ])
 
     Args:
         ks: the values of K; all of 1 … C if not given.

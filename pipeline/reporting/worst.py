@@ -35,8 +35,8 @@ class Worst:
     threshold: float
     act_from: float | None
     diagram: Mapping[str, Any]
-    fresh_gain: float | None = None
-    fresh_half_width: float | None = None
+    fresh_gain: float | None
+    fresh_half_width: float | None
 
     @property
     def surely_gains(self) -> bool:

@@ -14,6 +14,7 @@ from utility_calibration.calibrators import (
     LogitShiftPatching,
     StructuredVectorScaling,
     TemperatureScaling,
+    Uncalibrated,
     UtilityPatching,
     VectorScaling,
     files,
@@ -184,4 +185,23 @@ def test_patches_of_groups_are_whole_or_refused(gone, made_up, tmp_path):
     LogitShiftPatching(steps=1).fit(logits, labels, groups=groups).save(path)
     changed(path, **{gone: None})
     with refuses(file=path, fix="fit and save"):
+        Calibrator.load(path)
+
+
+@pytest.mark.parametrize(
+    ("make", "gone"),
+    [
+        (Uncalibrated, "n_points_"),
+        (Uncalibrated, "shares_"),
+        (TemperatureScaling, "n_points_"),
+        (TemperatureScaling, "present_"),
+        (VectorScaling, "shares_"),
+    ],
+)
+def test_a_file_without_a_value_that_every_fit_gives_is_refused(make, gone, made_up, tmp_path):
+    """Without the number of points `apply --prior estimate` ended with an AttributeError."""
+    path = tmp_path / "x.npz"
+    make().fit(*made_up()).save(path)
+    changed(path, **{gone: None})
+    with refuses(file=path, fix="fit and save", number=gone):
         Calibrator.load(path)

@@ -7,7 +7,7 @@ from scipy.special import log_softmax
 
 from tests.calibrators.patching.patching_problems import over_confident
 from utility_calibration.calibrators import TemperatureScaling
-from utility_calibration.calibrators.pooled import maps
+from utility_calibration.calibrators.pooled import maps, pool
 from utility_calibration.calibrators.pooled.pool import PooledScaling, cross_fit, pool_weights
 from utility_calibration.metrics import negative_log_likelihood
 
@@ -21,7 +21,7 @@ def log_q():
 
 
 def data_of(log_q, labels):
-    return maps.Data(log_q, maps.Features.of(log_q), labels)
+    return maps.Data(log_q, maps.Features.of(log_q), labels, np.ones(len(labels)))
 
 
 def plain_features(row, c):
@@ -105,7 +105,7 @@ def test_the_map_of_scale_and_shift_is_the_best_one_of_its_kind(log_q):
 def test_a_pool_of_maps_is_one_map(log_q):
     data = data_of(*log_q)
     members, scores = cross_fit(data, seed=0)
-    weights = pool_weights(scores, data.labels)
+    weights = pool_weights(scores, data.labels, data.weights)
     apart = [maps.MapPoint.of(m, CLASSES).scores(data.inputs, data.features) for m in members]
     pooled = maps.MapPoint.of(weights @ members, CLASSES).scores(data.inputs, data.features)
     np.testing.assert_allclose(pooled, np.einsum("m,mnc->nc", weights, apart), atol=1e-12)
@@ -165,3 +165,37 @@ def test_few_points_mend_a_wrong_intercept(rate, n, bound):
 def test_fewer_than_ten_points_have_the_temperature_as_the_only_member():
     logits, labels = over_confident(9, 2, seed=1)
     assert PooledScaling().fit(logits, labels).pool_ == pytest.approx([1.0], abs=0.01)
+
+
+@pytest.mark.parametrize("classes", [2, CLASSES])
+def test_a_weight_counts_like_so_many_points_of_the_same_fold(classes, monkeypatch):
+    """Folds are of rows, so here a point and its copies are put into the same fold."""
+    logits, labels = over_confident(150, classes, seed=2)
+    counts = np.random.default_rng(0).integers(1, 4, 150)
+    repeated = np.repeat(np.arange(150), counts)
+
+    def fit(points, weights):
+        fold = points % 5
+        folds = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]
+        monkeypatch.setattr(pool, "folds_of", lambda *_: folds)
+        return PooledScaling().fit(logits[points], labels[points], weights)
+
+    weighted, plain = fit(np.arange(150), counts), fit(repeated, None)
+    assert weighted.uniform_share_ == plain.uniform_share_
+    np.testing.assert_allclose(weighted.pool_, plain.pool_, atol=1e-4)
+    np.testing.assert_allclose(weighted.cross_fitted[repeated], plain.cross_fitted, atol=1e-5)
+    p = weighted.predict_proba(logits)
+    np.testing.assert_allclose(p, plain.predict_proba(logits), atol=1e-5)
+    unweighted = fit(np.arange(150), None).predict_proba(logits)
+    assert np.abs(p - unweighted).max() > 1e-3
+
+
+@pytest.mark.parametrize("lightest", [1e-3, 1e-30, 1e-300])
+def test_one_point_of_nearly_all_weight_leaves_a_forecast(lightest):
+    """Four fifths of the points may then weigh nearly nothing."""
+    logits, labels = over_confident(60, 3, seed=5)
+    weights = np.full(60, lightest)
+    weights[7] = 0.7
+    p = PooledScaling().fit(logits, labels, weights).predict_proba(logits)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert p.min() > 0

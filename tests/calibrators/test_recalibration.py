@@ -31,6 +31,22 @@ def test_it_is_the_loss_beyond_that_of_the_truth(drawn, loss):
     assert nothing.gain < nothing.half_width
 
 
+def test_the_gain_of_weighted_points_is_that_of_the_points_that_they_stand_for(drawn):
+    """The forecast is right for the first half and too sure in the second; weights choose one."""
+    logits, labels = drawn
+    is_second = np.arange(len(labels)) % 2 == 1
+    said = softmax(np.where(is_second[:, None], 2 * logits, logits), axis=1)
+    alone = recalibration_gain(said[is_second], labels[is_second])
+    for unit in (1.0, 0.3, 1e-90, 1e20):
+        found = recalibration_gain(said, labels, sample_weight=unit * is_second)
+        assert found == pytest.approx(alone, abs=1e-9)
+    weights = np.where(is_second, 1.0, 0.01) * 0.7
+    nearly = recalibration_gain(said, labels, sample_weight=weights)
+    assert nearly.gain == pytest.approx(alone.gain, abs=0.02)
+    mean = recalibration_gain(said, labels)
+    assert nearly.gain - mean.gain > mean.half_width
+
+
 def test_bad_input_is_named():
     p = np.full((9, 2), 0.5)
     with refuses("labels", number="10"):
