@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utility_calibration.metrics.arrays import plain
+from utility_calibration.metrics.class_order import text_of
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.layout import check_same_order
 
@@ -66,10 +67,15 @@ def checked_groups(groups: Any, n: int) -> NDArray[np.str_]:
         raise InputError(
             f"shape {list(names.shape)} for {n} rows", field="groups", fixes="give one name per row"
         )
-    missing = names != names if names.dtype.kind in "fO" else np.zeros(n, bool)
+    missing = np.array([_is_missing(name) for name in names.tolist()], bool)
     if missing.any():
         row = int(missing.argmax())
         raise InputError(
             "no name", field="groups", row=row, fixes=["fill it", "give it a name such as none"]
         )
-    return names.astype(np.str_)
+    return np.array([text_of(name) for name in names.tolist()], np.str_)
+
+
+def _is_missing(name: Any) -> bool:
+    """Return whether a group's name is None, NaN, or what pandas writes for these."""
+    return name is None or type(name).__name__ in ("NAType", "NaTType") or bool(name != name)

@@ -62,7 +62,7 @@ def classes_of(
 def _checked_classes(classes: Any, columns: int, frame: NDArray[np.str_] | None) -> NDArray[Any]:
     """Return the user's `classes` as numbers or text, if they fit the columns."""
     given = np.asarray(plain(classes, "classes")).ravel()
-    known = [_text_of(entry) for entry in given.tolist()]
+    known = [text_of(entry) for entry in given.tolist()]
     if given.dtype.kind not in "iuU":
         is_whole = given.dtype.kind == "f" and bool((given == np.round(given)).all())
         given = given.astype(np.int64) if is_whole else np.array(known, dtype=np.str_)
@@ -113,10 +113,10 @@ def codes_of(labels: Any, n: int, classes: NDArray[Any], name: str = "labels") -
         return check_labels(labels, n, len(classes), name)
     check_nothing_is_masked(labels, name)
     given = np.asarray(plain(labels, name))
-    place_of = {_text_of(entry): place for place, entry in enumerate(classes.tolist())}
+    place_of = {text_of(entry): place for place, entry in enumerate(classes.tolist())}
     given = given.astype(np.str_) if given.dtype.kind == "O" else given
     distinct, places = np.unique(given, return_inverse=True)
-    texts = [_text_of(entry) for entry in distinct.tolist()]
+    texts = [text_of(entry) for entry in distinct.tolist()]
     codes = np.array([place_of.get(text, -1) for text in texts], dtype=np.int64)
     if (codes < 0).any():
         unknown = int((codes < 0).argmax())
@@ -166,7 +166,7 @@ def _as_text(labels: Any, name: str) -> NDArray[np.str_] | None:
     return values if values.dtype.kind == "U" and values.ndim == 1 else None
 
 
-def _text_of(label: Any) -> str:
+def text_of(label: Any) -> str:
     """One text for a class and for its label; pandas makes 3.0 of 3 in a column with a gap."""
     if isinstance(label, bytes):
         return label.decode(errors="replace")

@@ -206,8 +206,8 @@ class CalibrationResult(Generic[AnyArray]):
 
 
 def kind_example(values: Any) -> Any:
-    """Return an empty array of the kind of `values`, so that the record does not hold them."""
-    try:
-        return values[:0]
-    except (TypeError, IndexError, KeyError):
-        return np.empty(0)
+    """Return an empty array of the kind of `values` and on its device.
+
+    It is no slice of `values`: a slice would keep all of them in memory, and torch's graph.
+    """
+    return like(np.empty(0), values)

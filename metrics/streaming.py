@@ -282,6 +282,10 @@ class StreamingCalibration:
         if not shapes or not _same(self._kind(), held):
             told = "of other utilities, classes or buckets"
             raise InputError(told, field="file", fixes="give the arguments that it was saved with")
+        damaged = [name for name in kept if not _is_state(name, held[name])]
+        if damaged:
+            message = f"damaged, {', '.join(damaged)} cannot come from points"
+            raise InputError(message, field="file", fixes="begin anew, or take a copy")
         self._seen = Seen(*(held[name].astype(np.float64) for name in empty))
         self._log_largest = float(held["log_largest"][0])
         return self
@@ -291,6 +295,16 @@ class StreamingCalibration:
         if self._seen is None or float(self._seen.totals[1]) == 0:
             raise InputError("no points: call update before result")
         return result_of(self._seen, self._ranges, self.borders.bins)
+
+
+def _is_state(name: str, values: Array) -> bool:
+    """Return whether points can make these numbers: none is NaN, and no sum of sizes negative.
+
+    Scores and variances may be negative by rounding, if a probability is just above 1.
+    """
+    if values.dtype.kind != "f" or bool(np.isnan(values).any()):
+        return False
+    return name not in ("sums", "largest") or bool((values >= 0).all())
 
 
 def _same(kind: dict[str, Any], held: dict[str, Any]) -> bool:

@@ -36,7 +36,9 @@ def text_of(values: Any, n: int, field: str) -> NDArray[np.str_]:
     if entries.shape != (n,):
         raise InputError(f"shape {list(entries.shape)}", field=field, fixes=f"give names [{n}]")
     text = np.char.strip(entries.astype(np.str_))
-    if entries.dtype.kind == "f":
+    if entries.dtype.kind == "f":  # 3.0 is 3 in a column that once had a gap
+        is_whole = np.char.endswith(text, ".0")
+        text = np.where(is_whole, np.strings.rpartition(text, ".")[0], text)
         text = np.where(np.isnan(entries), "", text)
     different, places = np.unique(text, return_inverse=True)
     names = list(map(normal, different.tolist()))
@@ -74,6 +76,8 @@ def plain_column(column: pd.Series[Any] | NDArray[Any]) -> NDArray[Any]:
         return text_column(column)
     if has_gaps or column.dtype.kind not in "iu":
         return column.to_numpy(np.float64, na_value=np.nan)
+    if column.dtype == np.uint64:  # a number of 2^63 or more would wrap
+        return column.to_numpy()
     return column.to_numpy(np.int64)
 
 

@@ -60,6 +60,8 @@ def test_tensors_in_any_memory_are_read(form):
     y = y.double() if form == "labels in float" else y
     errors = m.TopK().calibration_errors(forms[form](), y, sample_weight=torch.from_numpy(WEIGHTS))
     assert np.array_equal(errors.numpy(), ERRORS) and not errors.requires_grad
+    result = m.TopK().evaluate(forms[form](), y, sample_weight=torch.from_numpy(WEIGHTS))
+    assert np.array_equal(result.errors.numpy(), ERRORS)
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float16", "float32"])

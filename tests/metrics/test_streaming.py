@@ -192,6 +192,35 @@ def test_a_file_of_other_utilities_of_one_class_is_refused(saved: Any, asked: An
     assert m.StreamingCalibration(copy.deepcopy(saved), 3).load(file).result().n == 60
 
 
+@pytest.mark.parametrize("name", ["sums", "ends", "moments", "totals", "log_wealth", "log_largest"])
+@pytest.mark.parametrize("kind", ["nan", "complex", "text"])
+def test_a_file_whose_numbers_cannot_come_from_points_is_refused(name: str, kind: str) -> None:
+    p, y = np.random.default_rng(0).dirichlet(np.ones(3), size=60), np.arange(60) % 3
+    file, damaged = io.BytesIO(), io.BytesIO()
+    streamed([m.TopK()], p, y).save(file)
+    file.seek(0)
+    arrays = dict(np.load(file))
+    changes = {"nan": arrays[name] * np.nan, "complex": arrays[name] + 0j}
+    arrays[name] = changes.get(kind, arrays[name].astype(np.str_))
+    np.savez(damaged, **arrays)
+    damaged.seek(0)
+    with refuses("file", fix="begin anew"):
+        m.StreamingCalibration([m.TopK()], 3).load(damaged)
+
+
+def test_a_file_with_a_negative_sum_is_refused() -> None:
+    p, y = np.random.default_rng(0).dirichlet(np.ones(3), size=60), np.arange(60) % 3
+    file, damaged = io.BytesIO(), io.BytesIO()
+    streamed([m.TopK()], p, y).save(file)
+    file.seek(0)
+    arrays = dict(np.load(file))
+    arrays["sums"] = -arrays["sums"] - 1
+    np.savez(damaged, **arrays)
+    damaged.seek(0)
+    with refuses("file", fix="begin anew"):
+        m.StreamingCalibration([m.TopK()], 3).load(damaged)
+
+
 def test_bad_batches_change_nothing() -> None:
     rng = np.random.default_rng(0)
     p, y = rng.dirichlet(np.ones(3), size=40), rng.integers(3, size=40)

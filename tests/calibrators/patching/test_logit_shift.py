@@ -9,6 +9,7 @@ from sklearn.base import clone
 from tests.calibrators.patching.patching_problems import over_confident
 from tests.refusals import refuses
 from utility_calibration.calibrators import LogitShiftPatching, TemperatureScaling, Uncalibrated
+from utility_calibration.calibrators.grouped import checked_groups
 from utility_calibration.calibrators.pooled.pool import PooledScaling
 from utility_calibration.metrics import ClassWise, negative_log_likelihood
 
@@ -114,6 +115,15 @@ def test_groups_are_repaired_and_unseen_ones_get_the_map_without_groups(tmp_path
         ({"needs_groups": True}, None, None),
         ({"standard": False}, names[:2], None),
         ({}, [1.0, np.nan], 1),
+        ({}, ["a", None], 1),
     ):
         with refuses("groups", row):
             LogitShiftPatching(**options).fit(logits[:2], [0, 1], groups=groups)
+
+
+def test_groups_of_whole_numbers_are_the_same_in_all_types():
+    fitted = checked_groups(np.array([0, 1, 2]), 3)
+    assert fitted.tolist() == ["0", "1", "2"]
+    for groups in (np.arange(3.0), np.array([0, 1.0, 2], object), np.array([0, 1, 2], np.uint8)):
+        assert np.array_equal(checked_groups(groups, 3), fitted)
+    assert checked_groups([1.5, 2.0], 2).tolist() == ["1.5", "2"]
