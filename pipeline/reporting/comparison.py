@@ -134,11 +134,11 @@ def printed_values(benchmarks: Mapping[str, DictConfig] | None = None) -> pd.Dat
     cells = pd.read_csv(PRINTED_VALUES, dtype={"printed_mean": str})
     cells = cells.rename(columns={"benchmark": "table"})
     scale = 10.0 ** cells["power_of_ten"]
-    # A column has one number of digits, the usual one of its texts without trailing zeros.
+    # The paper prints the decimals of a column, but no more than three significant digits.
     texts = cells["printed_mean"].str.rstrip("0").str.partition(".")[2].str.len()
-    column = texts.groupby([cells["table"], cells["metric"]])
-    places = column.transform(lambda digits: digits.mode().max())
-    cells["printed_unit"] = 10.0**-places / scale
+    places = texts.groupby([cells["table"], cells["metric"]]).transform("max")
+    third_digit = np.floor(np.log10(cells["printed_mean"].astype(float))) - 2
+    cells["printed_unit"] = 10.0 ** np.maximum(-places, third_digit) / scale
     cells["printed_mean"] = cells["printed_mean"].astype(float)
     # Rounded far below the printed digits: 0.939, not 0.9390000000000001.
     cells["printed"] = (cells["printed_mean"] / scale).round(12)

@@ -56,12 +56,17 @@ def changes_of(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_printed_changes(printed: pd.DataFrame) -> pd.DataFrame:
-    """The printed cells with `printed_change`; NaN in the uncalibrated row itself."""
+    """The printed cells with `printed_change`, NaN in the uncalibrated row itself.
+
+    `printed_unit` becomes the coarser one of the two cells.
+    """
     by = ["table", "metric"]
-    before = printed[printed["method"] == PRESENT].set_index(by)["printed"].rename("before")
-    change = printed["printed"] - printed.join(before, on=by)["before"]
+    before = printed[printed["method"] == PRESENT].set_index(by)
+    joined = printed.join(before[["printed", "printed_unit"]].add_prefix("before_"), on=by)
+    change = (joined["printed"] - joined["before_printed"]).where(printed["method"] != PRESENT)
+    unit = joined[["printed_unit", "before_printed_unit"]].max(axis=1)
     # Rounded far below the printed digits, as the cells are.
-    return printed.assign(printed_change=change.where(printed["method"] != PRESENT).round(12))
+    return printed.assign(printed_change=change.round(12), printed_unit=unit)
 
 
 def with_changes(cells: pd.DataFrame, changes: pd.DataFrame) -> pd.DataFrame:

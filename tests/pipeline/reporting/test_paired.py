@@ -54,3 +54,12 @@ def test_the_printed_change_stands_beside_ours(tmp_path: Path) -> None:
     assert list(written["variant"]) == ["vector"]
     text = (tmp_path / "comparison_paired.md").read_text()
     assert "| +0.2 | -0.100 ± 0.020 | -6.9 | ▼ |" in text
+
+
+def test_the_unit_of_a_printed_change_is_the_coarser_one() -> None:
+    """94.0 in a column of one decimal, 8.36 beside 37.4, 76.9 beside 108."""
+    cells = printed_values().set_index(["table", "method", "metric"])
+    unit = cells["printed_unit"] * 10.0 ** cells["power_of_ten"]
+    assert unit["cifar10_resnet", "isotonic", "accuracy"] == pytest.approx(0.1)
+    assert unit["cifar10_repvgg", "isotonic", "tce_bin"] == pytest.approx(0.1)
+    assert unit["cifar10_repvgg", "isotonic", "u_cwe"] == pytest.approx(1)
