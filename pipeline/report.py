@@ -23,10 +23,13 @@ from .harness.units import Request
 from .logits import left_out, skips_absent
 from .plan import Plan
 from .reporting import comparison
+from .reporting.claims import claims_of_tables, write_claims
+from .reporting.claims_of_users import claims_of_users
 from .reporting.figures import drawings_of, leaderboard_figure, svg_files
 from .reporting.leaderboard import leaderboard_of
 from .reporting.names import ordered
 from .reporting.page import STUDY_CAPTIONS, provenance_of
+from .reporting.paired import write_paired
 from .reporting.sections import section_of
 from .reporting.study_figures import study_drawings
 from .reporting.style import Drawings, draw_all
@@ -100,7 +103,13 @@ def _write(request: Request, plan: Plan) -> None:
         # Of the benchmarks of all suites, so the report of one suite keeps the others.
         cells = comparison.paper_cells(results, settings[0].splits.count, request)
         written += comparison.write_comparison(cells, results / "tables")
+        written += write_paired(cells, results / "tables")
         summary = comparison.summary_of(cells)
+        if request.suite == comparison.CLOSEST and not is_part:
+            curves = {s.benchmark.title: scores[s.benchmark.name].own_curves() for s in settings}
+            claims = claims_of_tables(cells)
+            claims += claims_of_users(curves, results / "dynamics", list(scores))
+            written += write_claims(claims, results / "tables")
     heads = TITLE, f"the benchmarks of the suite {request.suite}"
     made = provenance_of(f"Suite {request.suite}.", list(scores.values()), methods)
     some = list(scores) if len(scores) < 4 else ["selection"]  # by name: calarena_imagenet_beit

@@ -22,6 +22,7 @@ from ..harness.units import Request, composed
 from ..scoring.files import ALL_SPLITS, DEFAULT_EVALUATION, ScoreFiles, Scores, csv_text
 from ..scoring.inference import two_standard_errors
 from .names import family, method_name
+from .paired import PRINTED, changes_of, with_changes, with_printed_changes
 from .wording import TextTable, decimals, markdown_table, number
 
 PRINTED_VALUES = Path(__file__).with_name("paper_tables.csv")
@@ -95,7 +96,7 @@ def paper_cells(results: Path, splits: int, request: Request) -> pd.DataFrame:
         if alike and facts["splits"]["count"] == splits:
             place = names.index(name) if name in names else len(names)
             ordered.append((evaluation != DEFAULT_EVALUATION, evaluation, place, name, alike[0]))
-    tables = []
+    tables, changes = [], []
     for candidate, (is_other, evaluation, _, name, key) in enumerate(sorted(ordered)):
         scores = Scores.read(ScoreFiles.below(results, name, evaluation))
         assert scores is not None  # its facts were read above
@@ -107,6 +108,8 @@ def paper_cells(results: Path, splits: int, request: Request) -> pd.DataFrame:
         shared = {"candidate": candidate, "paper_key": key, "benchmark": name}
         configuration = f"evaluation={evaluation}" if is_other else ""
         tables.append(table.assign(**shared, configuration=configuration))
+        change = changes_of(rows[~is_mean])
+        changes.append(change.assign(benchmark=name, configuration=configuration))
     config = composed([f"suite={CLOSEST}"])
     counted = {benchmarks[name].paper_key: [name] for name in config.suite.benchmarks}
     if request.suite == CLOSEST:
@@ -118,13 +121,25 @@ def paper_cells(results: Path, splits: int, request: Request) -> pd.DataFrame:
         "variant": list(config.suite.calibrators),
         "configuration": [f"evaluation={config.evaluation.name}"],
     }
-    return compare(pd.concat(tables, ignore_index=True), printed_values(benchmarks), rule)
+    cells = compare(pd.concat(tables, ignore_index=True), printed_values(benchmarks), rule)
+    return with_changes(cells, pd.concat(changes))
 
 
 def printed_values(benchmarks: Mapping[str, DictConfig] | None = None) -> pd.DataFrame:
-    """The paper's cells, unscaled, with `title` and `paper_key` of their table's benchmarks."""
-    cells = pd.read_csv(PRINTED_VALUES).rename(columns={"benchmark": "table"})
+    """The paper's cells, unscaled, with `title` and `paper_key` of their table's benchmarks.
+
+    `printed_unit` is the step of the last printed digit, `printed_change` the printed value minus
+    that of the uncalibrated row.
+    """
+    cells = pd.read_csv(PRINTED_VALUES, dtype={"printed_mean": str})
+    cells = cells.rename(columns={"benchmark": "table"})
     scale = 10.0 ** cells["power_of_ten"]
+    # The paper prints the decimals of a column, but no more than three significant digits.
+    texts = cells["printed_mean"].str.rstrip("0").str.partition(".")[2].str.len()
+    places = texts.groupby([cells["table"], cells["metric"]]).transform("max")
+    third_digit = np.floor(np.log10(cells["printed_mean"].astype(float))) - 2
+    cells["printed_unit"] = 10.0 ** np.maximum(-places, third_digit) / scale
+    cells["printed_mean"] = cells["printed_mean"].astype(float)
     # Rounded far below the printed digits: 0.939, not 0.9390000000000001.
     cells["printed"] = (cells["printed_mean"] / scale).round(12)
     cells["printed_two_se"] = (cells["printed_two_se"] / scale).round(12)
@@ -132,13 +147,13 @@ def printed_values(benchmarks: Mapping[str, DictConfig] | None = None) -> pd.Dat
     ours = reversed(list((benchmarks or {}).values()))  # the first benchmark of a key names it
     title = cells["paper_key"].replace({own.paper_key: own.title for own in ours})
     cells["title"] = title.where(cells["table"] == cells["paper_key"], title + " (Table 1)")
-    return cells.drop(columns="printed_mean")
+    return with_printed_changes(cells.drop(columns="printed_mean"))
 
 
 def compare(
     ours: pd.DataFrame, printed: pd.DataFrame, rule: Mapping[str, Sequence[str]]
 ) -> pd.DataFrame:
-    """All comparable cells (CELL_COLUMNS and `title`), unscaled, in the printed order.
+    """All comparable cells (CELL_COLUMNS, PRINTED, `title`), unscaled, in the printed order.
 
     The first candidate of a paper key is its default; its rows of the unvaried methods have
     `default` set. What `rule` takes, by its values of columns, has `preset` set. Cells of the paper
@@ -158,7 +173,7 @@ def compare(
     joint = joint_error(cells["ours_two_se"], cells["printed_two_se"])
     cells["z"] = (cells["difference"] / joint).where(cells["difference"] != 0, 0.0)
     cells["outside"] = cells["z"].abs() > LIMIT
-    return cells[[*CELL_COLUMNS, "title"]]
+    return cells[[*CELL_COLUMNS, *PRINTED, "title"]]
 
 
 def joint_error(two_se: pd.Series, other_two_se: pd.Series) -> pd.Series:
