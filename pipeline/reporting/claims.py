@@ -26,8 +26,8 @@ TITLE = "The paper's statements and what we measured"
 INTRO = (
     f"A verdict is “{AGREES}” where all that was counted agrees, “{PARTLY}” where more than half "
     f"does, else “{DISAGREES}”. Best means the best mean, as printed in bold; methods whose "
-    "printed means are equal share a place. Claims about ImageNet and Yahoo Answers are decided "
-    "only where these were scored."
+    "printed means are equal share a place. “Some” means at least two. Claims about ImageNet and "
+    "Yahoo Answers are decided only where these were scored."
 )
 HEADING = ("Statement", "Where", "Measured", "Verdict", "Command")
 
@@ -155,8 +155,7 @@ def improvements(cells: pd.DataFrame) -> Claim | None:
         f"same direction in {same_sign(paired).sum()}"
     )
     statement = "Post-hoc methods generally improve Brier score and calibration errors."
-    generally = AGREES if 2 * ours > len(paired) else DISAGREES
-    return Claim(statement, "section 4, appendix", measured, generally)
+    return Claim(statement, "section 4, appendix", measured, verdict(ours, len(paired)))
 
 
 def changing_order(cells: pd.DataFrame) -> Claim | None:
