@@ -66,8 +66,7 @@ def test_the_whole_paper_on_stand_ins(tmp_path: Path) -> None:
     cells = pd.read_csv(results / "tables" / "comparison.csv")
     counted = set(cells.loc[cells["preset"], "benchmark"])
     assert {"imagenet_resnet", "imagenet_vit", "yahoo"} <= counted
-    paired = pd.read_csv(results / "tables" / "comparison_paired.csv")
-    assert {"imagenet_resnet", "imagenet_vit", "yahoo"} <= set(paired["benchmark"])
+    assert (results / "tables" / "comparison_paired.md").is_file()
     claims = pd.read_csv(results / "tables" / "claims.csv")
     assert claims["verdict"].notna().all()
     assert claims["where"].str.contains("dynamics").sum() == 2
