@@ -42,7 +42,7 @@ def record(level):
     }  # fmt: skip
     return {"name": "class <cat>", "utility": 3, "low": 0.0, "high": 0.5, "share": 0.62,
             "gap": level, "gain": level / 9, "threshold": 0.4, "act_from": 0.47,
-            "diagram": diagram}  # fmt: skip
+            "fresh_gain": level / 10, "fresh_half_width": 0.004, "diagram": diagram}  # fmt: skip
 
 
 def section(benchmark, title, seed, folder):
