@@ -32,7 +32,10 @@ def record_of(path: Path) -> Record | None:
 
 
 def state_of(path: Path) -> tuple[int, ...]:
-    """What tells a file from one that replaced it: another time alone may be missed."""
+    """Return numbers that differ once a file was replaced or changed.
+
+    Its time alone is not enough, because a copy may keep the time of the original.
+    """
     state = path.stat()
     return state.st_dev, state.st_ino, state.st_ctime_ns, state.st_mtime_ns, state.st_size
 

@@ -1,4 +1,4 @@
-"""The shards of a stream: what tells whether one has changed, and whether two have the same points.
+"""The shards of a stream: find out whether one has changed, and whether two have the same points.
 
 A pass takes long, and other programs may write to the files meanwhile. So each shard must be the
 same when it is read as when the pass began. Points that come twice would weigh double.

@@ -22,7 +22,7 @@ PValues = dict[str, dict[str, float]]
 
 
 def p_values_together(parts: Mapping[str, Sequence[Scored]], own: Collection[str]) -> PValues:
-    """The p-values that hold over a family of errors; none for an error that stands alone.
+    """Return the p-values that hold over a family of errors; an error without a family has none.
 
     The groups of one metric are a family. So are the utilities of a user's own, in all groups.
 

@@ -24,7 +24,7 @@ from utility_calibration.pipeline.reporting.style import NOTE_COLOR, titled_figu
 from utility_calibration.pipeline.reporting.wording import markdown_table
 
 TEMPERATURES = (1.0, 1.1, 0.9, 0.8)
-COLORS = ("0.45", "tab:blue", "tab:orange", "tab:red")
+COLORS = ("#000000", "#0072B2", "#E69F00", "#D55E00")  # Okabe and Ito
 CLASSES, BATCHES, POINTS_OF_BATCH = 4, 40, 250
 LEVEL = 0.05
 DRAWN = 12
@@ -77,7 +77,7 @@ def rows_of(streams: dict[float, list[Looks]]) -> Iterator[list[str]]:
 def draw(streams: dict[float, list[Looks]], path: Path) -> None:
     """Draw the evidence of some streams over time."""
     points = POINTS_OF_BATCH * np.arange(1, BATCHES + 1)
-    with titled_figure(6.4, 3.6) as figure:
+    with titled_figure(7.2, 3.6) as figure:
         axes = figure.subplots()
         for (temperature, all_looks), color in zip(streams.items(), COLORS, strict=True):
             for looks in all_looks[:DRAWN]:
@@ -88,7 +88,7 @@ def draw(streams: dict[float, list[Looks]], path: Path) -> None:
         axes.annotate("alarm: 20", (points[-1], np.log10(1 / LEVEL)), xytext=(0, 3),
                       textcoords="offset points", ha="right", fontsize=8)  # fmt: skip
         axes.set(xlabel="points seen", ylabel="log10 of the evidence", ylim=(-3, 10))
-        axes.legend(frameon=False, loc="upper right")
+        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))  # beside the lines
         with atomic_path(path) as temporary:
             figure.savefig(temporary, format="png", metadata={"Software": None})
 
