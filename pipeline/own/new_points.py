@@ -19,7 +19,7 @@ from utility_calibration.metrics.errors import InputError
 from ..harness.artifacts import write_npz
 from ..harness.progress import say
 from .choices import Choices
-from .deployed import calibrated, loaded, unlabelled
+from .deployed import calibrated, class_names_of, loaded, unlabelled
 from .folder import check_replaceable
 from .forms import check_is_file
 
@@ -45,7 +45,7 @@ def write_calibrated(options: argparse.Namespace) -> None:
             message = f"{options.output} would replace what is read"
             raise InputError(message, field="--output", fixes="name another")
     calibrator = loaded(options.calibrator)
-    names = [str(name) for name in getattr(calibrator, "class_names_", ())]
+    names = class_names_of(calibrator) or []
     columns = names or [f"c{number}" for number in range(calibrator.n_features_in_)]
     check_replaceable(options.output, "--output", columns)
     choices = Choices.of(options)

@@ -114,6 +114,22 @@ def test_a_calibrator_of_probabilities_made_in_python_is_applied(tmp_path):
     np.testing.assert_allclose(found, fitted.predict_proba(p), atol=1e-6)
 
 
+def test_names_that_a_fit_in_python_had_are_those_of_columns_and_shares(tmp_path):
+    names = np.array(["owl", "cat", "dog"])
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(90, 3))
+    labels = names[rng.integers(3, size=90)]
+    fitted = TemperatureScaling().fit(logits, labels, classes=names)
+    path = fitted.save(tmp_path / "fitted.npz")
+    pd.DataFrame(logits, columns=names).to_csv(tmp_path / "new.csv", index=False)
+    written = tmp_path / "out.csv"
+    run(path, tmp_path / "new.csv", written, "--prior", "cat=.2,dog=.3,owl=.5")
+    expected = reweight(fitted.predict_proba(logits), [0.5, 0.2, 0.3], fitted.shares_)
+    table = pd.read_csv(written)
+    assert list(table) == list(names)
+    np.testing.assert_allclose(table.to_numpy(), expected, atol=1e-6)
+
+
 def test_score_saves_a_calibrator_of_probabilities_with_its_class_names(tmp_path):
     logits, labels = problem(300, 0)
     p = softmax(logits, axis=1)
