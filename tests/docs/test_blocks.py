@@ -8,8 +8,11 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import yaml
 
 from tests.docs.pages import PAGES, README, ROOT, blocks, name_of, run
 from tests.printed import check_printed
@@ -17,6 +20,7 @@ from utility_calibration.pipeline.harness.artifacts import read_json
 from utility_calibration.scripts import score
 
 TUTORIAL = ROOT / "docs" / "tutorial.md"
+EXTENDING = ROOT / "docs" / "extending.md"
 YOUR_DATA = ROOT / "docs" / "your-data.md"
 STREAMING = ROOT / "docs" / "streaming.md"
 RESULTS = ROOT / "results" / "README.md"  # its block reads files of the repository
@@ -77,6 +81,19 @@ def test_the_commands_of_the_page_on_streams_run(
     (forecast,) = read_json(tmp_path / "out/streaming.json").values()
     assert (forecast["n"], calibrated["n"]) == (3000, 2700)
     assert calibrated["nll"] < forecast["nll"]
+
+
+@pytest.mark.parametrize("page", [README, EXTENDING], ids=name_of)
+def test_a_calibrator_of_ones_own_is_made_from_its_file_of_settings(page: Path) -> None:
+    """The class of the page's block of Python, with the settings of its block of YAML."""
+    code = next(b.text for b in blocks(page) if "(Calibrator)" in b.text)
+    (settings,) = (yaml.safe_load(b.text) for b in blocks(page) if b.language == "yaml")
+    module, name = settings.pop("_target_").split(".")
+    names: dict[str, Any] = {"__name__": module, "np": np}
+    run(code, page, names)
+    calibrator = names[name](**settings).fit([[2.0, 0.0], [0.0, 1.0], [1.0, 0.0]], [0, 1, 1])
+    assert calibrator.get_params().items() >= settings.items()
+    assert calibrator.predict_proba([[2.0, 0.0]]).sum() == pytest.approx(1)
 
 
 @pytest.mark.slow
