@@ -82,8 +82,10 @@ def logits_of(X: Any, inputs: Inputs, keeps_zeros: bool = False) -> Array:
     logits = validation.check_logits(numbers)
     if inputs != "logits" and not keeps_zeros:
         logits = floored(logits)
-    # Half precision is computed in float32; float32 and float64 are not copied.
-    return logits if logits.dtype in (np.float32, np.float64) else logits.astype(np.float32)
+    # Half precision is computed in float32. The last bit of a sum over a row depends on the order
+    # in memory; so all logits have the same one. Others are not copied.
+    dtype = logits.dtype if logits.dtype in (np.float32, np.float64) else np.float32
+    return np.require(logits, dtype, ["C", "A"])
 
 
 def column_names(X: ArrayLike) -> list[str] | None:

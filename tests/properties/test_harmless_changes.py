@@ -107,6 +107,27 @@ def test_a_class_that_never_occurs_leaves_the_others_proportions(name):
 FEW = {"utilities": 20, "floor_utilities": 8, "floor_repetitions": 20, "bootstrap_repetitions": 10}
 
 
+def placed(array, offset):
+    """The same numbers, `offset` bytes behind a multiple of 64."""
+    raw = np.zeros(array.nbytes + 128, np.uint8)
+    start = (offset - raw.ctypes.data) % 64
+    copy = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[:] = array
+    return copy
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", CALIBRATORS)
+def test_the_place_and_order_in_memory_change_no_bit_of_a_fit(name, dtype):
+    logits, labels, _ = points()
+    logits = logits.astype(dtype)
+    expected = fitted(CALIBRATORS[name], logits, labels).predict_proba(logits)
+    same = [np.asfortranarray(logits), placed(logits, 8), placed(logits, 52)]
+    for given in same:
+        answer = fitted(CALIBRATORS[name], given, labels).predict_proba(given)
+        np.testing.assert_array_equal(answer, expected)
+
+
 def numbers_of(card):
     """Every number of a scorecard by name."""
     found = dict(card.metrics)
