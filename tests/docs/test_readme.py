@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import PAGES, README, ROOT, blocks, links, name_of
+from tests.printed import check_printed
 from utility_calibration.pipeline.reporting.names import method_name
 
 VERDICT = ROOT / "results" / "tables" / "cifar100_resnet_verdict.json"
 TUTORIAL = ROOT / "docs" / "tutorial.md"
+NOTEBOOK = TUTORIAL.with_suffix(".ipynb")
 LONGER = {name_of(TUTORIAL)}
 """Pages that may have more lines than the others: a tutorial is read with its code."""
 
@@ -73,11 +75,22 @@ def test_the_site_has_every_page_and_the_public_names(tmp_path: Path) -> None:
     for package, name in (("metrics", "TopK"), ("calibrators", "LogitShiftPatching")):
         reference = (tmp_path / "docs" / "api" / f"{package}.html").read_text(encoding="utf-8")
         assert f'id="utility_calibration.{package}.{name}"' in reference
-    notebook = json.loads((tmp_path / "docs" / "tutorial.ipynb").read_text(encoding="utf-8"))
-    cells = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
-    shown = [block.text.rstrip() for block in blocks(TUTORIAL) if block.language == "python"]
-    assert cells == shown
+    assert (tmp_path / "docs" / "tutorial.ipynb").is_file()
     assert 'href="tutorial.ipynb"' in (tmp_path / "docs" / "tutorial.html").read_text("utf-8")
+
+
+def test_the_notebook_has_the_tutorials_code_and_its_outputs() -> None:
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    shown = [block for block in blocks(TUTORIAL) if block.language == "python"]
+    assert ["".join(cell["source"]) for cell in code] == [block.text.rstrip() for block in shown]
+    for cell, block in zip(code, shown, strict=True):
+        printed = ["".join(part["text"]) for part in cell["outputs"] if "text" in part]
+        check_printed("".join(printed), block.output)
+    pictures = [
+        part for cell in code for part in cell["outputs"] if "image/png" in part.get("data", ())
+    ]
+    assert len(pictures) == TUTORIAL.read_text(encoding="utf-8").count("](figures/")
 
 
 PEERS = ROOT / "docs" / "methods" / "peers.md"
