@@ -70,16 +70,17 @@ def run_evaluate(plan: Plan) -> None:
     ready, failures = [unit for unit in plan.units if unit in fitted], []
     if absent:
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
-        told = "not fitted with these settings and this code"
+        message = "not fitted with these settings and this code"
         fix = "run utility-calibration fit with the same arguments first"
-        failures.append(f"{absent[0]}{more}: {told}; {fix}")
+        failures.append(f"{absent[0]}{more}: {message}; {fix}")
     try:
         run_tasks("evaluate", [plan.score(unit) for unit in ready])
     except UnitsFailed as error:
         failures.append(str(error))
     for name in dict.fromkeys(unit.benchmark for unit in ready):
         steps = {unit: plan.score(unit) for unit in fitted if unit.benchmark == name}
-        if scored := {unit: step.key for unit, step in steps.items() if step.is_current()}:
+        scored = {unit: step.key for unit, step in steps.items() if step.is_current()}
+        if scored:
             _write_scores(scored, plan.found(name))
     if failures:
         raise UnitsFailed("; ".join(failures))

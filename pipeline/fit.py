@@ -29,9 +29,11 @@ def run_fit(plan: Plan) -> None:
     said: set[str] = set()
     for unit in plan.units:
         record, seed = record_of(unit.fit_path), unit.settings.splits.seed
-        held = record["splits"]["seed"] if record else seed
-        if held != seed and unit.benchmark not in said:
+        old_seed = record["splits"]["seed"] if record else seed
+        if old_seed != seed and unit.benchmark not in said:
             said.add(unit.benchmark)
-            told = f"{unit.benchmark}: fits of seed {held} are replaced by those of seed {seed}"
-            say(f"{told}; give each seed its own paths.data and paths.results to keep both")
+            message = (
+                f"{unit.benchmark}: fits of seed {old_seed} are replaced by those of seed {seed}"
+            )
+            say(f"{message}; give each seed its own paths.data and paths.results to keep both")
     run_tasks("fit", [plan.fit(unit) for unit in plan.units])

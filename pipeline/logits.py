@@ -62,7 +62,8 @@ def run_logits(plan: Plan) -> None:
     for each in plan.settings.values():
         # A file of word vectors is checked at once, before images are counted and large files are
         # read. One that went away after the logits were made is not missed.
-        if named := (each.benchmark.similarity or {}).get("vectors_path"):
+        named = (each.benchmark.similarity or {}).get("vectors_path")
+        if named:
             path = Path(named).expanduser()
             if path.exists() or each.force or record_of(logits_path(each)) is None:
                 from .sources.similarity import check_vectors
@@ -135,16 +136,17 @@ def made(settings: Settings, inputs: Record, progress: Progress) -> tuple[Save, 
         from .sources.similarity import in_order
 
         arrays["similarity"], details["similarity"] = in_order(similarity, details)
-        if line := details["similarity"].get("line"):
+        line = details["similarity"].get("line")
+        if line:
             say(f"{benchmark.name}: {line}")
     return partial(save_npz, arrays=arrays), {**inputs, "details": details}
 
 
 def _check_size(similarity: Any, classes: int | None) -> None:
     if classes is not None and len(similarity) != classes:
-        told = f"it is of {len(similarity)} classes, the logits are of {classes}"
+        message = f"it is of {len(similarity)} classes, the logits are of {classes}"
         fix = "correct its class_names or path, or set benchmark.similarity=null"
-        raise UsageError(f"benchmark.similarity: {told}; {fix}")
+        raise UsageError(f"benchmark.similarity: {message}; {fix}")
 
 
 def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], Record]:
@@ -189,7 +191,8 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
         "versions": versions(),
     }
     for kind, described in OF_POINTS.items():
-        if (values := getattr(result, kind)) is not None:
+        values = getattr(result, kind)
+        if values is not None:
             key = "given_splits" if kind == "tested" else kind
             arrays[kind], details[key] = values, described(values)
     return arrays, details
@@ -230,9 +233,10 @@ def two_standard_errors(accuracy: float, n: int) -> float:
 
 def from_source(settings: Settings, progress: Progress) -> SourceResult:
     """Run the benchmark's source; say first where a folder of ready-made logits lacks them."""
-    if folder := settings.paths.precomputed:
-        held = sorted(path.name for path in Path(folder).expanduser().glob("*.npz"))
-        listed = ", ".join(held[:5]) + (", ..." if len(held) > 5 else "")
+    folder = settings.paths.precomputed
+    if folder:
+        file_names = sorted(path.name for path in Path(folder).expanduser().glob("*.npz"))
+        listed = ", ".join(file_names[:5]) + (", ..." if len(file_names) > 5 else "")
         name = f"{settings.benchmark.precomputed}.npz"
         say(f"no {name} in {folder} (it has {listed or 'no npz file'}); computing")
     # A person's texts, such as a path, may hold `${` or be `???`, which Hydra would resolve.
@@ -262,18 +266,18 @@ def _taken(path: Path, is_checked: bool) -> SourceResult:
 
     readme = path.with_name("README.md")
     try:
-        taken = file_logits(path=path, values="auto" if is_checked else "logits")
+        result = file_logits(path=path, values="auto" if is_checked else "logits")
     except InputError as error:
         # The other fixes are those of `score`, which has an option for it.
         fixes = [fix for fix in error.fixes if "--values" not in fix]
         error.fixes = (*fixes, GO_ON) if len(fixes) < len(error.fixes) else error.fixes
         raise
-    origin = {**taken.details["origin"], "precomputed": True}
+    origin = {**result.details["origin"], "precomputed": True}
     if readme.is_file():
         lines = [line.strip() for line in readme.read_text(encoding="utf-8").splitlines()]
         prose = [line for line in lines if line and not line.startswith(("#", "|"))]
         origin |= {"readme": readme.name, "readme_says": prose[0][:500] if prose else ""}
-    return replace(taken, details={**taken.details, "origin": origin})
+    return replace(result, details={**result.details, "origin": origin})
 
 
 def require_logits(plan: Plan) -> None:
@@ -303,7 +307,9 @@ def require_logits(plan: Plan) -> None:
         if ready_made(each):
             # `force` is for the later stage's units.
             run_tasks("logits", [logits_step(replace(each, force=False))], one_by_one=True)
-        elif (usual := logits_step(replace(each, paths=_usual(each)))).is_current():
+            continue
+        usual = logits_step(replace(each, paths=_usual(each)))
+        if usual.is_current():
             say(f"{name}: logits copied from {usual.path}")
             with atomic_path(logits_path(each)) as temporary:
                 copyfile(usual.path, temporary)

@@ -47,7 +47,8 @@ def logits_step(settings: Settings) -> Task:
     origin = details.get("origin")
     rows = settings.benchmark.rows
     part = {} if rows is None else {"rows": rows}
-    if ready := ready_made(settings):
+    ready = ready_made(settings)
+    if ready:
         named = {"precomputed": ready.name, "sha256": sha256_of(ready), **part}
         inputs: Record = {"made_from": key_of(named), "files": {}}
     elif isinstance(origin, dict) and origin.get("precomputed") and details.get("rows") == rows:
@@ -63,11 +64,11 @@ def logits_step(settings: Settings) -> Task:
     return Task(settings.benchmark.name, settings, path, key, make)
 
 
-def _inputs_of(entry: Target | None, held: Record) -> Record:
-    """What a `_target_` makes its answer from, with a digest; `held`: `files` of an old answer."""
+def _inputs_of(entry: Target | None, old_files: Record) -> Record:
+    """What a `_target_` makes its answer from, and a digest; `old_files`: those of before."""
     if entry is None:
         return {"made_from": "", "files": {}}
-    inputs = inputs_of(entry, held)
+    inputs = inputs_of(entry, old_files)
     return {"made_from": key_of(inputs, str(entry["_target_"])), **inputs}
 
 
@@ -114,7 +115,12 @@ def costs_step(units: Sequence[Unit], logits: CachedLogits) -> Task:
 
 
 def sums_step(
-    settings: Settings, name: str, place: str, content: Mapping[str, Any], size: int, *given: Any
+    settings: Settings,
+    name: str,
+    place: str,
+    content: Mapping[str, Any],
+    size: int,
+    *arguments: Any,
 ) -> Task:
     """Add up what one pass keeps of some shards; the key has `content`, which says what is read.
 
@@ -122,7 +128,7 @@ def sums_step(
     """
     maker = f"{__package__}.own.sums.summed"
     path = settings.paths.data / "shards" / settings.benchmark.name / f"{place}.npz"
-    make = partial(late, maker, *given)
+    make = partial(late, maker, *arguments)
     return Task(name, settings, path, key_of(content, maker), make, size)
 
 
@@ -136,8 +142,8 @@ def dynamics_step(settings: Settings, family: str, split: int) -> Task:
     logits, maker = find_logits(settings), "dynamics_study.studied"
     content = {**_points(settings, split, logits), "family": family, "options": used}
     path = settings.paths.data / "dynamics" / benchmark / family / f"{split}.npz"
-    name, given = f"{benchmark} {family} split {split}", (settings, family, split)
-    return _step(name, settings, logits, path, maker, content, *given)
+    name = f"{benchmark} {family} split {split}"
+    return _step(name, settings, logits, path, maker, content, settings, family, split)
 
 
 def _step(
@@ -147,11 +153,12 @@ def _step(
     path: Path,
     maker: str,
     content: Mapping[str, Any],
-    *given: Any,
+    *arguments: Any,
 ) -> Task:
-    """The step in which a function of scoring/ makes a file from what is `given` to it."""
+    """The step in which a function of scoring/ makes a file from `arguments`."""
     maker = f"{__package__}.scoring.{maker}"
-    key, make = key_of(content, maker), partial(late, maker, *given)
+    key = key_of(content, maker)
+    make = partial(late, maker, *arguments)
     return Task(name, settings, path, key, make, logits.size)
 
 
@@ -179,7 +186,7 @@ class Plan:
     def __init__(self, units: Sequence[Unit]) -> None:
         self.units = list(units)
         self.settings = {unit.benchmark: unit.settings for unit in self.units[::-1]}
-        self._found: dict[str, CachedLogits] = {}
+        self._logits_of: dict[str, CachedLogits] = {}
         self._fits: dict[Unit, Task] = {}
         self._scores: dict[Unit, Task] = {}
 
@@ -197,9 +204,9 @@ class Plan:
 
     def found(self, benchmark: str) -> CachedLogits:
         """The logits that are there; CorruptFile where there are none."""
-        if benchmark not in self._found:
-            self._found[benchmark] = find_logits(self.settings[benchmark])
-        return self._found[benchmark]
+        if benchmark not in self._logits_of:
+            self._logits_of[benchmark] = find_logits(self.settings[benchmark])
+        return self._logits_of[benchmark]
 
     def fit(self, unit: Unit) -> Task:
         """The step that fits a unit, whose logits are there."""
@@ -230,9 +237,11 @@ def _state(task: Task, absent: str, errors: Mapping[str, str]) -> State:
     """The state of one step; `absent` is the reason where its file is not there."""
     if task.is_current():
         return State(DONE)
-    if error := errors.get(task.place.as_posix()):
+    error = errors.get(task.place.as_posix())
+    if error:
         return State(FAILED, error)
-    if (record := record_of(task.path)) is None:
+    record = record_of(task.path)
+    if record is None:
         return State(MISSING, absent)
     settings = task.settings
     for name, key, wanted in (

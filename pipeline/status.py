@@ -20,9 +20,9 @@ PARAMETERS = CONF.parent / "params.yaml"
 
 
 def main() -> None:
-    """The program: of the settings that are given, or else of those in params.yaml."""
-    given = {setting_of(text) for text in sys.argv[1:]}
-    if given <= OF_A_RUN - {"params", "benchmark"} and PARAMETERS.is_file():
+    """The program: of the settings on its command line, or else of those in params.yaml."""
+    set_here = {setting_of(text) for text in sys.argv[1:]}
+    if set_here <= OF_A_RUN - {"params", "benchmark"} and PARAMETERS.is_file():
         sys.argv.append(f"params={PARAMETERS}")
     show()
 
@@ -30,16 +30,16 @@ def main() -> None:
 @command
 def show(config: DictConfig) -> None:
     """Print the table, the reasons, and how many units are done."""
-    found = list(Plan(Request.from_hydra(config).units()).states())
+    states = list(Plan(Request.from_hydra(config).units()).states())
     table = Table("benchmark", "calibrator")
     for heading in STATES:
         table.add_column(heading, justify="right")
-    counts = Counter((unit.benchmark, unit.calibrator, state.name) for unit, state in found)
+    counts = Counter((unit.benchmark, unit.calibrator, state.name) for unit, state in states)
     for pair in dict.fromkeys(key[:2] for key in counts):
         table.add_row(*pair, *(str(counts[*pair, name]) for name in STATES))
     console.print(table)
     for name in (MISSING, STALE, FAILED):
-        reasons = Counter(state.reason for _, state in found if state.name == name)
+        reasons = Counter(state.reason for _, state in states if state.name == name)
         for why, count in reasons.most_common():
             say(f"{name}: {count} units ({why})")
-    say(f"{sum(state.name == DONE for _, state in found)} of {len(found)} units are done")
+    say(f"{sum(state.name == DONE for _, state in states)} of {len(states)} units are done")

@@ -27,7 +27,8 @@ def main(config: DictConfig) -> None:
     benchmarks = f"benchmark={','.join(request.benchmarks)}"
     pairs = [benchmarks, f"calibrator={','.join(request.calibrators)}"]
     jobs = {"logits": [benchmarks], "fit": pairs, "evaluate": pairs}
-    if study := config.suite.get("dynamics"):
+    study = config.suite.get("dynamics")
+    if study:
         jobs["dynamics"] = [f"benchmark={','.join(study)}"]
     failed = [stage for stage, of in jobs.items() if _run(stage, "--multirun", *of, *shared)]
     if not failed:

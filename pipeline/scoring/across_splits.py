@@ -47,11 +47,13 @@ def across_splits(units: Sequence[Unit], progress: Progress) -> tuple[Save, Reco
     for unit in units[: len(units) if names else together]:
         test = held_out(unit)
         for name, tests in pooled.items():
-            own = test if groups is None or not name else test.where(groups[test.points] == name)
+            chosen = test
+            if groups is not None and name:
+                chosen = test.where(groups[test.points] == name)
             if len(tests) < together:
-                tests.append(own)
+                tests.append(chosen)
             if name:
-                parts[name].append(Scored(unit.split, *scored(settings, own)))
+                parts[name].append(Scored(unit.split, *scored(settings, chosen)))
     classes, calibrator = _class_names(settings, logits.details), units[0].calibrator
     worst = {name: worst_of(settings, tests, classes) for name, tests in pooled.items()}
     together_of = p_values_together(parts, settings.evaluation.own or {})
@@ -88,8 +90,8 @@ def worst_of(
     The noise band of its diagram is of labels drawn from the forecast. A point has the same uniform
     numbers in all splits, and points of a cluster share them.
     """
-    given = options_of(settings)
-    options = Options(**{f.name: given[f.name] for f in fields(Options) if f.name in given})
+    chosen = options_of(settings)
+    options = Options(**{f.name: chosen[f.name] for f in fields(Options) if f.name in chosen})
     # Labels cannot be drawn from rows that do not sum to one.
     repetitions = REPETITIONS if splits[0].rows_sum_to_one else 0
     parts, by_metric = [], {}

@@ -141,12 +141,12 @@ def _read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
 
 def columns_of(settings: Settings) -> tuple[str, ...]:
     """The metrics of a benchmark's tables, or all but ON_REQUEST; own utilities come last."""
-    benchmark, own = settings.benchmark, settings.evaluation.own
+    benchmark, own_utilities = settings.benchmark, settings.evaluation.own
     chosen = benchmark.metrics
     if chosen is None:
         chosen = [key for key in METRICS if key not in ON_REQUEST]
-    check_keys(chosen, own, f"benchmark={benchmark.name}: metrics")
-    return tuple(dict.fromkeys([*chosen, *own]))
+    check_keys(chosen, own_utilities, f"benchmark={benchmark.name}: metrics")
+    return tuple(dict.fromkeys([*chosen, *own_utilities]))
 
 
 def rounded(value: Any, digits: int = DIGITS) -> Any:

@@ -43,9 +43,13 @@ class HeldOut(NamedTuple):
 
     def where(self, chosen: NDArray[np.bool_]) -> Self:
         """Those of the points that the mask `chosen` [n_test] selects."""
-        kept, own = chosen.nonzero()[0], self._asdict()
-        names = ("probabilities", "labels", "points", "weights", "clusters")
-        return self._replace(**{k: own[k][kept] for k in names if own[k] is not None})
+        rows = chosen.nonzero()[0]
+        changed = {}
+        for name in ("probabilities", "labels", "points", "weights", "clusters"):
+            values = getattr(self, name)
+            if values is not None:
+                changed[name] = values[rows]
+        return self._replace(**changed)
 
 
 def evaluated(unit: Unit, progress: Progress) -> tuple[Save, Record]:
@@ -101,15 +105,16 @@ def scored(settings: Settings, test: HeldOut) -> tuple[dict[str, Any], dict[str,
             sample_weight=test.weights,
             **options_of(settings),
         )
-    results = card.results.items()
-    intervals = {key: r.interval for key, r in results if hasattr(r, "interval")}
+    # Of metrics that are no utilities a result has the value alone.
+    results = card.results
+    intervals = {key: r.interval for key, r in results.items() if hasattr(r, "interval")}
     if card.interval is not None:
         intervals[ALL_CLASSES] = card.interval
     entries = {
         "n_test": len(test.labels),
         "metrics": card.metrics,
-        "noise_floor": {key: r.floor._asdict() for key, r in results if hasattr(r, "floor")},
-        "worst": {key: _worst(r) for key, r in results if hasattr(r, "worst")},
+        "noise_floor": {k: r.floor._asdict() for k, r in results.items() if hasattr(r, "floor")},
+        "worst": {k: _worst(r) for k, r in results.items() if hasattr(r, "worst")},
         "certificates": {key: bounds._asdict() for key, bounds in intervals.items()},
         "zero_likelihood": card.zero_likelihood,
     }
@@ -152,6 +157,7 @@ def options_of(settings: Settings) -> dict[str, Any]:
     options = asdict(settings.evaluation)
     for key in ("name", "suffix", "suffixes"):  # these name files
         del options[key]
-    own = options["own"] and instantiate(options["own"], _convert_="all")
+    if options["own"]:
+        options["own"] = instantiate(options["own"], _convert_="all")
     similarity = points.find_logits(settings).arrays().get("similarity")
-    return options | {"own": own, "similarity": similarity}
+    return options | {"similarity": similarity}

@@ -156,8 +156,9 @@ def split_indices(
 
 def indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[Indices, Indices]:
     """The split of the source, if it has splits (a file may), or else `split_indices`."""
-    given = (settings.benchmark.source.get(name) for name in ("path", "test"))
-    with naming(" and ".join(map(str, filter(None, given))) or cached.path):
+    source = settings.benchmark.source
+    files = [str(source[name]) for name in ("path", "test") if source.get(name)]
+    with naming(" and ".join(files) or cached.path):
         return _indices_of(settings, cached, split)
 
 
@@ -168,8 +169,8 @@ def _indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[I
         return split_indices(cached.n, split, *drawn)
     if split >= len(tested):
         fix = f"set splits.count={len(tested)}"
-        told = f"{splits.count}, the file itself gives {len(tested)}"
-        raise InputError(told, field="splits.count", fixes=fix)
+        message = f"{splits.count}, the file itself gives {len(tested)}"
+        raise InputError(message, field="splits.count", fixes=fix)
     calibration, test = np.flatnonzero(~tested[split]), np.flatnonzero(tested[split])
     names = cached.arrays().get("clusters")
     divided = [] if names is None else np.intersect1d(names[calibration], names[test]).tolist()
@@ -188,7 +189,7 @@ def absent_in_calibration(settings: Settings, cached: CachedLogits) -> dict[int,
     labels = cached.arrays()["labels"]
     splits = range(settings.splits.count)
     learned = [np.unique(labels[indices_of(settings, cached, split)[0]]) for split in splits]
-    absent = np.concatenate([np.setdiff1d(labels, own) for own in learned]).tolist()
+    absent = np.concatenate([np.setdiff1d(labels, classes) for classes in learned]).tolist()
     return dict(sorted(Counter(absent).items()))
 
 

@@ -46,14 +46,17 @@ def rows_of(
     """
     from utility_calibration.metrics.resampling import NoiseFloor
 
-    records = [scored.record for scored in splits]
-    keys = list(dict.fromkeys(k for r in records for k in (*r["metrics"], *r["certificates"])))
+    keys: dict[str, None] = {}  # in the order of the tables
+    for scored in splits:
+        keys |= dict.fromkeys([*scored.record["metrics"], *scored.record["certificates"]])
     rows = [
         {
             "split": split,
             "metric": key,
             "value": record["metrics"].get(key),
-            **{name: record["noise_floor"].get(key, {}).get(of) for name, of in FLOOR.items()},
+            **{
+                name: record["noise_floor"].get(key, {}).get(entry) for name, entry in FLOOR.items()
+            },
             **_interval(record["worst"].get(key)),
             **record["certificates"].get(key, {}),
             "n_test": record["n_test"],
@@ -63,16 +66,16 @@ def rows_of(
         for key in keys
     ]
     for place, key in enumerate(keys):
-        own = rows[place : len(splits) * len(keys) : len(keys)]
-        whole = {"split": ALL_SPLITS, "metric": key, "n_test": own[0]["n_test"]}
+        of_splits = rows[place : len(splits) * len(keys) : len(keys)]
+        whole = {"split": ALL_SPLITS, "metric": key, "n_test": of_splits[0]["n_test"]}
         for name in MEANS:
-            numbers = [row[name] for row in own if row.get(name) is not None]
+            numbers = [row[name] for row in of_splits if row.get(name) is not None]
             whole[name] = float(np.mean(numbers)) if numbers else None
         redrawn = mean_draws(splits, f"floor_{key}")
         resampled = mean_draws(splits, f"bootstrap_{key}")
         if redrawn is not None and whole["value"] is not None:
             floor = NoiseFloor.of(redrawn, whole["value"])
-            whole |= {name: getattr(floor, of) for name, of in FLOOR.items()}
+            whole |= {name: getattr(floor, entry) for name, entry in FLOOR.items()}
         if resampled is not None:
             whole["half_width"] = bootstrap_half_width(resampled)
         rows.append(whole | _interval(worst.get(key)))
@@ -119,10 +122,10 @@ def curves_of(calibrator: str, splits: Sequence[Scored], group: str = "") -> dic
         errors = mean_draws(splits, family, ordered=True)
         if errors is None:
             continue
-        kept = thin(len(errors), CURVE_POINTS)
-        at = levels(len(errors))[kept]
+        shown = thin(len(errors), CURVE_POINTS)
+        at = levels(len(errors))[shown]
         texts = {"calibrator": calibrator, "group": group, "family": family}
-        curve = {"level": at, "error": errors[kept]}
+        curve = {"level": at, "error": errors[shown]}
         for end, quantile in (("low", "q05"), ("high", "q95")):
             floor = mean_draws(splits, f"{family}_floor_{quantile}", ordered=True)
             curve[f"floor_{end}"] = at * np.nan

@@ -105,7 +105,7 @@ def errors_of(p, labels, tests, clusters, seed):
         values.append(float(errors.max()))
 
     def measure(_, forecast, outcomes):
-        return {"UC": TopK().errors(forecast, outcomes).max(dim=1).values}
+        return {"UC": TopK().errors(forecast, outcomes).max(axis=1)}
 
     population = len(p) if clusters is None else int(clusters.max()) + 1
     draws = bootstrap_draws(samples, measure, 150, seed, population)["UC"]
