@@ -48,7 +48,7 @@ OF_POINTS: dict[str, Callable[[Any], Any]] = {
     "weights": lambda weights: [float(weights.min()), float(weights.max())],
     "tested": lambda rows: [{"calibration": int(np.sum(~t)), "test": int(t.sum())} for t in rows],
 }
-"""What the record says of that which a source may say of points."""
+"""How the record summarises each optional array of a source."""
 
 
 @command

@@ -1,8 +1,8 @@
 """The plan of a request: what makes its logits, fits and scores, each step asked for once.
 
 A step is a `Task`: its file, the key that the file holds if it is up to date, and the function that
-makes it. The key is a digest of settings, input and code; `key_of` makes every one. A plan is of
-the files as they lie: what a stage makes, its own plan sees only where it asks for it later.
+makes it. The key is a digest of settings, input and code; `key_of` makes every one. A plan caches
+what it finds: it does not notice files that the stage writes afterwards.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,8 @@
 """Results of one calibrator over all splits of a benchmark: worst intervals, groups of points.
 
-They are computed right after the evaluation, which sees one split, and stored in `worst.npz`. For
-each class of utilities that is the utility with the largest mean error over the test points of all
-splits, its worst interval and its diagram.
+They are computed right after the evaluation, which sees one split. `worst.npz` then holds, for each
+utility class, the utility with the largest mean error over the test points of all splits, its worst
+interval and its diagram.
 """
 
 from collections.abc import Mapping, Sequence

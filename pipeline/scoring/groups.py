@@ -26,7 +26,7 @@ OUTCOMES = {
     (False, False): "within noise before and after",
 }
 """What the row with patches of groups changed, by whether the error was and is beyond noise."""
-UNTOLD = "no floor, or too few points of a class, to tell"
+CANNOT_TELL = "cannot tell: too few points of some class"
 
 
 @dataclass(frozen=True)
@@ -66,16 +66,18 @@ class Repair:
 def repairs_of(groups: Mapping[str, Decisions]) -> list[Repair]:
     """What the row REPAIRS changed in each group, against the first of the rows PLAIN."""
     repairs = []
-    for name, own in groups.items():
-        plain = next((method for method in PLAIN if method in own.methods), "")
+    for name, decisions in groups.items():
+        plain = next((method for method in PLAIN if method in decisions.methods), "")
         for key in REPAIRED:
-            before, after = own.rows.get((plain, key)), own.rows.get((REPAIRS, key))
-            if before is not None and after is not None:
-                outcome = UNTOLD
-                if after.within_noise is not None and before.beyond_floor is not None:
-                    outcome = OUTCOMES[before.beyond_floor, not after.within_noise]
-                errors = before.mean, after.mean
-                repairs.append(Repair(name, key, REPAIRS, plain, errors, after.floor_q95, outcome))
+            before = decisions.rows.get((plain, key))
+            after = decisions.rows.get((REPAIRS, key))
+            if before is None or after is None:
+                continue
+            outcome = CANNOT_TELL
+            if after.within_noise is not None and before.beyond_floor is not None:
+                outcome = OUTCOMES[before.beyond_floor, not after.within_noise]
+            errors = before.mean, after.mean
+            repairs.append(Repair(name, key, REPAIRS, plain, errors, after.floor_q95, outcome))
     return repairs
 
 
@@ -84,12 +86,13 @@ def gaps_between(groups: Mapping[str, Decisions]) -> list[Gap]:
     if len(groups) < 2:
         return []
     first = next(iter(groups.values()))
-    return [
-        largest_gap({name: own.rows[method, key] for name, own in groups.items()})
-        for key in first.shown
-        for method in first.methods
-        if all((method, key) in own.rows for own in groups.values())
-    ]
+    gaps = []
+    for key in first.shown:
+        for method in first.methods:
+            row = method, key
+            if all(row in group.rows for group in groups.values()):
+                gaps.append(largest_gap({name: group.rows[row] for name, group in groups.items()}))
+    return gaps
 
 
 def largest_gap(rows: Mapping[str, Decision]) -> Gap:
