@@ -29,7 +29,7 @@ from .arrays import Array
 from .atomic import atomic_path
 from .class_order import class_codes
 from .errors import InputError
-from .forecast import PART, Forecast
+from .forecast import PART, Forecast, Outcomes
 from .kernels import bets
 from .kernels.bucket_sums import Borders, Buckets
 from .kernels.softmax import softmax
@@ -37,6 +37,7 @@ from .kernels.threads import row_blocks
 from .keywords import PointOptions, check_keywords
 from .layout import is_kept, points_of
 from .option_checks import check_whole
+from .precision import warn_of_lost_digits
 from .scores import accuracies, brier_scores, log_losses, zero_likelihoods
 from .streaming_evidence import CalibrationEvidence, calibration_evidence, log_evidence
 from .streaming_result import Seen, StreamingResult, result_of
@@ -92,9 +93,9 @@ class StreamingCalibration:
         self.borders = Borders.at_most(most, bins)
         self._counts = [one.count(classes) for one in self.utilities]
         if self.nbytes > LARGEST_STATE:
-            told = f"{sum(self._counts):,} utilities need {self.nbytes >> 20:,} MiB"
+            message = f"{sum(self._counts):,} utilities need {self.nbytes >> 20:,} MiB"
             fixes = ["choose utilities: TopK(ks=…), ClassWise(classes=…)", "use fewer buckets"]
-            raise InputError(told, field="utilities", fixes=fixes)
+            raise InputError(message, field="utilities", fixes=fixes)
         self._ranges = np.concatenate([one.bounds(classes) for one in self.utilities])
         self._seen: Seen | None = None
         self._log_largest = 0.0  # of the wealth at any look, which is 1 before the first point
@@ -102,8 +103,8 @@ class StreamingCalibration:
     @property
     def nbytes(self) -> int:
         """The bytes that the buckets and the bets of all utilities take."""
-        of_bets = bets.LEAVES * len(bets.BETS)
-        return 8 * sum(self._counts) * (5 * self.borders.size + 2 + of_bets)
+        n_bets = bets.LEAVES * len(bets.BETS)
+        return 8 * sum(self._counts) * (5 * self.borders.size + 2 + n_bets)
 
     def __repr__(self) -> str:
         several = ", ".join(map(repr, self.utilities))
@@ -125,16 +126,22 @@ class StreamingCalibration:
         """
         name = "logits" if self.logits else "probabilities"
         check_keywords(options, PointOptions)
-        ignore_index, sample_weight = options.get("ignore_index"), options.get("sample_weight")
+        ignore_index = options.get("ignore_index")
+        sample_weight = options.get("sample_weight")
         if ignore_index is not None and not is_kept(labels, ignore_index).any():
             return
-        points = points_of(probabilities, labels, ignore_index, name, sample_weight=sample_weight)
-        probabilities, labels, sample_weight = points
+        probabilities, labels, sample_weight = points_of(
+            probabilities, labels, ignore_index, name, sample_weight=sample_weight
+        )
         matrix = both_classes(probabilities, name, log_odds=self.logits)
-        matrix = (check_logits if self.logits else check_probabilities)(matrix, name)
+        if self.logits:
+            matrix = check_logits(matrix, name)
+            warn_of_lost_digits(matrix)
+        else:
+            matrix = check_probabilities(matrix, name)
         if matrix.shape[1] != self.classes:
-            told = f"{matrix.shape[1]} columns, expected {self.classes}"
-            raise InputError(told, field=name, fixes="give one column per class")
+            message = f"{matrix.shape[1]} columns, expected {self.classes}"
+            raise InputError(message, field=name, fixes="give one column per class")
         y = class_codes(labels, probabilities, matrix.shape, options.get("classes"))
         weights = np.ones(len(y))
         if sample_weight is not None:
@@ -168,40 +175,27 @@ class StreamingCalibration:
         p = softmax(matrix) if self.logits else matrix
         forecast = Forecast(p, depth=self._depth)
         outcomes = forecast.outcomes(y, weights)
-        blocks: list[Block] = []
-        for utility in self.utilities:
-            blocks.extend(utility.blocks(forecast, outcomes))
-        ranges, first = self._ranges, 0
-        for block in blocks:
-            part = slice(first, first + len(block.predicted))
-            self._check_range(block, ranges[part])
-            first = part.stop
-        size = outcomes.size[0, 0]
-        if float(size) > 0:
-            sums = [f(forecast, outcomes)[0] * size for f in (brier_scores, log_losses)]
-            hits = accuracies(outcomes)[0] * size
-            importances = 0 if are_counts(weights) else len(y)
-            zeros = float(zero_likelihoods(forecast, outcomes)[0])
-            seen.totals[:] += [len(y), size, hits, *sums, importances, zeros, 0]
-        else:
-            seen.totals[0] += len(y)
-        seen.totals[-1] += np.sum((weights != 0) & (weights != 1))
-        np.maximum(seen.largest, weights.max(), out=seen.largest)
-        first = 0
-        for block in blocks:
-            part = slice(first, first + len(block.predicted))
-            given = block.predicted, block.payoffs, block.codes[0], weights
-            seen.buckets.at(part).add(*given, ranges[part], self.borders)
-            bets.add(seen.log_wealth[part], *given, ranges[part])
-            first = part.stop
+        blocks = self._blocks(forecast, outcomes)
+        for part, block in blocks:
+            _check_range(block, self._ranges[part])
 
-    def _check_range(self, block: Block, ranges: Array) -> None:
-        slack = 1e-9 * (ranges[:, 1] - ranges[:, 0]).clip(min=1)
-        low, high = block.payoffs.min(axis=1), block.payoffs.max(axis=1)
-        if bool(((low < ranges[:, 0] - slack) | (high > ranges[:, 1] + slack)).any()):
-            told = f"values from {float(low.min()):g} to {float(high.max()):g} leave its bounds"
-            fix = "define the method `bounds` of a class of your own"
-            raise InputError(told, field="utility", fixes=[fix, "scale it to [-1, 1]"])
+        seen.totals[:] += _totals(forecast, outcomes, weights)
+        np.maximum(seen.largest, weights.max(), out=seen.largest)
+        for part, block in blocks:
+            points = block.predicted, block.payoffs, block.codes[0], weights
+            seen.buckets.at(part).add(*points, self._ranges[part], self.borders)
+            bets.add(seen.log_wealth[part], *points, self._ranges[part])
+
+    def _blocks(self, forecast: Forecast, outcomes: Outcomes) -> list[tuple[slice, Block]]:
+        """Return the blocks of all utilities, each with its place among the m utilities."""
+        blocks: list[tuple[slice, Block]] = []
+        first = 0
+        for utility in self.utilities:
+            for block in utility.blocks(forecast, outcomes):
+                last = first + len(block.predicted)
+                blocks.append((slice(first, last), block))
+                first = last
+        return blocks
 
     @property
     def _depth(self) -> int | None:
@@ -271,23 +265,28 @@ class StreamingCalibration:
             np.savez(stream, **arrays)
 
     def load(self, file: str | Path | IO[bytes]) -> StreamingCalibration:
-        """Take what a file holds in place of what is held, and return this.
+        """Replace all that this has seen by what a file says, and return this.
+
+        Utilities that are functions, or of a class of your own, count by their code, which another
+        version of Python compiles otherwise.
 
         Raises:
             InputError: the file is damaged, or of other utilities, classes or buckets.
         """
-        held, empty = read_arrays(file), self.nothing()._asdict()
-        kept = {**empty, "log_largest": np.zeros(1)}
-        shapes = all(k in held and held[k].shape == v.shape for k, v in kept.items())
-        if not shapes or not _same(self._kind(), held):
-            told = "of other utilities, classes or buckets"
-            raise InputError(told, field="file", fixes="give the arguments that it was saved with")
-        damaged = [name for name in kept if not _is_state(name, held[name])]
+        arrays = read_arrays(file)
+        empty = self.nothing()._asdict()
+        expected = {**empty, "log_largest": np.zeros(1)}
+        for name, values in expected.items():
+            if name not in arrays or arrays[name].shape != values.shape:
+                raise _other_kind()
+        if not _same(self._kind(), arrays):
+            raise _other_kind()
+        damaged = [name for name in expected if not _is_state(name, arrays[name])]
         if damaged:
             message = f"damaged, {', '.join(damaged)} cannot come from points"
             raise InputError(message, field="file", fixes="begin anew, or take a copy")
-        self._seen = Seen(*(held[name].astype(np.float64) for name in empty))
-        self._log_largest = float(held["log_largest"][0])
+        self._seen = Seen(*(arrays[name].astype(np.float64) for name in empty))
+        self._log_largest = float(arrays["log_largest"][0])
         return self
 
     def result(self) -> StreamingResult:
@@ -295,6 +294,30 @@ class StreamingCalibration:
         if self._seen is None or float(self._seen.totals[1]) == 0:
             raise InputError("no points: call update before result")
         return result_of(self._seen, self._ranges, self.borders.bins)
+
+
+def _totals(forecast: Forecast, outcomes: Outcomes, weights: Array) -> Array:
+    """Return what a block of points adds to `Seen.totals`: [8]."""
+    n_points, weight = len(weights), float(outcomes.size[0, 0])
+    n_weighted = np.sum((weights != 0) & (weights != 1))
+    if weight == 0:
+        return np.array([n_points, 0, 0, 0, 0, 0, 0, n_weighted], np.float64)
+    means = accuracies(outcomes), brier_scores(forecast, outcomes), log_losses(forecast, outcomes)
+    sums = [mean[0] * weight for mean in means]
+    n_importances = 0 if are_counts(weights) else n_points
+    n_zeros = zero_likelihoods(forecast, outcomes)[0]
+    return np.array([n_points, weight, *sums, n_importances, n_zeros, n_weighted], np.float64)
+
+
+def _check_range(block: Block, ranges: Array) -> None:
+    """Raise `InputError` if payoffs lie outside of the `ranges` [b, 2], where buckets lie."""
+    slack = 1e-9 * (ranges[:, 1] - ranges[:, 0]).clip(min=1)
+    low, high = block.payoffs.min(axis=1), block.payoffs.max(axis=1)
+    is_outside = (low < ranges[:, 0] - slack) | (high > ranges[:, 1] + slack)
+    if bool(is_outside.any()):
+        message = f"values from {float(low.min()):g} to {float(high.max()):g} leave its bounds"
+        fixes = ["define the method `bounds` of a class of your own", "scale it to [-1, 1]"]
+        raise InputError(message, field="utility", fixes=fixes)
 
 
 def _is_state(name: str, values: Array) -> bool:
@@ -307,5 +330,11 @@ def _is_state(name: str, values: Array) -> bool:
     return name not in ("sums", "largest") or bool((values >= 0).all())
 
 
-def _same(kind: dict[str, Any], held: dict[str, Any]) -> bool:
-    return all(np.array_equal(held.get(name, ()), value) for name, value in kind.items())
+def _same(kind: dict[str, Any], arrays: dict[str, Any]) -> bool:
+    return all(np.array_equal(arrays.get(name, ()), value) for name, value in kind.items())
+
+
+def _other_kind() -> InputError:
+    message = "of other utilities, classes or buckets"
+    fixes = "give the arguments that it was saved with, and functions with the code of then"
+    return InputError(message, field="file", fixes=fixes)

@@ -24,6 +24,7 @@ from .errors import InputError
 from .forecast import Forecast
 from .kernels.bucket_sums import bounds_of
 from .layout import is_kept, points_of
+from .precision import warn_of_lost_digits
 from .streaming import StreamingCalibration
 from .streaming_result import COMBINED, Seen
 from .utilities.function import Utility, utilities_of
@@ -108,15 +109,19 @@ class UtilityCalibrationError(Metric):
             return
         preds, target = points_of(preds, target, self.ignore_index, "preds")
         scores = both_classes(preds, "preds", log_odds=self.logits)
-        points = (check_logits if self.logits else check_probabilities)(scores, "preds")
+        if self.logits:
+            points = check_logits(scores, "preds")
+            warn_of_lost_digits(points)
+        else:
+            points = check_probabilities(scores, "preds")
         labels = column_numbers(target, preds, points.shape, "target")
         if self.streaming is None:
             self.forecasts.append(self._kept(scores))
             self.labels.append(self._kept(labels))
             return
         if points.shape[1] != self.streaming.classes:
-            told = f"{points.shape[1]} classes, expected {self.streaming.classes}"
-            raise InputError(told, field="preds")
+            message = f"{points.shape[1]} classes, expected {self.streaming.classes}"
+            raise InputError(message, field="preds")
         seen = self.streaming.updated(self._seen(), points, labels, np.ones(len(points)))
         for name, sums in seen._asdict().items():
             setattr(self, name, torch.from_numpy(sums).to(self.device))

@@ -11,19 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utility_calibration.metrics.errors import InputError
-
-LARGE = 128.0
-"""Larger logits are off by more than 4e-6 in float32. Smaller ones stay as they are, because vector
-and matrix scaling also see what the classes of a point have in common."""
-FEW_STEPS = 16
-"""Logits of half precision differ by more steps than these from one class to another."""
+from utility_calibration.metrics.precision import LARGE
 
 
 def in_float32(logits: NDArray[Any]) -> NDArray[np.float32]:
     """Return logits [n, C], -inf for impossible classes, as float32.
 
     If some row's largest logit is larger than `LARGE` or smaller than its negative, every row loses
-    its maximum first, unless float32 has all numbers as they are.
+    its maximum first, unless float32 has all numbers as they are. Smaller logits stay as they are,
+    because vector and matrix scaling also see what the classes of a point have in common.
 
     Raises:
         InputError: a row's largest logit is too large for float32.
@@ -39,22 +35,3 @@ def in_float32(logits: NDArray[Any]) -> NDArray[np.float32]:
         if np.abs(top).max() > LARGE and not (single == logits).all():
             single = np.asarray(logits - top, dtype=np.float32)
     return single
-
-
-def lost_digits(logits: NDArray[Any]) -> float:
-    """Return the step between neighbours where logits [n, C] have lost their differences; else 0.
-
-    Numbers that were float32 once are so still, whatever their type is now. The median point
-    decides, and of each point its largest logit and the smallest that is not far away.
-    """
-    rows = np.asarray(logits[:: max(1, len(logits) // 1000)])
-    with np.errstate(over="ignore"):
-        single = rows.astype(np.float32)
-    if (single == rows).all():
-        rows = single
-    top, least = np.abs(rows).max(axis=1), np.where(np.isfinite(rows), rows, np.inf).min(axis=1)
-    steps = np.spacing(top)
-    spread = rows.max(axis=1) - least
-    is_large = float(np.median(top)) > LARGE
-    has_few = is_large and float(np.median(spread / steps)) < FEW_STEPS
-    return float(np.median(steps)) if has_few else 0.0

@@ -28,6 +28,7 @@ from ..scores import checked
 from ..shown import WorstUtility
 from ..uc import first_largest, worst_interval
 from ..validation import check_numbers
+from .content import content_of
 
 if TYPE_CHECKING:
     from ..result import CalibrationResult
@@ -79,8 +80,8 @@ class UtilityClass(ABC):
         return hash((type(self), *vars(self)))  # not the values, which may be large
 
     def digest(self) -> str:
-        """Return a text that equal utilities share in all programs; functions count by name."""
-        content = f"{type(self).__qualname__} {_content(vars(self))}"
+        """Return a text that equal utilities share in all programs of one version of Python."""
+        content = content_of((type(self), vars(self)))
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def __repr__(self) -> str:
@@ -277,18 +278,6 @@ def _same(one: Any, other: Any) -> bool:
     if type(one) is type(other) and isinstance(one, dict):
         return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
     return bool(one == other)
-
-
-def _content(value: Any) -> str:
-    """Return a text that is equal for equal values, and for no others that a class may hold."""
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
-        return f"{value.dtype} {value.shape} {digest}"
-    if isinstance(value, dict):
-        return repr([(key, _content(entry)) for key, entry in value.items()])
-    if isinstance(value, list | tuple):
-        return repr([_content(entry) for entry in value])
-    return getattr(value, "__qualname__", None) or repr(value)
 
 
 def _text(value: Any) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from utility_calibration.calibrators.inputs import log_of, lookalike
 from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.precision import lost_digits
 from utility_calibration.metrics.validation import (
     COARSE_ROUNDING,
     ROUNDING,
@@ -22,7 +23,7 @@ from utility_calibration.metrics.validation import (
     check_numbers,
 )
 
-from ..precision import in_float32, lost_digits
+from ..precision import in_float32
 from .given import Given
 from .rules import SUMS_ARE_NOT_ONE, first_that_holds, is_softmax_of_probabilities
 
@@ -53,13 +54,9 @@ def with_logits(given: Given, values: str) -> Given:
                 fixes.append("if they are logits, say so: --values logits")
                 raise InputError(message, field=kind, fixes=fixes)
             _refuse_two_kinds(np.asarray(matrix), given.tested)
-        step = lost_digits(logits)
-        if step:
-            notes.append(
-                f"WARNING: the logits were stored with a step of {step:g} between neighbours, so "
-                "the differences between classes are lost: take away each row's maximum before "
-                "they are stored, or store them as float64"
-            )
+        warning = lost_digits(logits)
+        if warning:
+            notes.append(f"WARNING: {warning}")
     else:
         logits, off = _logarithms(both_classes(numbers, kind))
         if is_softmax_of_probabilities(logits):

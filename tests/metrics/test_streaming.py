@@ -2,6 +2,11 @@
 
 import copy
 import io
+import os
+import subprocess
+import sys
+import warnings
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -190,6 +195,87 @@ def test_a_file_of_other_utilities_of_one_class_is_refused(saved: Any, asked: An
         m.StreamingCalibration(asked, 3).load(file)
     file.seek(0)
     assert m.StreamingCalibration(copy.deepcopy(saved), 3).load(file).result().n == 60
+
+
+def scaled(factor: Any) -> Any:
+    return lambda p: p * factor
+
+
+def of_tensor(factor: float) -> Any:
+    tensor = torch.tensor(factor)
+    return lambda p: p * tensor.item()
+
+
+def halved(values: Any) -> Any:
+    return values / 2
+
+
+class Scaled(m.UtilityClass):
+    """A class of a person's own, which holds an object that is no array."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def count(self, classes: int) -> int:
+        return 1
+
+    def outcome_utilities(self, forecast: Any, index: int) -> Any:
+        return self.function(forecast.probabilities)
+
+
+def inside(values: Any) -> bool:
+    return "b" in {"a", "b", "c"}  # a set's order depends on the program
+
+
+FUNCTIONS: dict[str, tuple[Any, Any]] = {
+    "code": (lambda p: p / 2, lambda p: p * p),
+    "constants": (lambda p: p * 0.5, lambda p: p * 0.25),
+    "names": (lambda p: p.cumsum(axis=1) / 2, lambda p: p.cumprod(axis=1) / 2),
+    "closure": (scaled(0.5), scaled(0.25)),
+    "array in the closure": (scaled(np.full(3, 0.5)), scaled(np.full(3, 0.25))),
+    "tensor in the closure": (of_tensor(0.5), of_tensor(0.25)),
+    "defaults": (lambda p, k=0.5: p * k, lambda p, k=0.25: p * k),
+    "a function inside": (lambda p: (lambda q: q / 2)(p), lambda p: (lambda q: q / 3)(p)),
+    "a global": (lambda p: halved(p), lambda p: inside(p) * p),
+    "part of a function": (partial(np.multiply, 0.5), partial(np.multiply, 0.25)),
+    "own class": (Scaled(lambda p: p / 2), Scaled(lambda p: p / 3)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_file_of_another_function_is_refused(name: str) -> None:
+    saved, asked = FUNCTIONS[name]
+    test_a_file_of_other_utilities_of_one_class_is_refused(saved, asked)
+
+
+def test_equal_functions_have_equal_files_in_all_programs() -> None:
+    made = [m.FunctionUtility(scaled(np.full(3, 0.5))) for _ in range(2)]
+    assert made[0] != made[1] and made[0].digest() == made[1].digest()
+    program = (
+        "from tests.metrics.test_streaming import FUNCTIONS, m; "
+        "print(m.FunctionUtility(FUNCTIONS['a global'][1]).digest())"
+    )
+    command = [sys.executable, "-c", program]
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        answer = subprocess.run(command, env=environment, check=True, capture_output=True)
+        assert answer.stdout.split()[-1].decode() == (
+            m.FunctionUtility(FUNCTIONS["a global"][1]).digest()
+        )
+
+
+def test_logits_whose_digits_are_lost_are_told() -> None:
+    rng = np.random.default_rng(0)
+    z, y = 3 * rng.normal(size=(60, 3)), np.arange(60) % 3
+    offset = 1e8 + 1e6 * rng.random((60, 1))
+    streaming = m.StreamingCalibration(m.TopK(), 3, logits=True)
+    for lost in ((z + offset).astype(np.float32), (z + offset).astype(np.float32).astype(float)):
+        with pytest.warns(UserWarning, match="step of 8"):
+            streaming.update(lost, y)
+    for kept in (z + offset, z.astype(np.float16), (100 * z).astype(np.float32)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            streaming.update(kept, y)
 
 
 @pytest.mark.parametrize("name", ["sums", "ends", "moments", "totals", "log_wealth", "log_largest"])
