@@ -1,7 +1,6 @@
 from .binned import binned_class_wise_error as binned_class_wise_error
 from .binned import binned_top_class_error as binned_top_class_error
 from .card import Scorecard as Scorecard
-from .card import scorecard as scorecard
 from .errors import InputError as InputError
 from .registry import METRICS as METRICS
 from .registry import register as register
@@ -9,6 +8,7 @@ from .scorer import calibration_scorer as calibration_scorer
 from .scores import accuracy as accuracy
 from .scores import brier_score as brier_score
 from .scores import negative_log_likelihood as negative_log_likelihood
+from .scoring import scorecard as scorecard
 from .streaming import StreamingCalibration as StreamingCalibration
 from .two_bin import two_bin_error as two_bin_error
 from .uc import utility_calibration as utility_calibration

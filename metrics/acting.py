@@ -9,7 +9,7 @@ to monotone changes of the forecast (Gopalan et al. 2025, arXiv 2511.13699, and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,7 @@ from .kernels.compiled import compiled
 from .resampling import redrawn_outcomes
 from .samples import Sample
 from .uc import first_largest
-
-if TYPE_CHECKING:
-    from .utilities.base import UtilityClass
+from .utilities.blocks import Utilities
 
 EQUAL = 1e-12
 """Neighbours in the order of v that lie no further apart differ by rounding only. Nobody can act
@@ -43,7 +41,7 @@ class ActingGain(NamedTuple):
 
 
 def acting_gain(
-    utilities: UtilityClass, sample: Sample, repetitions: int = 200, seed: int = 0
+    utilities: Utilities, sample: Sample, repetitions: int = 200, seed: int = 0
 ) -> ActingGain:
     """Return the largest gain by another threshold, over a class of utilities and all thresholds.
 
@@ -82,7 +80,7 @@ def _with_ties(ascending: NDArray[np.float64]) -> NDArray[np.float64]:
     return ascending[is_first][np.cumsum(is_first) - 1]
 
 
-def _gains(utilities: UtilityClass, forecast: Any, outcomes: Any) -> NDArray[np.float64]:
+def _gains(utilities: Utilities, forecast: Any, outcomes: Any) -> NDArray[np.float64]:
     """Return gain, threshold and the v to act from: [R, m, 3]."""
     parts = []
     for block in utilities.tied_blocks(forecast, outcomes):

@@ -69,16 +69,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .arrays import Array
 from .kernels.prefix_range import prefix_range
 from .samples import Sample
-
-if TYPE_CHECKING:
-    from .utilities.base import UtilityClass
+from .utilities.blocks import Utilities
 
 SHARE = 0.8
 """Share of the error probability α that the finite-sample bound uses for the mean, not for V."""
@@ -138,7 +136,7 @@ def joined(parts: Sequence[Evidence]) -> Evidence:
 
 
 def evidence_of(
-    utilities: UtilityClass,
+    utilities: Utilities,
     sample: Sample,
     redrawn: Array,
     confidence: float,

@@ -25,7 +25,7 @@ from .errors import InputError
 from .kernels.threads import product
 from .keywords import PointOptions
 from .scores import checked
-from .utilities.base import check_classes, parameter_matrix
+from .utilities.parameters import check_classes, parameter_matrix
 from .validation import check_labels, check_numbers, check_weights
 
 

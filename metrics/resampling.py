@@ -36,27 +36,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from .arrays import Array
 from .forecast import Forecast, Outcomes
 from .kernels.uniforms import hashed_uniforms, stream_keys
 from .samples import DRAWN_TOGETHER, Sample
-
-if TYPE_CHECKING:
-    from .utilities.base import UtilityClass
+from .utilities.blocks import Utilities
 
 Floats = NDArray[np.float64]
 DrawnOutcomes = Iterator[tuple[Forecast, Outcomes]]
-Measure = Callable[[Sample, Forecast, Outcomes], Mapping[str, Array]]
+AnySample = TypeVar("AnySample", bound=Sample)
+Measure = Callable[[AnySample, Forecast, Outcomes], Mapping[str, Array]]
 """Returns what is measured under R outcomes by name: [R] or [R, M] each."""
-LARGEST = 50_000
-"""The most points that are resampled for sampled users, whose work grows with n times B. With more,
-the spread between splits is informative enough."""
 LARGEST_WHOLE = 100_000_000
 """The most probabilities, n x C of the whole data set, that are resampled at all."""
 PAIRS = 4
@@ -91,9 +86,7 @@ class NoiseFloor(NamedTuple):
         return cls(float(values.mean()), float(np.quantile(values, 0.95)), p_value)
 
 
-def largest_by_chance(
-    utilities: UtilityClass, sample: Sample, repetitions: int, seed: int
-) -> Floats:
+def largest_by_chance(utilities: Utilities, sample: Sample, repetitions: int, seed: int) -> Floats:
     """Return the largest UC of the class under each of `repetitions` draws of the floor: [R]."""
 
     def largest(_: Sample, forecast: Forecast, outcomes: Outcomes) -> Mapping[str, Array]:
@@ -103,7 +96,7 @@ def largest_by_chance(
 
 
 def floor_draws(
-    samples: Sequence[Sample], measure: Measure, repetitions: int, seed: int
+    samples: Sequence[AnySample], measure: Measure[AnySample], repetitions: int, seed: int
 ) -> dict[str, Floats]:
     """Return what is measured under the draws of the noise floor, as a mean over the samples."""
 
@@ -122,28 +115,23 @@ def floor_draws(
 
 
 def bootstrap_draws(
-    samples: Sequence[Sample],
-    measure: Measure,
+    samples: Sequence[AnySample],
+    measure: Measure[AnySample],
     repetitions: int,
     seed: int,
     population: int | None = None,
 ) -> dict[str, Floats]:
     """Return what is measured under resampled points or clusters, as a mean over the samples.
 
-    Of many points, the metrics of sampled users are left out, of very many all metrics. Without a
-    `population` those of the first sample are resampled, which contains the others.
+    Very many points are not resampled. Without a `population` those of the first sample are
+    resampled, which contains the others.
     """
     whole = samples[0]
     if population is None:
         population = whole.forecast.n if whole.clusters is None else int(whole.clusters.max()) + 1
-    size = max(population, whole.forecast.n)
-    if size * whole.forecast.classes > LARGEST_WHOLE:
+    n_points = max(population, whole.forecast.n)
+    if n_points * whole.forecast.classes > LARGEST_WHOLE:
         return {}
-    few = [[metric for metric in sample.metrics if metric.resampled] for sample in samples]
-    if size > LARGEST:
-        few = [[metric for metric in metrics if not metric.sampled] for metrics in few]
-    # Nobody asks for the users' curves.
-    samples = [replace(s, metrics=m, families=()) for s, m in zip(samples, few, strict=True)]
 
     def resampled(sample: Sample) -> DrawnOutcomes:
         numbers = sample.points if sample.clusters is None else sample.clusters
@@ -157,7 +145,9 @@ def bootstrap_draws(
 
 
 def _under(
-    outcomes_of: Callable[[Sample], DrawnOutcomes], samples: Sequence[Sample], measure: Measure
+    outcomes_of: Callable[[Sample], DrawnOutcomes],
+    samples: Sequence[AnySample],
+    measure: Measure[AnySample],
 ) -> dict[str, Floats]:
     """Return what is measured under all outcomes of each sample, as a mean over the samples."""
     results = []
@@ -217,6 +207,8 @@ def redrawn_outcomes(
 
 def multiplied_outcomes(sample: Sample, repetitions: int, seed: int) -> DrawnOutcomes:
     """Yield the observed outcomes with `repetitions` sets of a normal number per unit."""
+    from scipy.special import ndtri  # .2 s, and only points that are not independent need it
+
     numbers = sample.points if sample.clusters is None else sample.clusters
     together = max(1, DRAWN_TOGETHER // sample.forecast.n)
     for keys in in_parts(stream_keys(seed, repetitions), together):

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,7 @@ from .certificate import CalibrationInterval, evidence_of
 from .resampling import Floats, NoiseFloor, largest_by_chance
 from .samples import Sample
 from .shown import WorstUtility
-
-if TYPE_CHECKING:
-    from .utilities.base import UtilityClass
+from .utilities.blocks import Utilities
 
 AnyArray = TypeVar("AnyArray")
 """NumPy's arrays, or those of another library."""
@@ -42,7 +40,7 @@ class Question:
         example: an array of the kind that the errors shall have.
     """
 
-    utilities: UtilityClass
+    utilities: Utilities
     sample: Sample
     confidence: float
     repetitions: int

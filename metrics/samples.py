@@ -1,13 +1,12 @@
-"""The checked points of a scorecard: in batches, in clusters, and as independent observations."""
+"""The checked points of an evaluation, in clusters, and as independent observations."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Unpack
+from typing import Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +18,6 @@ from .kernels.draws import Draws
 from .keywords import SampleOptions, check_keywords
 from .layout import points_of
 from .option_checks import USUAL_CONFIDENCE, draws_for
-from .registry import Metric
 from .scores import checked
 from .validation import check_labels, check_nothing_is_masked
 from .weights import are_equal
@@ -37,7 +35,7 @@ DEPENDENT = 1e-3
 
 @dataclass(frozen=True)
 class Sample:
-    """Points, and the metrics to compute on them.
+    """Points with what is known of them.
 
     The independent observations behind a certificate, its units, are clusters, or else points.
 
@@ -47,8 +45,6 @@ class Sample:
         by_label: [C], the weight of each class, if the weights are a function of the label.
         clusters: [n], the number of each point's cluster, if points come in clusters.
         weights_go_with_labels: whether weights depend on the label but are no function of it.
-        metrics: the metrics to compute.
-        families: families of the sampled users, "linear" and "rank", or none.
     """
 
     forecast: Forecast
@@ -57,8 +53,6 @@ class Sample:
     by_label: Array | None
     clusters: Array | None
     weights_go_with_labels: bool = False
-    metrics: Sequence[Metric] = ()
-    families: Sequence[str] = ()
 
     @property
     def labels(self) -> Array:
@@ -70,7 +64,7 @@ class Sample:
         """The weights of the points, [n], if they have any."""
         return None if self.outcomes.weights is None else self.outcomes.weights[0]
 
-    def at(self, rows: Array) -> Sample:
+    def at(self, rows: Array) -> Self:
         """Return the sample of the points with the indices `rows` [k]."""
         forecast = Forecast(self.forecast.probabilities[rows])
         weights = None if self.weights is None else self.weights[rows]
@@ -159,7 +153,7 @@ def sample_of(
     rows_sum_to_one: bool = True,
     **options: Unpack[SampleOptions],
 ) -> Sample:
-    """Return the checked sample of the arguments of `scorecard`, without metrics to compute."""
+    """Return the checked points of the arguments of `UtilityClass.evaluate` and `scorecard`."""
     check_keywords(options, SampleOptions)
     values = points_of(
         probabilities,
@@ -253,19 +247,6 @@ def weights_go_with_labels(forecast: Forecast, outcomes: Outcomes) -> bool:
     return bool(
         (np.abs(products.sum(axis=0)) > limit * np.sqrt(np.square(products).sum(axis=0))).any()
     )
-
-
-def in_batches(whole: Sample, utility_batch: int | None, seed: int) -> list[Sample]:
-    """Return the whole sample, and the batches after it if utility metrics are means over them."""
-    n = whole.forecast.n
-    count = 1 if utility_batch is None else n // utility_batch
-    if count <= 1:
-        return [whole]
-    order = Draws(seed).permutation(n)
-    batches = [np.sort(rows) for rows in np.array_split(order, count)]
-    of_utilities = replace(whole, metrics=[m for m in whole.metrics if m.of_utilities])
-    others = [metric for metric in whole.metrics if not metric.of_utilities]
-    return [replace(whole, metrics=others, families=()), *map(of_utilities.at, batches)]
 
 
 def cluster_numbers(clusters: ArrayLike | None, n: int) -> Array:

@@ -41,7 +41,7 @@ from .precision import warn_of_lost_digits
 from .scores import accuracies, brier_scores, log_losses, zero_likelihoods
 from .streaming_evidence import CalibrationEvidence, calibration_evidence, log_evidence
 from .streaming_result import Seen, StreamingResult, result_of
-from .utilities.base import Block
+from .utilities.blocks import Block
 from .utilities.function import Utility, utilities_of
 from .utilities.payoffs import ClassWise, TopK
 from .validation import both_classes, check_logits, check_probabilities, check_weights

@@ -1,58 +1,30 @@
-"""The base of utility classes: m utilities u(p, e_j), evaluated in blocks.
+"""The base of utility classes: what a caller asks of them.
 
-A utility maps a forecast p and an outcome e_j to a number, usually in [-1, 1]. Its vector
-u⃗(p) = (u(p, e_1), …, u(p, e_C)) gives the predicted utility v = <p, u⃗(p)> (eq. 3.1) and
-the realized utility u⃗(p)[y]. To add a utility class of your own, define its `count` and
-`outcome_utilities`. This is enough; override `blocks` only to make it faster.
+To add a utility class of your own, define its `count` and `outcome_utilities`. This is enough;
+override `blocks` only to make it faster (`blocks.py`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from inspect import signature
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import Array, OtherArray, as_array, like
-from ..errors import InputError
-from ..forecast import Forecast, Outcomes
-from ..kernels.grid import on_grid, power_above
-from ..kernels.prefix_range import Orders, prefix_range
+from ..arrays import OtherArray, like
 from ..keywords import PointOptions, SampleOptions
 from ..option_checks import check_confidence, check_whole
+from ..result import CalibrationResult, Question, kind_example
+from ..samples import sample_of
 from ..scores import checked
-from ..shown import WorstUtility
-from ..uc import first_largest, worst_interval
-from ..validation import check_numbers
+from .blocks import Utilities
 from .content import content_of
 
-if TYPE_CHECKING:
-    from ..result import CalibrationResult
 
-BLOCK_BYTES = 64 << 20
-"""Largest size of a block of predicted utilities [b, n], unless `FEWEST_ROWS` rows need more."""
-FEWEST_ROWS = 64
-"""Smallest number of utilities in a block (if the class has so many): small products are slow."""
-
-
-CELL = 2.0**-40
-"""Predictions are rounded to this share of the largest payoff."""
-
-
-class Block(NamedTuple):
-    """Utilities of a class on a forecast, as `prefix_range` takes them: u = payoffs[:, codes]."""
-
-    predicted: Array  # [b, n]
-    payoffs: Array  # [b, L]
-    codes: Array  # [R, n]
-    orders: Orders | None = None  # what blocks with the same predictions share
-
-
-class UtilityClass(ABC):
+class UtilityClass(Utilities):
     """A finite set of utilities, numbered from 0.
 
     Two are equal if they are of one class and hold equal values; then they have equal errors.
@@ -73,8 +45,7 @@ class UtilityClass(ABC):
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        held, others = vars(self), vars(other)
-        return held.keys() == others.keys() and all(_same(held[k], others[k]) for k in held)
+        return _same(vars(self), vars(other))
 
     def __hash__(self) -> int:
         return hash((type(self), *vars(self)))  # not the values, which may be large
@@ -85,76 +56,13 @@ class UtilityClass(ABC):
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def __repr__(self) -> str:
-        held, shown = vars(self), []
-        for parameter, value in zip(signature(type(self)).parameters.values(), held.values()):
-            value = held.get(parameter.name, value)
+        attributes, arguments = vars(self), []
+        # An attribute has the name of its argument, or else its place.
+        for parameter, value in zip(signature(type(self)).parameters.values(), attributes.values()):
+            value = attributes.get(parameter.name, value)
             if not _same(value, parameter.default):
-                shown.append(f"{parameter.name}={_text(value)}")
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-    @abstractmethod
-    def count(self, classes: int) -> int:
-        """Return the number m of utilities; `InputError` if they are for other than C `classes`."""
-
-    @abstractmethod
-    def outcome_utilities(self, forecast: Forecast, index: int) -> Array:
-        """Return u⃗ of utility `index`: float64 [n, C], column j for the outcome e_j."""
-
-    def blocks(
-        self, forecast: Forecast, outcomes: Outcomes, part: slice = slice(None)
-    ) -> Iterator[Block]:
-        """Yield the utilities of `part` in order. This general form yields one at a time."""
-        n, classes = forecast.n, forecast.classes
-        offsets = np.arange(n) * classes
-        for index in range(self.count(classes))[part]:
-            vectors = as_array(self.outcome_utilities(forecast, index)).astype(np.float64)
-            predicted = (forecast.probabilities * vectors).sum(axis=1)
-            yield Block(predicted[None], vectors.reshape(1, -1), outcomes.labels + offsets)
-
-    def alike(self, forecast: Forecast) -> Array | None:
-        """Return for each point the first point that must have equal predictions: [n], or None."""
-        return forecast.alike
-
-    def tied_blocks(
-        self, forecast: Forecast, outcomes: Outcomes, part: slice = slice(None)
-    ) -> Iterator[Block]:
-        """Yield `blocks` with equal predictions where they differ only by rounding.
-
-        An interval could separate points whose predictions differ in the last bit, such as sums of
-        all probabilities, and each processor others. So predictions are rounded to 2^-40 of the
-        largest payoff. Equal forecasts may still lie on two sides of a cell's border, because
-        matrix products sum the points at the edges of their tiles in another order.
-        """
-        alike = self.alike(forecast)
-        for block in self.blocks(forecast, outcomes, part):
-            largest = np.abs(block.payoffs).max(axis=1, keepdims=True)
-            predicted = on_grid(block.predicted, CELL * power_above(largest))
-            if alike is not None:
-                predicted = np.take(predicted, alike, axis=1)
-            yield block._replace(predicted=predicted)
-
-    def spread(self, block: Block) -> Array:
-        """Return the range ρ of each utility: [b]; override it if payoffs are not all values."""
-        return block.payoffs.max(axis=1) - block.payoffs.min(axis=1)
-
-    def bounds(self, classes: int) -> Array:
-        """Return the smallest and the largest value of each utility: [m, 2]; [-1, 1] in general."""
-        return np.tile([-1.0, 1.0], (self.count(classes), 1))
-
-    def predicted_and_realized(
-        self, forecast: Forecast, outcomes: Outcomes, index: int
-    ) -> tuple[Array, Array]:
-        """Return v and u of utility `index` under the first draw of the labels: [n] each."""
-        block = next(self.tied_blocks(forecast, outcomes, slice(index, index + 1)))
-        return block.predicted[0], block.payoffs[0, block.codes[0]]
-
-    def errors(self, forecast: Forecast, outcomes: Outcomes) -> Array:
-        """Return UC of every utility under every draw of the labels: float64 [R, m]."""
-        errors = []
-        for block in self.tied_blocks(forecast, outcomes):
-            ranges, _ = prefix_range(*block[:3], weights=outcomes.factors, orders=block.orders)
-            errors.append(ranges / outcomes.size)
-        return np.concatenate(errors, axis=1)
+                arguments.append(f"{parameter.name}={_text(value)}")
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
     @overload
     def calibration_errors(
@@ -241,10 +149,6 @@ class UtilityClass(ABC):
             InputError: as `accuracy`; and a confidence so high for so many points that the draws
                 that it needs do not fit into 2 GiB.
         """
-        # What draws labels takes as long to import as all the rest, and errors do not need it.
-        from ..result import CalibrationResult, Question, kind_example
-        from ..samples import sample_of
-
         check_confidence(confidence)
         check_whole(repetitions, "repetitions", 1)
         question = Question(
@@ -257,17 +161,6 @@ class UtilityClass(ABC):
             kind_example(probabilities),
         )
         return CalibrationResult(repr(self), question)
-
-    def worst_of(self, forecast: Forecast, outcomes: Outcomes, errors: Array) -> WorstUtility:
-        """Return the utility of the largest of `errors` [m], and its worst interval (eq. 3.5).
-
-        The errors are those under the first draw of `outcomes`.
-        """
-        index = first_largest(errors)
-        predicted, realized = self.predicted_and_realized(forecast, outcomes, index)
-        weights = None if outcomes.weights is None else outcomes.weights[0]
-        interval = worst_interval(predicted, realized, sample_weight=weights)
-        return WorstUtility(index, interval.low, interval.high, interval.sign, interval.error)
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -284,41 +177,3 @@ def _text(value: Any) -> str:
     if hasattr(value, "shape"):
         return f"<{' × '.join(map(str, value.shape))} numbers>"
     return getattr(value, "__qualname__", None) or repr(value)
-
-
-def equal_blocks(utilities: range, n: int, most: int | None = None) -> Iterator[slice]:
-    """Yield blocks of `utilities` for n points, of equal size because small blocks are slow."""
-    rows = max(FEWEST_ROWS, BLOCK_BYTES // (8 * n))
-    count = -(-len(utilities) // (rows if most is None else min(rows, most)))
-    size = -(-len(utilities) // count)
-    for start in range(utilities.start, utilities.stop, size):
-        yield slice(start, min(utilities.stop, start + size))
-
-
-def check_classes(name: str, expected: int, classes: int) -> None:
-    """Raise `InputError` if `name`, a parameter for `expected` classes, meets another number."""
-    if expected != classes:
-        raise InputError(f"for {expected} classes, the forecast has {classes}", field=name)
-
-
-def check_sample(count: int, classes: int, gain: float = 0.0) -> None:
-    """Raise `InputError` for arguments of which no utilities can be drawn."""
-    if count < 1 or classes < 2:
-        told = f"count {count} and classes {classes} must be >= 1 and >= 2"
-        raise InputError(told, field="sample")
-    if not 0 <= gain <= 1:
-        told = f"a gain of {gain} for errors, expected a number from 0 to 1"
-        raise InputError(told, field="sample")
-
-
-def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Array:
-    """Return the parameters of a utility class: finite float64 of `ndim` dimensions."""
-    numbers = check_numbers(values, name).astype(np.float64, copy=False)
-    if numbers.ndim == ndim - 1:
-        numbers = numbers[None]
-    if numbers.ndim != ndim or numbers.size == 0:
-        message = f"expected {ndim - 1} or {ndim} dimensions, none empty, got {list(numbers.shape)}"
-        raise InputError(message, field=name)
-    if not np.isfinite(numbers).all():
-        raise InputError("NaN or infinite values", field=name)
-    return numbers

@@ -24,7 +24,9 @@ from ..keywords import PointOptions, check_keywords
 from ..layout import points_of
 from ..scores import checked
 from ..validation import check_probabilities, check_weights
-from .base import Block, UtilityClass, check_classes, parameter_matrix
+from .base import UtilityClass
+from .blocks import Block
+from .parameters import check_classes, parameter_matrix
 
 
 class Decision(UtilityClass):

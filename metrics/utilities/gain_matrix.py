@@ -21,15 +21,9 @@ from ..forecast import Forecast, Outcomes, row_bytes
 from ..kernels.draws import Draws
 from ..kernels.threads import product
 from ..kernels.uniforms import hashed_uniforms, stream_keys
-from .base import (
-    BLOCK_BYTES,
-    Block,
-    UtilityClass,
-    check_classes,
-    check_sample,
-    equal_blocks,
-    parameter_matrix,
-)
+from .base import UtilityClass
+from .blocks import BLOCK_BYTES, Block, equal_blocks
+from .parameters import check_classes, check_sample, parameter_matrix
 
 ALIGNED_HIGH = 0.1
 SPECIALIST_GAIN = 0.2

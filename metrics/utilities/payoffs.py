@@ -21,8 +21,9 @@ from ..forecast import Forecast, Outcomes
 from ..kernels.draws import Draws
 from ..kernels.threads import product
 from ..option_checks import is_whole
-from . import base
-from .base import Block, UtilityClass
+from .base import UtilityClass
+from .blocks import FEWEST_ROWS, Block, equal_blocks
+from .parameters import check_classes, check_sample, parameter_matrix
 
 
 class PayoffClass(UtilityClass):
@@ -44,7 +45,7 @@ class PayoffClass(UtilityClass):
         return len(self.payoffs(classes))
 
     def bounds(self, classes: int) -> Array:
-        parts, codes = base.equal_blocks(range(self.count(classes)), classes), np.arange(1)
+        parts, codes = equal_blocks(range(self.count(classes)), classes), np.arange(1)
         tables = [
             self.near(part, classes, codes)[0].astype(np.float64, copy=False) for part in parts
         ]
@@ -84,8 +85,8 @@ class PayoffClass(UtilityClass):
         """Yield blocks whose predictions fill `BLOCK_BYTES`."""
         codes, classes = self.codes(outcomes), forecast.classes
         # Payoffs of so many utilities are not larger than their predictions.
-        most = max(base.FEWEST_ROWS, forecast.n) if self.is_short else None
-        for block in base.equal_blocks(range(self.count(classes))[part], forecast.n, most):
+        most = max(FEWEST_ROWS, forecast.n) if self.is_short else None
+        for block in equal_blocks(range(self.count(classes))[part], forecast.n, most):
             table, own = self.near(block, classes, codes)
             table = table.astype(np.float64, copy=False)
             of_these = self, block.start, block.stop
@@ -253,7 +254,7 @@ class GivenPayoffs(PayoffClass):
     matrix: Array
 
     def payoffs(self, classes: int) -> Array:
-        base.check_classes(self.name, self.matrix.shape[1], classes)
+        check_classes(self.name, self.matrix.shape[1], classes)
         return self.matrix
 
 
@@ -271,7 +272,7 @@ class Linear(GivenPayoffs):
     coordinate, name = "class", "payoffs"
 
     def __init__(self, payoffs: ArrayLike) -> None:
-        self.matrix = base.parameter_matrix(payoffs, self.name)
+        self.matrix = parameter_matrix(payoffs, self.name)
 
     @classmethod
     def sample(cls, count: int, classes: int, seed: int) -> Linear:
@@ -293,7 +294,7 @@ class Rank(GivenPayoffs):
     coordinate, name = "rank", "valuations"
 
     def __init__(self, valuations: ArrayLike) -> None:
-        self.matrix = base.parameter_matrix(valuations, self.name)
+        self.matrix = parameter_matrix(valuations, self.name)
 
     @classmethod
     def sample(cls, count: int, classes: int, seed: int) -> Rank:
@@ -306,7 +307,7 @@ def sample_unit_sphere_infinity(count: int, classes: int, seed: int) -> Array:
 
     A coordinate chosen at random is ±1, the others are uniform in [-1, 1].
     """
-    base.check_sample(count, classes)
+    check_sample(count, classes)
     draws = Draws(seed)
     vectors = draws.uniforms(count, classes) * 2 - 1
     face, sign = draws.below(classes, count, 1), draws.below(2, count, 1) * 2.0 - 1

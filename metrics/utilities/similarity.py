@@ -9,7 +9,9 @@ from ..arrays import Array
 from ..errors import InputError
 from ..forecast import Forecast
 from ..kernels.threads import product
-from .base import Block, UtilityClass, check_classes, parameter_matrix
+from .base import UtilityClass
+from .blocks import Block
+from .parameters import check_classes, parameter_matrix
 
 
 class Similarity(UtilityClass):

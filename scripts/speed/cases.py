@@ -25,9 +25,9 @@ from utility_calibration.metrics import (
     binned_top_class_error,
 )
 from utility_calibration.metrics import reference as plain
-from utility_calibration.metrics.card import scorecard
 from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.measurement import Options
+from utility_calibration.metrics.scoring import scorecard
 from utility_calibration.pipeline.sources.synthetic import SyntheticClassifier
 
 SEED, BINS = 0, 15

@@ -5,7 +5,7 @@ import pytest
 
 from tests.cards import draws_of
 from tests.forecasts import forecast_of
-from utility_calibration.metrics import METRICS, scorecard
+from utility_calibration.metrics import METRICS, batches, scorecard
 from utility_calibration.metrics import resampling as module
 from utility_calibration.metrics.resampling import resampled_weights
 
@@ -62,7 +62,7 @@ def test_a_resampled_metric_is_that_of_the_drawn_points_repeated():
 def test_many_points_are_resampled_but_not_for_the_sampled_users(monkeypatch):
     p, y = forecast_of("smooth", POPULATION, 4, 0)
     few = draws_of(scorecard(p, y, **OPTIONS))
-    monkeypatch.setattr(module, "LARGEST", POPULATION - 1)
+    monkeypatch.setattr(batches, "MOST_POINTS_FOR_USERS", POPULATION - 1)
     many = draws_of(scorecard(p, y, **OPTIONS))
     assert few.keys() - many.keys() == {f"bootstrap_{k}" for k in METRICS if METRICS[k].sampled}
     for key, draws in many.items():

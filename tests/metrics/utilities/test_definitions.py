@@ -104,9 +104,9 @@ def test_a_decision_pays_the_negative_loss_of_the_best_action(kind):
 def test_small_blocks_give_the_same_errors(utilities, monkeypatch):
     p, y = forecast_of("smooth", 100, 9, 8)
     expected = utilities.calibration_errors(p, y)
-    base = "utility_calibration.metrics.utilities.base"
-    monkeypatch.setattr(f"{base}.BLOCK_BYTES", 3 * 8 * 100)  # three utilities
-    monkeypatch.setattr(f"{base}.FEWEST_ROWS", 3)
+    blocks = "utility_calibration.metrics.utilities.blocks"
+    monkeypatch.setattr(f"{blocks}.BLOCK_BYTES", 3 * 8 * 100)  # three utilities
+    monkeypatch.setattr(f"{blocks}.FEWEST_ROWS", 3)
     np.testing.assert_allclose(utilities.calibration_errors(p, y), expected, rtol=0, atol=1e-13)
     assert len(expected) == utilities.count(9)
 
