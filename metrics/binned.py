@@ -127,7 +127,7 @@ def binned_top_class_error(
     0.35
 
     Args:
-        probabilities, labels: as in `accuracy`, with the same errors.
+        probabilities, labels: [n, C] and [n], as in `accuracy`, with the same errors.
         **options: as in `accuracy`.
         bins: number of bins, at least 1.
         scheme: "equal_weight" for bins by rank, "equal_width" for bins of equal width on [0, 1].
@@ -154,7 +154,8 @@ def binned_class_wise_error(
     0.2
 
     Args:
-        probabilities, labels, bins, scheme: as in `binned_top_class_error`.
+        probabilities, labels: [n, C] and [n], as in `accuracy`, with the same errors.
+        bins, scheme: as in `binned_top_class_error`.
         **options: as in `accuracy`.
         weights: of the classes; "uniform" for 1/C, "prior" for each class's share of the labels.
     """

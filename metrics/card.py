@@ -64,7 +64,7 @@ NOTE = 'Observed errors up to the column "by chance" cannot be told from chance.
 
 @dataclass(frozen=True, repr=False)
 class Scorecard:
-    """The metrics of one forecast, each with what chance has to do with it.
+    """The metrics of one forecast (section 4), each with what chance has to do with it.
 
     `card["u_topk"]` is the record of a metric by its key in `METRICS`, such as that of
     `TopK().evaluate(…)` (metrics/result.py): `.value`, `.floor`, `.interval`, `.worst`, `.gain`,
@@ -87,6 +87,9 @@ class Scorecard:
             over batches.
         zero_likelihood: number of points whose label had probability 0; the NLL has a floor for
             them.
+
+    Raises:
+        InputError: the scorecard is asked for a metric that it does not have.
     """
 
     results: Mapping[str, Result]

@@ -182,13 +182,14 @@ def register(
 
     Args:
         key: its key in tables and files, such as "u_mine".
-        utility: a utility class, or a function p [n, C] -> u⃗ [n, C] on NumPy arrays.
+        utility: a utility class, or a function p [n, C] -> u⃗ [n, C] on NumPy arrays, whose largest
+            UC over the class (eq. 3.2) is the metric.
         heading: of its column; U_mine for the key "u_mine" if not given.
         meaning: what is measured, for the legend.
         power: the printed value is value x 10^power.
 
     Raises:
-        InputError: another metric has this key.
+        InputError: another metric has this key, or what is given is no utility.
     """
     from .utilities.function import utility_of
 

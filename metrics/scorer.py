@@ -58,5 +58,12 @@ def calibration_scorer(utility: Utility) -> CalibrationScorer:
 
     Args:
         utility: a utility class such as `TopK()`, or a function p [n, C] -> u⃗ [n, C].
+
+    Returns:
+        The scorer. It takes a fitted classifier, its points X and labels y [n], and returns minus
+        the largest UC of the class (eq. 3.2), in the unit of the utilities.
+
+    Raises:
+        InputError: what is no utility; and, when the scorer is called, as `accuracy`.
     """
     return CalibrationScorer(utility_of(utility))

@@ -63,7 +63,9 @@ def checked(
 
 
 def accuracy(probabilities: ArrayLike, labels: ArrayLike, **options: Unpack[PointOptions]) -> float:
-    """Return the share of points whose most probable class (the first on ties) is the label.
+    """Return the share of points whose most probable class is the label, in [0, 1] (section 4).
+
+    Of equally probable classes, the first in the order of the columns counts as the most probable.
 
     >>> accuracy([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]], labels=[0, 1, 1, 0])
     0.75
@@ -94,7 +96,7 @@ def brier_score(
     0.65
 
     Args:
-        probabilities, labels: as in `accuracy`, with the same errors.
+        probabilities, labels: [n, C] and [n], as in `accuracy`, with the same errors.
         **options: as in `accuracy`.
     """
     return float(brier_scores(*checked(probabilities, labels, **options))[0])
@@ -107,13 +109,13 @@ def negative_log_likelihood(
     floor: float = LIKELIHOOD_FLOOR,
     **options: Unpack[PointOptions],
 ) -> float:
-    """Return the mean over points of -log max(p_y, floor), in nats.
+    """Return the mean over points of -log max(p_y, floor), in nats (section 4).
 
     >>> round(negative_log_likelihood([[0.5, 0.5], [0.25, 0.75]], labels=[0, 1]), 4)
     0.4904
 
     Args:
-        probabilities, labels: as in `accuracy`, with the same errors.
+        probabilities, labels: [n, C] and [n], as in `accuracy`, with the same errors.
         **options: as in `accuracy`.
         floor: smaller probabilities are raised to it, so that a zero costs 27.6 nats.
     """

@@ -36,7 +36,7 @@ def scorecard(
     population: int | None = None,
     **keywords: Any,
 ) -> Scorecard:
-    """Compute all metrics, their noise floor and the eCDFs of U_lin and U_rank.
+    """Return all metrics (section 4), their noise floors, and the eCDFs of U_lin and U_rank.
 
     >>> p = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]
     >>> card = scorecard(p, labels=[0, 1, 1, 0], utilities=0, floor_repetitions=50)
@@ -55,6 +55,9 @@ def scorecard(
             `ignore_index`, `clusters`, `points`), and fields of `options` by name:
             `scorecard(p, y, utilities=0, bootstrap_repetitions=200)`. A weight of 3 counts as the
             point three times, but not as more evidence: intervals are as wide as for n points.
+
+    Returns:
+        The `Scorecard`: `card["u_topk"]` is the record of a metric, in its own unit (`METRICS`).
 
     Raises:
         InputError: as `accuracy`, and for an option that is unknown or out of its range.

@@ -62,20 +62,22 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True)
 class UtilityDiagram:
-    """The numbers in the diagram of one utility, in the unit of the utility.
-
-    Attributes:
-        running: the running curve D(t) at places t, thinned.
-        bins: the binned view, mean u at mean v of the bins with points, which are equally wide.
-        worst, share, gap: the interval that attains UC, the share of points in it, and their mean
-            of realized minus predicted utility.
-    """
+    """The numbers in the diagram of one utility, in the unit of the utility."""
 
     running: Curve
+    """The running curve D(t) at places t, thinned."""
     bins: Curve
+    """The binned view: mean u at mean v of the bins with points, which are equally wide."""
     worst: WorstInterval
+    """The interval that attains UC."""
     share: float
+    """The share of points in this interval."""
     gap: float
+    """Their mean of realized minus predicted utility."""
+    shares: Array | None = None
+    """The share of points in each bin."""
+    quantiles: Array | None = None
+    """Some predicted utilities, at evenly spread ranks; for a rug."""
 
 
 def dkw_band(count: int, confidence: float = 0.95) -> float:

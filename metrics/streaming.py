@@ -73,6 +73,10 @@ class StreamingCalibration:
         logits: whether `update` is given logits, whose softmax is then taken in float64.
         bins: the number of bins of the binned errors.
 
+    Raises:
+        InputError: no utility, fewer than two classes, or so many utilities that their buckets
+            take more than 2 GiB.
+
     `nbytes` is the size of what will be kept. It is taken at the first batch.
     """
 
@@ -123,6 +127,9 @@ class StreamingCalibration:
                 labels [B, …] also [B, C, …] or [B, …, C].
             labels: [n], numbers of classes, or names that `classes` has.
             **options: as in `accuracy`.
+
+        Raises:
+            InputError: as `accuracy`; another number of columns; utilities outside their bounds.
         """
         name = "logits" if self.logits else "probabilities"
         check_keywords(options, PointOptions)

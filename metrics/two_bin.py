@@ -40,7 +40,7 @@ def two_bin_error(
     0.0435
 
     Args:
-        probabilities, labels: as in `accuracy`, with the same errors.
+        probabilities, labels: [n, C] and [n], as in `accuracy`, with the same errors.
         **options: as in `accuracy`.
 
     The unit is squared shares of points (Hartline, Hu and Wu 2025).

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["reliability", "running", "ecdf", "decision_curve"]
 COLUMNS: dict[Kind, tuple[str, ...]] = {
-    "reliability": ("predicted", "realized", "noise_low", "noise_high"),
+    "reliability": ("predicted", "realized", "noise_low", "noise_high", "share"),
     "running": ("predicted", "difference", "noise_low", "noise_high"),
     "ecdf": ("error", "share"),
     "decision_curve": ("threshold", "net_benefit", "act_always"),
@@ -43,16 +43,31 @@ THRESHOLDS = np.arange(1, 100) / 100
 
 
 class UtilityDisplay:
-    """A reliability diagram of a forecast, or another of four figures.
+    """A reliability diagram of a forecast (eq. 2.1, 3.2), or another of four figures.
+
+    >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
+    >>> display = UtilityDisplay.reliability(p, [0, 1, 2, 1], TopK(), name="as it is")
+    >>> display.figure_.savefig("topk.png")  # doctest: +SKIP
+    >>> display.ax_.get_title()
+    'Realized against predicted utility'
+    >>> round(display.worst.error, 3), round(display.by_chance, 3)
+    (0.15, 0.4)
 
     Attributes:
         kind: the kind of the figure.
-        columns: the numbers of the figure by name (`COLUMNS`), all of one length. 95 % of
-            calibrated forecasts lie between `noise_low` and `noise_high`; `difference` is
+        columns: the numbers of the figure by name (`COLUMNS`), all of one length, in the unit of
+            the utility. 95 % of calibrated forecasts lie between `noise_low` and `noise_high`;
+            `share` is that of the points in a bin; `difference` is
             D(t) = mean((u - v) · 1{v <= t}) at the `predicted` utility t, whose range is UC.
         name: name of the forecast in the legend.
         worst: the interval of predicted utility with the largest error; None for the last two.
+        by_chance: the error that chance alone exceeds in 5 % of calibrated forecasts; NaN if no
+            labels were redrawn, and for the last two.
+        rug: some of the predicted utilities; for the reliability diagram.
         ax_, figure_: the axes and the figure into which `plot` drew.
+
+    Raises:
+        InputError: of its methods, as `accuracy`; and for a kind, an event or axes that are none.
     """
 
     ax_: Axes
@@ -64,8 +79,11 @@ class UtilityDisplay:
         columns: dict[str, Array],
         name: str = "",
         worst: WorstInterval | None = None,
+        by_chance: float = float("nan"),
+        rug: Array | None = None,
     ) -> None:
-        self.kind, self.columns, self.name, self.worst = kind, columns, name, worst
+        self.kind, self.columns, self.name = kind, columns, name
+        self.worst, self.by_chance, self.rug = worst, by_chance, rug
 
     @classmethod
     def from_estimator(
@@ -121,7 +139,9 @@ class UtilityDisplay:
         seed: int = 0,
         **keywords: Any,
     ) -> UtilityDisplay:
-        """Draw realized against predicted utility in bins.
+        """Draw realized against predicted utility in bins, with the error and its floor above.
+
+        A dot is fainter where points are few; the ticks at the bottom are predicted utilities.
 
         Args:
             probabilities, labels: [n, C] and [n], as in `accuracy`.
@@ -132,17 +152,21 @@ class UtilityDisplay:
             **keywords: `sample_weight`, `classes` and `ignore_index` as in `accuracy`; others are
                 arguments of `plot`.
         """
-        points, drawn = _sorted_out(keywords)
-        found = diagram_of(
+        about_points, about_plot = _sorted_out(keywords)
+        diagram, by_chance = diagram_of(
             utility_of(utility or TopClass()),
             *_in_order(probabilities, labels),
             index=index,
             repetitions=repetitions,
             seed=seed,
             bins=bins,
-            **points,
+            **about_points,
         )
-        return cls._drawn("reliability", found.bins, drawn, found.worst)
+        assert diagram.shares is not None
+        numbers = (*diagram.bins, diagram.shares)
+        return cls._drawn(
+            "reliability", numbers, about_plot, diagram.worst, by_chance, diagram.quantiles
+        )
 
     @classmethod
     def running(
@@ -157,33 +181,33 @@ class UtilityDisplay:
         **keywords: Any,
     ) -> UtilityDisplay:
         """Draw the running difference, without bins (eq. 3.2). Arguments as `reliability`."""
-        points, drawn = _sorted_out(keywords)
-        found = diagram_of(
+        about_points, about_plot = _sorted_out(keywords)
+        diagram, by_chance = diagram_of(
             utility_of(utility or TopClass()),
             *_in_order(probabilities, labels),
             index=index,
             repetitions=repetitions,
             seed=seed,
-            **points,
+            **about_points,
         )
-        return cls._drawn("running", found.running, drawn, found.worst)
+        return cls._drawn("running", diagram.running, about_plot, diagram.worst, by_chance)
 
     @classmethod
     def ecdf(
         cls, probabilities: ArrayLike, labels: ArrayLike, utility: UtilityClass, **keywords: Any
     ) -> UtilityDisplay:
         """Draw the errors of all utilities of a class (section 4) with their 95 % band."""
-        points, drawn = _sorted_out(keywords)
-        errors = utility.calibration_errors(*_in_order(probabilities, labels), **points)
-        return cls._drawn("ecdf", uc.ecdf(errors), drawn)
+        about_points, about_plot = _sorted_out(keywords)
+        errors = utility.calibration_errors(*_in_order(probabilities, labels), **about_points)
+        return cls._drawn("ecdf", uc.ecdf(errors), about_plot)
 
     @classmethod
     def decision_curve(
         cls, probabilities: ArrayLike, labels: ArrayLike, *, event: int = 1, **keywords: Any
     ) -> UtilityDisplay:
         """Draw the net benefit of acting on the probability of class `event` (Vickers & Elkin)."""
-        points, drawn = _sorted_out(keywords)
-        forecast, outcomes = checked(*_in_order(probabilities, labels), **points)
+        about_points, about_plot = _sorted_out(keywords)
+        forecast, outcomes = checked(*_in_order(probabilities, labels), **about_points)
         p, y = forecast.probabilities, outcomes.labels[0]
         weights = None if outcomes.weights is None else outcomes.weights[0]
         if not 0 <= event < p.shape[1]:
@@ -192,18 +216,21 @@ class UtilityDisplay:
             net_benefit(acts, y == event, THRESHOLDS, weights)
             for acts in (p[:, event], np.ones(len(p)))
         )
-        return cls._drawn("decision_curve", (THRESHOLDS, by_forecast, always), drawn)
+        return cls._drawn("decision_curve", (THRESHOLDS, by_forecast, always), about_plot)
 
     @classmethod
     def _drawn(
         cls,
         kind: Kind,
         numbers: Sequence[Array],
-        drawn: dict[str, Any],
+        about_plot: dict[str, Any],
         worst: WorstInterval | None = None,
+        by_chance: float = float("nan"),
+        rug: Array | None = None,
     ) -> UtilityDisplay:
         columns = dict(zip(COLUMNS[kind], numbers, strict=True))
-        return cls(kind, columns, drawn.pop("name", ""), worst).plot(**drawn)
+        name = about_plot.pop("name", "")
+        return cls(kind, columns, name, worst, by_chance, rug).plot(**about_plot)
 
     def frame(self) -> pd.DataFrame:
         """Return the numbers of the figure, one row per dot or step."""
@@ -217,39 +244,76 @@ class UtilityDisplay:
         if not isinstance(axes, Axes):
             raise InputError(f"{type(ax).__name__}, expected the axes of one figure", field="ax")
         label = drawing.plain(self.name if name is None else name)
-        line = {"label": label or None} | line
-        x, *y = numbers = list(self.columns.values())
-        if self.worst is not None:
-            drawing.shade_worst(axes, self.worst.low, self.worst.high)
-        if self.kind == "reliability":
-            drawing.draw_binned(axes, (float(x[0]), float(x[-1])), numbers, **line)
-            axes.set(xlabel="Predicted utility", ylabel="Realized utility")
-        elif self.kind == "running":
-            drawing.draw_running(axes, numbers, **line)
-            axes.set(xlabel="Predicted utility", ylabel="Running difference")
-        elif self.kind == "ecdf":
-            drawn = [*(np.asarray(other.get_xdata(), dtype=float) for other in axes.lines), x]
-            drawing.draw_curve(axes, x, y[0], dkw_band(len(x)), **line)
-            drawing.error_axes(axes, drawn)
-            axes.set_ylabel("Share of utilities with error ≤ $e$")
-        else:
-            axes.axhline(0, color=drawing.DIAGONAL, lw=0.8)
-            axes.plot(x, y[1], color=drawing.DIAGONAL, lw=0.8, ls="--")
-            axes.plot(x, y[0], **line)
-            top = max(0.05, float(y[0].max()))
-            axes.set_ylim(-0.1 * top, 1.1 * top)
-            axes.set(xlabel="Threshold", ylabel="Net benefit (dashed: always act)")
-        if label:
-            axes.legend(frameon=False)
+        draw = {
+            "reliability": self._draw_reliability,
+            "running": self._draw_running,
+            "ecdf": self._draw_ecdf,
+            "decision_curve": self._draw_decision_curve,
+        }
+        draw[self.kind](axes, label, line)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(framealpha=0.85, edgecolor="none", fontsize="small", handlelength=2.6)
         self.ax_, self.figure_ = axes, axes.figure
         return self
+
+    def _draw_reliability(self, axes: Axes, label: str, line: dict[str, Any]) -> None:
+        *bins, shares = self.columns.values()
+        rug = self.columns["predicted"] if self.rug is None else self.rug
+        line = {"label": self._with_error(label, "mean of a bin")} | line
+        drawing.draw_reliability(axes, bins, shares, rug, **line)
+        self._mark_error(axes, label, "Realized against predicted utility")
+        axes.set(xlabel="Predicted utility", ylabel="Realized utility")
+
+    def _draw_running(self, axes: Axes, label: str, line: dict[str, Any]) -> None:
+        line = {"label": self._with_error(label, "running difference")} | line
+        drawing.draw_running(axes, list(self.columns.values()), **line)
+        self._mark_error(axes, label, "Realized minus predicted utility, summed up")
+        axes.set(xlabel="Predicted utility", ylabel="Running difference")
+
+    def _draw_ecdf(self, axes: Axes, label: str, line: dict[str, Any]) -> None:
+        errors, shares = self.columns.values()
+        drawn = [*(np.asarray(other.get_xdata(), dtype=float) for other in axes.lines), errors]
+        line = {"label": label or None} | line
+        drawing.draw_curve(axes, errors, shares, dkw_band(len(errors)), **line)
+        drawing.error_axes(axes, drawn)
+        axes.set_ylabel("Share of utilities with error ≤ $e$")
+
+    def _draw_decision_curve(self, axes: Axes, label: str, line: dict[str, Any]) -> None:
+        thresholds, by_forecast, always = self.columns.values()
+        axes.axhline(0, color=drawing.GREY, lw=0.8)
+        dashed: dict[str, Any] = {"color": drawing.GREY, "lw": 1, "ls": drawing.DASH}
+        axes.plot(thresholds, always, label="always act", **dashed)
+        axes.plot(thresholds, by_forecast, **({"label": label or "by the forecast"} | line))
+        top = max(0.05, float(by_forecast.max()))
+        axes.set_ylim(-0.1 * top, 1.1 * top)
+        axes.set(xlabel="Threshold", ylabel="Net benefit")
+
+    def _error(self) -> str:
+        """Return the error with what chance alone makes of it."""
+        assert self.worst is not None
+        text = f"error {self.worst.error:.3g}"
+        if np.isfinite(self.by_chance):
+            text += f", by chance up to {self.by_chance:.3g}"
+        return text
+
+    def _with_error(self, label: str, otherwise: str) -> str:
+        """Return the legend's line. Forecasts that have names may share axes, but not a title."""
+        return f"{label}: {self._error()}" if label else otherwise
+
+    def _mark_error(self, axes: Axes, label: str, title: str) -> None:
+        """Mark the worst interval, and write above the axes what they show, if nothing is there."""
+        assert self.worst is not None
+        if not axes.get_title():
+            axes.set_title(title if label else f"Utility calibration {self._error()}")
+        drawing.mark_worst(axes, self.worst.low, self.worst.high)
 
 
 def _sorted_out(keywords: dict[str, Any]) -> tuple[PointOptions, dict[str, Any]]:
     """Return what is said of the points, and the arguments of `plot`."""
     names = PointOptions.__annotations__
-    points: Any = {name: value for name, value in keywords.items() if name in names}
-    return points, {name: value for name, value in keywords.items() if name not in names}
+    about_points: Any = {name: value for name, value in keywords.items() if name in names}
+    about_plot = {name: value for name, value in keywords.items() if name not in names}
+    return about_points, about_plot
 
 
 def _in_order(probabilities: ArrayLike, labels: ArrayLike) -> tuple[ArrayLike, ArrayLike]:

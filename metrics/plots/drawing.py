@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib import ticker
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -16,6 +17,10 @@ from ..shown import UtilityDiagram
 
 Array = NDArray[np.float64]
 NOISE, SHADE, DIAGONAL = "#D0D0D0", "#F3D9B1", "#8C8C8C"
+GREY, WORST = "#808080", "#A66F00"
+"""Lines whose contrast is at least 3 : 1 on white and on black."""
+DASH = (0, (5, 3))
+CALIBRATED = "95 % of calibrated forecasts"
 MARKED_POINTS = 8
 MOST_TICKS = 6
 COLUMNS = 4
@@ -128,7 +133,13 @@ def draw_binned(axis: Axes, ends: Sequence[float], bins: Sequence[Array], **line
 def draw_running(axis: Axes, curve: Sequence[Array], **line: Any) -> None:
     """Draw the running difference of realized and predicted utility, over its noise band."""
     predicted, difference, low, high = curve
-    axis.fill_between(predicted, low, high, color=NOISE, lw=0, zorder=1)
+    if np.isfinite(low).any():
+        # The edges have the contrast that a pale band lacks.
+        axis.fill_between(
+            predicted, low, high, facecolor=GREY, alpha=0.35, lw=0, zorder=1, label=CALIBRATED
+        )
+        for edge in (low, high):
+            axis.plot(predicted, edge, color=GREY, lw=0.8, zorder=1)
     axis.axhline(0, color=DIAGONAL, lw=0.8, zorder=1.5)
     axis.plot(predicted, difference, **({"zorder": 3} | line))
 
@@ -136,3 +147,51 @@ def draw_running(axis: Axes, curve: Sequence[Array], **line: Any) -> None:
 def shade_worst(axis: Axes, low: float, high: float) -> None:
     """Shade the worst interval of predicted utility."""
     axis.axvspan(low, high, color=SHADE, alpha=0.55, lw=0, zorder=0)
+
+
+def draw_reliability(
+    axes: Axes, bins: Sequence[Array], shares: Array, rug: Array, **line: Any
+) -> None:
+    """Draw the bins of `draw_binned`, fainter where points are few, and where the predictions lie.
+
+    Args:
+        axes: where to draw.
+        bins: predicted and realized utility, and both ends of the noise, [bins] each.
+        shares: [bins], the share of points in each bin.
+        rug: some predicted utilities, each of which becomes a tick at the bottom.
+        **line: arguments of matplotlib's `plot`, for the dots.
+    """
+    predicted, realized, low, high = bins
+    once = partial(_label_once, axes)
+    if np.isfinite(low).any():
+        label = once(CALIBRATED)
+        axes.vlines(predicted, low, high, color=GREY, lw=1.6, zorder=1, label=label)
+        axes.plot(predicted, low, ls="", marker="_", color=GREY, zorder=1)
+        axes.plot(predicted, high, ls="", marker="_", color=GREY, zorder=1)
+    ends = [min(predicted.min(), rug.min()), max(predicted.max(), rug.max())]
+    axes.plot(ends, ends, color=GREY, lw=1, ls=DASH, zorder=1.5, label=once("as predicted"))
+    # The edge of a dot is always seen; its face fades with the number of points behind it.
+    look: dict[str, Any] = {"marker": "o", "linestyle": "", "zorder": 3}
+    (dots,) = axes.plot(predicted, realized, **(look | line | {"markerfacecolor": "none"}))
+    face = np.tile(to_rgba(dots.get_color()), (len(shares), 1))
+    face[:, 3] = np.sqrt(shares / shares.max())
+    size = dots.get_markersize() ** 2
+    axes.scatter(predicted, realized, s=size, c=face, marker=dots.get_marker(), lw=0, zorder=2.9)
+    at_the_bottom = axes.get_xaxis_transform()
+    tick: dict[str, Any] = {"ls": "", "marker": "|", "ms": 7, "mew": 0.6, "color": dots.get_color()}
+    axes.plot(rug, np.full(len(rug), 0.02), transform=at_the_bottom, zorder=1, **tick)
+
+
+def mark_worst(axes: Axes, low: float, high: float) -> None:
+    """Shade the worst interval of predicted utility, between two lines, because a shade is pale."""
+    axes.axvspan(low, high, facecolor=WORST, alpha=0.15, lw=0, zorder=0)
+    for end in (low, high):
+        axes.axvline(end, color=WORST, lw=1, zorder=0.5)
+    shade = to_rgba(WORST, 0.15)
+    axes.fill([], [], facecolor=shade, edgecolor=WORST, label=_label_once(axes, "worst interval"))
+
+
+def _label_once(axes: Axes, label: str) -> str | None:
+    """Return a label that the axes do not have, or None: several forecasts may share axes."""
+    _, labels = axes.get_legend_handles_labels()
+    return None if label in labels else label

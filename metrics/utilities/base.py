@@ -25,9 +25,12 @@ from .content import content_of
 
 
 class UtilityClass(Utilities):
-    """A finite set of utilities, numbered from 0.
+    """A finite set of m utilities u(p, e_j), numbered from 0: the base of a class of your own.
 
-    Two are equal if they are of one class and hold equal values; then they have equal errors.
+    Such a class has two methods: `count` returns m, and `outcome_utilities` returns u⃗ of one
+    utility (eq. 3.1), float64 [n, C]. Values outside [-1, 1] also need the method `bounds`. Errors
+    are in the unit of u. Two objects are equal if they are of one class and hold equal values; then
+    they have equal errors.
 
     >>> class Bet(UtilityClass):
     ...     def count(self, classes):
@@ -37,6 +40,9 @@ class UtilityClass(Utilities):
     >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
     >>> Bet().calibration_errors(p, labels=[0, 1, 2, 1]).round(3)
     array([0.375])
+
+    Raises:
+        InputError: of its methods; what each refuses stands there.
     """
 
     names: Sequence[str] = ()

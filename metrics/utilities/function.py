@@ -12,20 +12,30 @@ from ..errors import InputError, reason_of
 from ..forecast import Forecast
 from .base import UtilityClass
 
+FIELD = "utility function"
+"""What messages call it."""
 OF_TENSORS = re.compile(r"Tensor|'(dim|keepdim)'")
 """What messages of torch's functions have, and of NumPy's methods with torch's arguments."""
 
 
 class FunctionUtility(UtilityClass):
-    """One utility given as a function: probabilities [n, C] -> u⃗ [n, C], on NumPy arrays.
+    """One utility u(p, e_j) of your own (eq. 3.1), given as a function on NumPy arrays.
 
-    Each row of the result must depend only on the same row of the probabilities, because the
-    function is also called with some of the rows.
+    Its error is in the unit of the values that the function returns.
 
     >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
     >>> first = FunctionUtility(lambda p: p * 0 + [1, 0, -1])
     >>> first.calibration_errors(p, labels=[0, 1, 2, 1]).round(3)
     array([0.375])
+
+    Args:
+        function: probabilities [n, C] -> u⃗ [n, C]; column j is what the outcome j pays. Each row of
+            the result must depend only on the same row of the probabilities, because the function
+            is also called with some of the rows.
+
+    Raises:
+        InputError: when it is called, the function returns no such array, or it calls a method
+            that only tensors have.
     """
 
     def __init__(self, function: Callable[[Array], Array]) -> None:
@@ -35,22 +45,20 @@ class FunctionUtility(UtilityClass):
         return 1
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Array:
-        p, wrong = forecast.probabilities, ""
+        p = forecast.probabilities
         try:
-            vectors = plain(self.function(p), "utility function")
+            vectors = plain(self.function(p), FIELD)
         except (AttributeError, TypeError) as error:
             raise _for_tensors(error) from error
         if not isinstance(vectors, np.ndarray):
-            kind = type(vectors).__name__
-            fix = "return an array"
-            wrong = f"{kind} for an array of probabilities; {fix}"
-        elif vectors.shape != p.shape:
-            shapes = f"shape {list(vectors.shape)} for probabilities of shape {list(p.shape)}"
-            wrong = f"{shapes}; return u(p, e_j) for every outcome j"
-        elif not bool(np.isfinite(vectors).all()):
-            wrong = "NaN or infinite values"
-        if wrong:
-            raise InputError(f"returned {wrong}", field="utility function")
+            message = f"returned {type(vectors).__name__} for an array of probabilities"
+            raise InputError(message, field=FIELD, fixes="return an array")
+        if vectors.shape != p.shape:
+            shapes = f"{list(vectors.shape)} for probabilities of shape {list(p.shape)}"
+            fix = "return u(p, e_j) for every outcome j"
+            raise InputError(f"returned shape {shapes}", field=FIELD, fixes=fix)
+        if not bool(np.isfinite(vectors).all()):
+            raise InputError("returned NaN or infinite values", field=FIELD)
         return vectors
 
 
@@ -61,7 +69,7 @@ def _for_tensors(error: AttributeError | TypeError) -> Exception:
         return error
     message = f"it is called with a NumPy array, not with a tensor ({reason_of(error)})"
     fixes = "write it with NumPy", "begin it with p = torch.from_numpy(p)"
-    return InputError(message, field="utility function", fixes=fixes)
+    return InputError(message, field=FIELD, fixes=fixes)
 
 
 Utility = UtilityClass | Callable[[Array], Array]
@@ -72,9 +80,10 @@ def utilities_of(utilities: Utility | Iterable[Utility]) -> list[UtilityClass]:
     """Return one utility or several as classes; `InputError` if there is none."""
     if isinstance(utilities, UtilityClass) or callable(utilities):
         return [utility_of(utilities)]
-    if several := [utility_of(each) for each in utilities]:
-        return several
-    raise InputError("none given", field="utilities", fixes="give at least one")
+    several = [utility_of(each) for each in utilities]
+    if not several:
+        raise InputError("none given", field="utilities", fixes="give at least one")
+    return several
 
 
 def utility_of(utility: Utility) -> UtilityClass:

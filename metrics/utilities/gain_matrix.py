@@ -36,7 +36,9 @@ FEW_CLASSES = 50
 
 
 class GainMatrix(UtilityClass):
-    """Utilities given by gain matrices.
+    """Utilities given by gain matrices (app. C.2): a user predicts the class of largest gain.
+
+    Errors are in the unit of the gains, in which a right prediction is 1.
 
     >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
     >>> gains = [[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]
@@ -47,6 +49,9 @@ class GainMatrix(UtilityClass):
         gains: [m, C, C] (or [C, C]) with entries in [0, 1] and ones on the diagonal; row = true
             class, column = predicted class. For many classes use `sample_aligned` or
             `sample_misaligned`, which store no matrices.
+
+    Raises:
+        InputError: gains of another shape, outside [0, 1], or not 1 on the diagonal.
     """
 
     def __init__(self, gains: ArrayLike) -> None:
@@ -72,7 +77,10 @@ class GainMatrix(UtilityClass):
     def sample_aligned(
         count: int, classes: int, seed: int, high: float = ALIGNED_HIGH
     ) -> GainMatrix:
-        """Draw users of low tolerance for errors: off-diagonal gains uniform on [0, `high`)."""
+        """Draw users of low tolerance for errors: off-diagonal gains uniform on [0, `high`).
+
+        InputError: no user, fewer than two classes, or `high` outside [0, 1].
+        """
         check_sample(count, classes, high)
         return _Aligned(stream_keys(seed, count), classes, high)
 
@@ -90,6 +98,9 @@ class GainMatrix(UtilityClass):
         A random partition, which depends only on `partition_seed`, divides the labels into
         `subsets` disjoint sets of (nearly) equal size, and each user specializes in one. With None
         every user has a different partition.
+
+        InputError: no user, fewer than two classes, a gain outside [0, 1], or more subsets than
+        classes.
         """
         check_sample(count, classes, gain)
         if not 1 <= subsets <= classes:
@@ -150,11 +161,10 @@ class GainMatrix(UtilityClass):
         for users in equal_blocks(range(self.count(forecast.classes))[part], forecast.n):
             together, best, chosen = self.choose(forecast, users)
             for start in range(0, best.shape[1], step):
-                few = slice(start, start + step)
-                gains = together.part(few)._gains(true, chosen[points, few])
-                yield Block(
-                    np.ascontiguousarray(best[:, few].T), np.ascontiguousarray(gains.T), codes
-                )
+                columns = slice(start, start + step)
+                gains = together.part(columns)._gains(true, chosen[points, columns])
+                predicted = np.ascontiguousarray(best[:, columns].T)
+                yield Block(predicted, np.ascontiguousarray(gains.T), codes)
 
     def choose(
         self, forecast: Forecast, users: slice = slice(None)

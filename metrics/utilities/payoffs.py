@@ -31,7 +31,8 @@ class PayoffClass(UtilityClass):
 
     coordinate: Literal["class", "rank"]
     is_short = False
-    """Whether `near` gives only b + 1 payoffs of b utilities; all of them are C² numbers."""
+    """Whether `near` returns a table of b + 1 columns: one per utility of the block and one for
+    all other outcomes. All C columns for C utilities would be C² numbers."""
 
     def near(self, part: slice, classes: int, codes: Array) -> tuple[Array, Array]:
         """Return payoffs [b, L] of the utilities in `part`, and the outcomes' codes in them."""
@@ -45,11 +46,11 @@ class PayoffClass(UtilityClass):
         return len(self.payoffs(classes))
 
     def bounds(self, classes: int) -> Array:
-        parts, codes = equal_blocks(range(self.count(classes)), classes), np.arange(1)
-        tables = [
-            self.near(part, classes, codes)[0].astype(np.float64, copy=False) for part in parts
-        ]
-        return np.concatenate([np.stack([t.min(axis=1), t.max(axis=1)], axis=1) for t in tables])
+        bounds = []
+        for part in equal_blocks(range(self.count(classes)), classes):
+            table, _ = self.near(part, classes, np.arange(1))
+            bounds.append(np.stack([table.min(axis=1), table.max(axis=1)], axis=1))
+        return np.concatenate(bounds).astype(np.float64, copy=False)
 
     def predicted(self, forecast: Forecast, payoffs: Array, part: slice) -> Array:
         """Return v of the utilities in `part`, [b, n], for their `payoffs` [b, C]."""
@@ -63,8 +64,8 @@ class PayoffClass(UtilityClass):
 
     def payoff(self, index: int, classes: int) -> Array:
         """Return the payoff vector of utility `index`: float64 [C]."""
-        table, own = self.near(slice(index, index + 1), classes, np.arange(classes))
-        return table[0, own].astype(np.float64, copy=False)
+        table, columns = self.near(slice(index, index + 1), classes, np.arange(classes))
+        return table[0, columns].astype(np.float64, copy=False)
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Array:
         p = forecast.probabilities
@@ -87,28 +88,31 @@ class PayoffClass(UtilityClass):
         # Payoffs of so many utilities are not larger than their predictions.
         most = max(FEWEST_ROWS, forecast.n) if self.is_short else None
         for block in equal_blocks(range(self.count(classes))[part], forecast.n, most):
-            table, own = self.near(block, classes, codes)
+            table, columns = self.near(block, classes, codes)
             table = table.astype(np.float64, copy=False)
-            of_these = self, block.start, block.stop
-            if of_these in forecast.kept:
-                predicted, orders = forecast.kept[of_these]
+            key = self, block.start, block.stop
+            if key in forecast.kept:
+                predicted, orders = forecast.kept[key]
             else:
                 predicted, orders = self.predicted(forecast, table, block), []
                 if outcomes.draws > 1:
                     predicted = np.ascontiguousarray(predicted)
-                    forecast.keep(of_these, predicted, orders)
-            yield Block(predicted, table, own, orders)
+                    forecast.keep(key, predicted, orders)
+            yield Block(predicted, table, columns, orders)
 
 
 class ClassWise(PayoffClass):
-    """U_CWE (Example 3.4): for each class c, v = p_c and u = 1{y = c}.
+    """U_CWE (Example 3.4): for each class c, v = p_c and u = 1{y = c}, errors in shares of points.
 
     >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
     >>> ClassWise().calibration_errors(p, labels=[0, 1, 2, 1]).round(3)
     array([0.2  , 0.2  , 0.175])
 
     Args:
-        classes: the numbers of the classes c; all if not given.
+        classes: [m], the numbers of the classes c; all C classes if not given.
+
+    Raises:
+        InputError: when it meets a forecast without such a class.
     """
 
     coordinate = "class"
@@ -121,8 +125,8 @@ class ClassWise(PayoffClass):
         if self.classes is None:
             return classes
         if not self.classes or not all(is_whole(c) and 0 <= c < classes for c in self.classes):
-            told = f"classes must be whole numbers in 0 … {classes - 1}, got {self.classes!r}"
-            raise InputError(told, field="ClassWise")
+            message = f"classes must be whole numbers in 0 … {classes - 1}, got {self.classes!r}"
+            raise InputError(message, field="ClassWise")
         return len(self.classes)
 
     def payoffs(self, classes: int) -> Array:
@@ -151,28 +155,34 @@ class ClassWise(PayoffClass):
 class TopK(PayoffClass):
     """U_topK (Example 3.6): for each K in 1 … C, u = 1{rank(p, y) <= K} and v its probability.
 
+    Errors are shares of points. Of equally probable classes the first in the order of the columns
+    has the better rank.
+
     >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
     >>> TopK(ks=(1, 2)).calibration_errors(p, labels=[0, 1, 2, 1]).round(3)
     array([0.125, 0.15 ])
 
     Args:
-        ks: the values of K; all of 1 … C if not given.
+        ks: [m], the values of K; all of 1 … C if not given.
+
+    Raises:
+        InputError: `ks` is no sequence, or the forecast has fewer classes than some K.
     """
 
     coordinate = "rank"
 
     def __init__(self, ks: Iterable[int] | None = None) -> None:
         if ks is not None and not isinstance(ks, Iterable):
-            told = f"{ks!r}, expected a sequence of K"
-            raise InputError(told, field="ks", fixes=f"give ks=({ks!r},)")
+            message = f"{ks!r}, expected a sequence of K"
+            raise InputError(message, field="ks", fixes=f"give ks=({ks!r},)")
         self.ks = None if ks is None else tuple(ks)
 
     def count(self, classes: int) -> int:
         """Return the number of the chosen K; `InputError` if one is not in 1 … `classes`."""
         ks = range(1, classes + 1) if self.ks is None else self.ks
         if not ks or not all(is_whole(k) and 1 <= k <= classes for k in ks):
-            told = f"{self.ks!r}, expected whole numbers in 1 … {classes}"
-            raise InputError(told, field="ks", fixes="give TopK such numbers, or none for all")
+            message = f"{self.ks!r}, expected whole numbers in 1 … {classes}"
+            raise InputError(message, field="ks", fixes="give TopK such numbers, or none for all")
         return len(ks)
 
     def payoffs(self, classes: int) -> Array:
@@ -201,6 +211,8 @@ class TopK(PayoffClass):
 class TopClass(TopK):
     """U_TCE (Example 3.4): v = max p and u = 1{argmax p = y}, where the first class wins ties.
 
+    It is one utility, m = 1, and its error is a share of points. It has no arguments.
+
     >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
     >>> TopClass().calibration_errors(p, labels=[0, 1, 2, 1]).round(3)
     array([0.125])
@@ -227,12 +239,17 @@ class TopClass(TopK):
 class DiscountedCumulativeGain(PayoffClass):
     """U_dcg (app. C.3): the rank r = 1 … C of the outcome pays log2(1 + r)^-γ, for each γ.
 
+    Errors are in the unit of the pay, which is 1 for the first rank.
+
     >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
     >>> DiscountedCumulativeGain((1,)).calibration_errors(p, labels=[0, 1, 2, 1]).round(3)
     array([0.076])
 
     Args:
-        exponents: the grid of γ >= 0.
+        exponents: [m], the grid of γ >= 0.
+
+    Raises:
+        InputError: no exponents, or one that is negative or not finite.
     """
 
     coordinate = "rank"
@@ -266,7 +283,10 @@ class Linear(GivenPayoffs):
     array([0.375])
 
     Args:
-        payoffs: [m, C] (or [C]), one payoff vector per row.
+        payoffs: [m, C] (or [C]), one payoff vector a per row. Errors are in their unit.
+
+    Raises:
+        InputError: payoffs of another shape or not finite; a forecast of another number of classes.
     """
 
     coordinate, name = "class", "payoffs"
@@ -276,7 +296,10 @@ class Linear(GivenPayoffs):
 
     @classmethod
     def sample(cls, count: int, classes: int, seed: int) -> Linear:
-        """Draw `count` payoff vectors uniformly from {‖a‖_∞ = 1}."""
+        """Draw `count` payoff vectors uniformly from {‖a‖_∞ = 1} (sec. 4); errors in [0, 2].
+
+        InputError: `count` is less than 1, or `classes` less than 2.
+        """
         return cls(sample_unit_sphere_infinity(count, classes, seed))
 
 
@@ -288,7 +311,12 @@ class Rank(GivenPayoffs):
     array([0.175])
 
     Args:
-        valuations: [m, C] (or [C]), the value of each rank, best rank first.
+        valuations: [m, C] (or [C]), the value θ of each rank, best rank first. Errors are in their
+            unit.
+
+    Raises:
+        InputError: valuations of another shape or not finite; a forecast of another number of
+            classes.
     """
 
     coordinate, name = "rank", "valuations"
@@ -298,7 +326,10 @@ class Rank(GivenPayoffs):
 
     @classmethod
     def sample(cls, count: int, classes: int, seed: int) -> Rank:
-        """Draw `count` valuations uniformly from {‖θ‖_∞ = 1, θ_1 >= … >= θ_C}."""
+        """Draw `count` valuations uniformly from {‖θ‖_∞ = 1, θ_1 >= … >= θ_C} (sec. 4).
+
+        InputError: `count` is less than 1, or `classes` less than 2.
+        """
         return cls(-np.sort(-sample_unit_sphere_infinity(count, classes, seed), axis=1))
 
 
@@ -310,6 +341,7 @@ def sample_unit_sphere_infinity(count: int, classes: int, seed: int) -> Array:
     check_sample(count, classes)
     draws = Draws(seed)
     vectors = draws.uniforms(count, classes) * 2 - 1
-    face, sign = draws.below(classes, count, 1), draws.below(2, count, 1) * 2.0 - 1
+    face = draws.below(classes, count, 1)
+    sign = draws.below(2, count, 1) * 2.0 - 1
     np.put_along_axis(vectors, face, sign, axis=1)
     return vectors

@@ -17,7 +17,8 @@ from .parameters import check_classes, parameter_matrix
 class Similarity(UtilityClass):
     """U_w2v (app. C.3): one utility, partial credit for predicting a related class.
 
-    It is the expected similarity to the outcome, u(p, e_j) = Σ_i p_i S_ij.
+    It is the expected similarity to the outcome, u(p, e_j) = Σ_i p_i S_ij, and so is the unit of
+    the error.
 
     >>> p = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
     >>> matrix = [[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]
@@ -26,6 +27,9 @@ class Similarity(UtilityClass):
 
     Args:
         matrix: S, [C, C], in [-1, 1] with S_ii = 1, such as cosine similarities of class names.
+
+    Raises:
+        InputError: a matrix that is not square or not finite, or of another number of classes.
     """
 
     def __init__(self, matrix: ArrayLike) -> None:

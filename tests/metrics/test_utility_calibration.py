@@ -86,7 +86,7 @@ def test_of_two_classes_with_equal_errors_the_first_is_the_worst_in_any_order_of
         streaming = m.StreamingCalibration(classes, 2)
         streaming.update(forecast[rows], y[rows])
         assert streaming.result().worst[0] == 0
-        assert diagram_of(classes, forecast[rows], y[rows], repetitions=0).worst.low == (
+        assert diagram_of(classes, forecast[rows], y[rows], repetitions=0)[0].worst.low == (
             classes.evaluate(forecast, y).worst.low
         )
         assert classes.evaluate(forecast[rows], y[rows], repetitions=1).gain.utility == 0
