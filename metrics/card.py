@@ -21,6 +21,7 @@ from .option_checks import check_known
 from .registry import METRICS, PURPOSES
 from .resampling import Floats
 from .result import CalibrationResult
+from .shown import tie_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,6 +88,8 @@ class Scorecard:
             over batches.
         zero_likelihood: number of points whose label had probability 0; the NLL has a floor for
             them.
+        tied_share: share of the points that have several most probable classes. These are ranked in
+            the order of the columns (Example 3.6), so another order may change results.
 
     Raises:
         InputError: the scorecard is asked for a metric that it does not have.
@@ -96,6 +99,7 @@ class Scorecard:
     curves: Mapping[str, ErrorCurve] = field(default_factory=dict)
     interval: CalibrationInterval | None = None
     zero_likelihood: int = 0
+    tied_share: float = 0.0
 
     def __getitem__(self, key: str) -> Result:
         check_known([key], list(self.results), "scorecard", "metric of it")
@@ -153,7 +157,8 @@ class Scorecard:
     def _notes(self, rows: Sequence[Row]) -> list[str]:
         is_compared = any(row.by_chance is not None for row in rows)
         scores = [f"{METRICS[key].text} {self[key].value:.4f}" for key in SCORES if key in self]
-        return [*([NOTE] if is_compared else []), ", ".join(scores)]
+        notes = [NOTE if is_compared else "", ", ".join(scores), tie_note(self.tied_share)]
+        return [note for note in notes if note]
 
     def __repr__(self) -> str:
         rows = self._rows()

@@ -21,7 +21,8 @@ from .arrays import Array, like
 from .certificate import CalibrationInterval, evidence_of
 from .resampling import Floats, NoiseFloor, largest_by_chance
 from .samples import Sample
-from .shown import WorstUtility
+from .scores import tied_points
+from .shown import WorstUtility, tie_note
 from .utilities.blocks import Utilities
 
 AnyArray = TypeVar("AnyArray")
@@ -136,6 +137,16 @@ class CalibrationResult(Generic[AnyArray]):
         raise self._lacks("bootstrap_draws")
 
     @cached_property
+    def tied_share(self) -> float:
+        """The share of the points that have several most probable classes.
+
+        These are ranked in the order of the columns (Example 3.6), so another order may change the
+        errors of utilities by rank.
+        """
+        forecast = self._asked("tied_share").sample.forecast
+        return tied_points(forecast) / forecast.n
+
+    @cached_property
     def _errors(self) -> Array:
         asked = self._asked("errors")
         return asked.utilities.errors(asked.sample.forecast, asked.sample.outcomes)[0]
@@ -200,6 +211,8 @@ class CalibrationResult(Generic[AnyArray]):
             act_from = row["act_from"]
             way = f"acting from {act_from:.4g} on" if math.isfinite(act_from) else "never acting"
             lines.append(f"  gain         {row['gain']:.4f} by {way}")
+        if self.question is not None and self.tied_share:
+            lines.append(f"  {tie_note(self.tied_share)}")
         return "\n".join(lines)
 
 

@@ -43,6 +43,17 @@ def zero_likelihoods(forecast: Forecast, outcomes: Outcomes) -> Array:
     return (_of_outcome(forecast, outcomes) == 0).sum(axis=1)
 
 
+def tied_points(forecast: Forecast) -> int:
+    """Return the number of points whose largest probability several classes have."""
+    p, largest = forecast.probabilities, forecast.top[0]
+    count = 0
+    for start, stop in row_blocks(*p.shape):
+        is_largest = p[start:stop] == largest[start:stop, None]
+        if np.count_nonzero(is_largest) > stop - start:  # seldom, and faster than counts by row
+            count += int((np.count_nonzero(is_largest, axis=1) > 1).sum())
+    return count
+
+
 def checked(
     probabilities: ArrayLike,
     labels: ArrayLike,

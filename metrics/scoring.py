@@ -22,7 +22,7 @@ from .registry import metrics_of
 from .resampling import Floats, NoiseFloor, bootstrap_draws, floor_draws, means
 from .result import CalibrationResult
 from .samples import sample_of
-from .scores import zero_likelihoods
+from .scores import tied_points, zero_likelihoods
 from .shown import WorstUtility
 from .utilities.base import UtilityClass
 
@@ -150,6 +150,7 @@ def _card(
         {family: _curve(family, batches, observed, drawn) for family in whole.families},
         of_all,
         int(zero_likelihoods(whole.forecast, whole.outcomes)[0]),
+        tied_points(whole.forecast) / whole.forecast.n,
     )
 
 

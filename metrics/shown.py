@@ -80,6 +80,16 @@ class UtilityDiagram:
     """Some predicted utilities, at evenly spread ranks; for a rug."""
 
 
+def tie_note(share: float) -> str:
+    """Return what to say if this share of the points has several most probable classes, or ""."""
+    if not share:
+        return ""
+    return (
+        f"{100 * share:.3g} % of the points have several most probable classes. These are ranked "
+        "in the order of the columns, so another order may change results."
+    )
+
+
 def dkw_band(count: int, confidence: float = 0.95) -> float:
     """Return the half-width of the Dvoretzky–Kiefer–Wolfowitz band: sqrt(ln(2/δ) / (2M)).
 

@@ -38,9 +38,9 @@ from .keywords import PointOptions, check_keywords
 from .layout import is_kept, points_of
 from .option_checks import check_whole
 from .precision import warn_of_lost_digits
-from .scores import accuracies, brier_scores, log_losses, zero_likelihoods
+from .scores import accuracies, brier_scores, log_losses, tied_points, zero_likelihoods
 from .streaming_evidence import CalibrationEvidence, calibration_evidence, log_evidence
-from .streaming_result import Seen, StreamingResult, result_of
+from .streaming_result import Seen, StreamingResult, Totals, result_of
 from .utilities.blocks import Block
 from .utilities.function import Utility, utilities_of
 from .utilities.payoffs import ClassWise, TopK
@@ -159,7 +159,8 @@ class StreamingCalibration:
     def nothing(self) -> Seen:
         """Return what is kept before the first point."""
         buckets = Buckets.empty(sum(self._counts), self.borders)
-        return Seen(*buckets, np.zeros(8), np.zeros(1), bets.empty(sum(self._counts)))
+        totals = np.zeros(len(Totals._fields))
+        return Seen(*buckets, totals, np.zeros(1), bets.empty(sum(self._counts)))
 
     def updated(self, seen: Seen | None, matrix: Array, y: Array, weights: Array) -> Seen:
         """Add checked points to `seen`, in place; if this fails, they are taken away again."""
@@ -236,7 +237,7 @@ class StreamingCalibration:
     @property
     def has_weights(self) -> bool:
         """Whether a point has another weight than 0 or 1."""
-        return self._seen is not None and bool(self._seen.totals[-1])
+        return self._seen is not None and Totals(*self._seen.totals).n_weighted > 0
 
     def evidence(self) -> CalibrationEvidence:
         """Return the evidence against calibration, which is valid at any look.
@@ -247,7 +248,8 @@ class StreamingCalibration:
         """
         seen = self._seen or self.nothing()
         if self.has_weights:
-            message = f"{int(seen.totals[-1]):,} points have another weight than 0 or 1"
+            count = int(Totals(*seen.totals).n_weighted)
+            message = f"{count:,} points have another weight than 0 or 1"
             fixes = ["update without sample_weight", "take result().noise_floor(), for one look"]
             raise InputError(message, field="sample_weight", fixes=fixes)
         return calibration_evidence(seen.log_wealth, self._log_largest, self._ranges)
@@ -298,22 +300,32 @@ class StreamingCalibration:
 
     def result(self) -> StreamingResult:
         """Return the bounds of all errors, and the scores; `InputError` before the first point."""
-        if self._seen is None or float(self._seen.totals[1]) == 0:
+        if self._seen is None or Totals(*self._seen.totals).weight == 0:
             raise InputError("no points: call update before result")
         return result_of(self._seen, self._ranges, self.borders.bins)
 
 
-def _totals(forecast: Forecast, outcomes: Outcomes, weights: Array) -> Array:
-    """Return what a block of points adds to `Seen.totals`: [8]."""
+def _totals(forecast: Forecast, outcomes: Outcomes, weights: Array) -> Totals:
+    """Return what a block of points adds to the totals."""
     n_points, weight = len(weights), float(outcomes.size[0, 0])
-    n_weighted = np.sum((weights != 0) & (weights != 1))
-    if weight == 0:
-        return np.array([n_points, 0, 0, 0, 0, 0, 0, n_weighted], np.float64)
-    means = accuracies(outcomes), brier_scores(forecast, outcomes), log_losses(forecast, outcomes)
-    sums = [mean[0] * weight for mean in means]
-    n_importances = 0 if are_counts(weights) else n_points
-    n_zeros = zero_likelihoods(forecast, outcomes)[0]
-    return np.array([n_points, weight, *sums, n_importances, n_zeros, n_weighted], np.float64)
+    hits = squared_errors = losses = n_importances = n_zeros = 0.0
+    if weight > 0:
+        hits = accuracies(outcomes)[0] * weight
+        squared_errors = brier_scores(forecast, outcomes)[0] * weight
+        losses = log_losses(forecast, outcomes)[0] * weight
+        n_importances = 0 if are_counts(weights) else n_points
+        n_zeros = zero_likelihoods(forecast, outcomes)[0]
+    return Totals(
+        n_points=n_points,
+        weight=weight,
+        hits=hits,
+        squared_errors=squared_errors,
+        log_losses=losses,
+        n_importances=n_importances,
+        n_zeros=n_zeros,
+        n_tied=tied_points(forecast),
+        n_weighted=float(np.sum((weights != 0) & (weights != 1))),
+    )
 
 
 def _check_range(block: Block, ranges: Array) -> None:

@@ -17,22 +17,40 @@ from .streaming_chance import Walks
 from .uc import first_largest
 
 
+class Totals(NamedTuple):
+    """Sums over the points, none of which depends on a utility."""
+
+    n_points: float
+    weight: float
+    hits: float
+    """Weighted, as the next two."""
+    squared_errors: float
+    log_losses: float
+    n_importances: float
+    """Points in blocks whose weights are not all counts."""
+    n_zeros: float
+    """Points whose label had probability 0."""
+    n_tied: float
+    """Points with several most probable classes."""
+    n_weighted: float
+    """Points whose weight is neither 0 nor 1."""
+
+
 class Seen(NamedTuple):
     """What is kept of all points; `COMBINED` says how two of these become one.
 
-    sums, ends and moments: those of `Buckets`, [m, …]. totals: [8], the number of points, their
-    weight, the weighted sums of hits, of squared errors and of log losses, and the numbers of
-    points in blocks whose weights are not all counts, of those whose label had probability 0, and
-    of those whose weight is neither 0 nor 1. largest: [1], the largest weight. log_wealth:
-    [m, …], of bets against calibration (`kernels/bets.py`).
+    The first three are those of `Buckets`.
     """
 
     sums: Array
     ends: Array
     moments: Array
     totals: Array
+    """[9], the fields of `Totals`."""
     largest: Array
+    """[1], the largest weight."""
     log_wealth: Array
+    """[m, …], of bets against calibration (`kernels/bets.py`)."""
 
     @property
     def buckets(self) -> Buckets:
@@ -42,7 +60,7 @@ class Seen(NamedTuple):
     def with_points_of(self, other: Seen) -> Seen:
         """Return what is kept of the points of both."""
         pairs = zip(COMBINED.values(), self, other, strict=True)
-        return Seen(*(combine(own, new) for combine, own, new in pairs))
+        return Seen(*(combine(these, those) for combine, these, those in pairs))
 
 
 COMBINED: dict[str, Callable[[Array, Array], Array]] = {
@@ -66,6 +84,8 @@ class StreamingResult:
         n, accuracy, brier, nll: the number of points, and the scores of the forecast.
         zero_likelihood: the number of points whose label had probability 0. The true NLL is then
             infinite; `nll` takes these probabilities as 1e-12.
+        tied_share: the share of the points that have several most probable classes, which are
+            ranked in the order of the columns.
     """
 
     lower: np.ndarray[Any, np.dtype[np.float64]]
@@ -77,6 +97,7 @@ class StreamingResult:
     brier: float
     nll: float
     zero_likelihood: int
+    tied_share: float
     _worst: tuple[int, WorstInterval]
     _walks: Walks
 
@@ -96,21 +117,23 @@ class StreamingResult:
 
 def result_of(seen: Seen, ranges: Array, bins: int) -> StreamingResult:
     """Return what was found for utilities with these ranges of predictions [m, 2]."""
-    n, weight, hits, squares, losses, importances, zeros, _ = seen.totals.tolist()
+    totals = Totals(*seen.totals.tolist())
+    n_points, weight = totals.n_points, totals.weight
     bounds = bounds_of(seen.buckets)
-    lower, upper = bounds.lower / weight, bounds.upper / weight
+    spread = ranges[:, 1] - ranges[:, 0]
     return StreamingResult(
-        lower,
-        upper,
-        _equal_width(seen.buckets, ranges, bins) / weight,
-        _equal_mass(seen.buckets, bounds, bins, importances == 0) / weight,
-        int(n),
-        hits / weight,
-        squares / weight,
-        losses / weight,
-        int(zeros),
-        _worst(seen.buckets, bounds, weight),
-        Walks(seen.moments, ranges[:, 1] - ranges[:, 0], n, weight, float(seen.largest[0])),
+        lower=bounds.lower / weight,
+        upper=bounds.upper / weight,
+        equal_width=_equal_width(seen.buckets, ranges, bins) / weight,
+        equal_mass=_equal_mass(seen.buckets, bounds, bins, totals.n_importances == 0) / weight,
+        n=int(n_points),
+        accuracy=totals.hits / weight,
+        brier=totals.squared_errors / weight,
+        nll=totals.log_losses / weight,
+        zero_likelihood=int(totals.n_zeros),
+        tied_share=totals.n_tied / n_points,
+        _worst=_worst(seen.buckets, bounds, weight),
+        _walks=Walks(seen.moments, spread, n_points, weight, float(seen.largest[0])),
     )
 
 
@@ -120,8 +143,10 @@ def _equal_width(buckets: Buckets, ranges: Array, bins: int) -> Array:
     scale = np.divide(1.0, high - low, out=np.zeros_like(high), where=high > low)
     t = (np.clip(buckets.ends[..., 1], low, high) - low) * scale
     bin_of = (t * bins).astype(np.int64).clip(0, bins - 1)
-    net = buckets.sums[..., 0] - buckets.sums[..., 1]
-    return np.abs(np.stack([np.bincount(b, r, bins) for b, r in zip(bin_of, net)])).sum(axis=1)
+    residuals = buckets.sums[..., 0] - buckets.sums[..., 1]
+    pairs = zip(bin_of, residuals, strict=True)
+    sums = np.stack([np.bincount(places, values, bins) for places, values in pairs])
+    return np.abs(sums).sum(axis=1)
 
 
 def _equal_mass(buckets: Buckets, bounds: Bounds, bins: int, are_counts: bool) -> Array:
@@ -152,9 +177,12 @@ def _worst(buckets: Buckets, bounds: Bounds, weight: float) -> tuple[int, WorstI
     index = first_largest(bounds.lower)
     sums, ends = bounds.at_borders[index], buckets.ends[index]
     bottom, top = int(sums.argmin()), int(sums.argmax())
-    first, last = (0, len(ends)) if bottom == top else (min(bottom, top), max(bottom, top))
+    if bottom == top:
+        first, last, sign = 0, len(ends), 0
+    else:
+        first, last = min(bottom, top), max(bottom, top)
+        sign = 1 if bottom > top else -1
     inside = ends[first:last].max(axis=0)
-    sign = 0 if bottom == top else 1 if bottom > top else -1
     error = float(bounds.lower[index]) / weight
     return index, WorstInterval(error, -float(inside[0]), float(inside[1]), sign)
 

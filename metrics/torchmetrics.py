@@ -26,7 +26,7 @@ from .kernels.bucket_sums import bounds_of
 from .layout import is_kept, points_of
 from .precision import warn_of_lost_digits
 from .streaming import StreamingCalibration
-from .streaming_result import COMBINED, Seen
+from .streaming_result import COMBINED, Seen, Totals
 from .utilities.function import Utility, utilities_of
 from .utilities.payoffs import ClassWise, TopK
 from .validation import both_classes, check_logits, check_probabilities
@@ -137,9 +137,10 @@ class UtilityCalibrationError(Metric):
     def bounds(self) -> tuple[Tensor, Tensor]:
         """Return what the largest UC lies between, with `buckets`: two float64 scalars."""
         seen = self._seen()
-        if float(seen.totals[0]) == 0:
+        weight = Totals(*seen.totals).weight
+        if weight == 0:
             raise InputError("no points: call update before compute")
-        bounds, weight = bounds_of(seen.buckets), seen.totals[1]
+        bounds = bounds_of(seen.buckets)
         return self._kept(bounds.lower.max() / weight), self._kept(bounds.upper.max() / weight)
 
     def compute(self) -> Tensor:

@@ -191,7 +191,7 @@ def mark_worst(axes: Axes, low: float, high: float) -> None:
     axes.fill([], [], facecolor=shade, edgecolor=WORST, label=_label_once(axes, "worst interval"))
 
 
-def _label_once(axes: Axes, label: str) -> str | None:
-    """Return a label that the axes do not have, or None: several forecasts may share axes."""
+def _label_once(axes: Axes, label: str) -> str:
+    """Return the label, or one that legends leave out if the axes have it of another forecast."""
     _, labels = axes.get_legend_handles_labels()
-    return None if label in labels else label
+    return "_nolegend_" if label in labels else label

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from utility_calibration.metrics import StreamingCalibration
 from utility_calibration.metrics.registry import metric
+from utility_calibration.metrics.shown import tie_note
 
 from ..harness.artifacts import sha256_of, sha256_of_json, write_json, write_text
 from ..harness.parallel import LITTLE, Task, run_tasks
@@ -233,7 +234,8 @@ def numbers_of(sums: Mapping[str, StreamingCalibration]) -> dict[str, Any]:
     results = {key: streaming.result() for key, streaming in sums.items()}
     first = results["u_topk"]
     numbers: dict[str, Any] = {
-        name: getattr(first, name) for name in ("n", "accuracy", "brier", "nll", "zero_likelihood")
+        name: getattr(first, name)
+        for name in ("n", "accuracy", "brier", "nll", "zero_likelihood", "tied_share")
     }
     numbers["u_tce"] = {"lower": float(first.lower[0]), "upper": float(first.upper[0])}
     for key, result in results.items():
@@ -272,6 +274,7 @@ def _tables(record: Mapping[str, Any]) -> list[str]:
     """The numbers as two tables."""
     scores = []
     errors = []
+    ties = max(its["tied_share"] for its in record.values())
     for name, its in record.items():
         shown = [f"{its[key]:.4f}" for key in ("accuracy", "brier")]
         scores.append([name, f"{its['n']:,}", *shown, nll_of(its)])
@@ -280,6 +283,7 @@ def _tables(record: Mapping[str, Any]) -> list[str]:
         markdown_table(("Forecast", "Points", "Accuracy", "Brier", "NLL"), scores),
         markdown_table(HEADINGS, errors, text=2),
         EVIDENCE_NOTE,
+        *filter(None, [tie_note(ties)]),
     ]
 
 

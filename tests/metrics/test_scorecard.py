@@ -268,3 +268,23 @@ def test_the_report_says_which_purposes_are_within_noise(capsys):
     assert [float(number) for number in numbers] == pytest.approx(expected, abs=5e-5)
     row = "</td><td>".join(["<tr><td>shortlists", *numbers])
     assert row in card._repr_html_() and printed[0] in card._repr_html_()
+
+
+TIED = [[0.5, 0.5, 0.0], [0.2, 0.6, 0.2], [0.4, 0.2, 0.4], [0.1, 0.2, 0.7]]
+"""Two of four points have several most probable classes; two smaller ones may be equal."""
+
+
+def test_the_share_of_ties_is_told_at_every_door():
+    y = [0, 1, 0, 2]
+    card = m.scorecard(TIED, y, utilities=0, floor_repetitions=0)
+    result = m.TopK().evaluate(TIED, y, repetitions=5)
+    streaming = m.StreamingCalibration(m.TopK(), classes=3)
+    streaming.update(TIED[:1], y[:1])
+    streaming.update(TIED[1:], y[1:])
+    logits = m.StreamingCalibration(m.ClassWise(), classes=3, logits=True)
+    logits.update(np.log(np.array(TIED) + 1e-300), y)
+    for door in (card, result, streaming.result(), logits.result()):
+        assert door.tied_share == 0.5
+    assert "50 % of the points" in repr(card) and "50 % of the points" in repr(result)
+    alone = m.scorecard(TIED[1::2], y[1::2], utilities=0, floor_repetitions=0)
+    assert alone.tied_share == 0 and "several" not in repr(alone)

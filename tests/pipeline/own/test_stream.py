@@ -541,3 +541,13 @@ def test_sums_whose_arrays_are_others_are_one_line(shards: Path, tmp_path: Path,
         archive.writestr(RECORD, json.dumps(record))
     with refuses(file=path, fix="delete it"):
         scored(shards, tmp_path / "out")
+
+
+def test_the_share_of_points_with_several_most_probable_classes_is_told(
+    points: Points, tmp_path: Path
+) -> None:
+    p, labels = points
+    tied = np.where(np.arange(len(p))[:, None] % 4 == 0, 1 / p.shape[1], p)
+    table((tied, labels), slice(400)).to_csv(tmp_path / "a.csv", index=False)
+    assert scored(tmp_path / "*.csv", tmp_path / "out")["uncalibrated"]["tied_share"] == 0.25
+    assert "25 % of the points" in (tmp_path / "out" / "streaming.md").read_text()
