@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -47,9 +49,15 @@ class FunctionUtility(UtilityClass):
     def outcome_utilities(self, forecast: Forecast, index: int) -> Array:
         p = forecast.probabilities
         try:
-            vectors = plain(self.function(p), FIELD)
-        except (AttributeError, TypeError) as error:
-            raise _for_tensors(error) from error
+            vectors = plain(self.function(p.copy()), FIELD)  # which it may change
+        except InputError:
+            raise
+        except Exception as error:
+            if not self._takes_tensors(p, error):
+                raise
+            message = f"it is called with a NumPy array, not with a tensor ({reason_of(error)})"
+            fixes = "write it with NumPy", "begin it with p = torch.from_numpy(p)"
+            raise InputError(message, field=FIELD, fixes=fixes) from error
         if not isinstance(vectors, np.ndarray):
             message = f"returned {type(vectors).__name__} for an array of probabilities"
             raise InputError(message, field=FIELD, fixes="return an array")
@@ -61,15 +69,20 @@ class FunctionUtility(UtilityClass):
             raise InputError("returned NaN or infinite values", field=FIELD)
         return vectors
 
-
-def _for_tensors(error: AttributeError | TypeError) -> Exception:
-    """Return what to raise: another error where a function takes its array for a torch tensor."""
-    is_method = isinstance(error, AttributeError) and isinstance(error.obj, np.ndarray)
-    if not is_method and not OF_TENSORS.search(str(error)):
-        return error
-    message = f"it is called with a NumPy array, not with a tensor ({reason_of(error)})"
-    fixes = "write it with NumPy", "begin it with p = torch.from_numpy(p)"
-    return InputError(message, field=FIELD, fixes=fixes)
+    def _takes_tensors(self, p: Array, error: Exception) -> bool:
+        """Whether the function failed because it takes its array [n, C] for a torch tensor."""
+        if isinstance(error, AttributeError) and isinstance(error.obj, np.ndarray):
+            return True
+        if OF_TENSORS.search(str(error)):
+            return True
+        torch: Any = sys.modules.get("torch")
+        if torch is None:
+            return False
+        try:
+            self.function(torch.from_numpy(p.copy()))
+        except Exception:
+            return False
+        return True
 
 
 Utility = UtilityClass | Callable[[Array], Array]

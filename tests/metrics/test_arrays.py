@@ -162,7 +162,10 @@ def test_a_function_may_return_what_another_library_gives():
     assert by_torch.calibration_errors(P, Y) == by_numpy.calibration_errors(P, Y) > 0
 
 
-@pytest.mark.parametrize("case", ["method", "argument", "function", "where"])
+FOR_TENSORS = ("method", "argument", "function", "where", "size", "sorted", "squeeze", "dtype")
+
+
+@pytest.mark.parametrize("case", FOR_TENSORS)
 def test_a_function_for_tensors_is_told_what_it_gets(case):
     torch = library("torch")
     for_tensors = {
@@ -170,9 +173,25 @@ def test_a_function_for_tensors_is_told_what_it_gets(case):
         "argument": lambda p: p.max(dim=1, keepdim=True),
         "function": lambda p: torch.softmax(p, dim=1),
         "where": lambda p: torch.where(p > 0.5, p, 0),
+        # These say nothing of tensors where they fail, or are methods of both.
+        "size": lambda p: p / p.size(1),
+        "sorted": lambda p: p.sort(descending=True)[0],
+        "squeeze": lambda p: p.squeeze(1),
+        "dtype": lambda p: torch.zeros(p.shape, dtype=p.dtype),
     }
     with refuses("utility function", fix="torch.from_numpy"):
         m.FunctionUtility(for_tensors[case]).calibration_errors(P, Y)
+
+
+def test_a_function_may_change_its_array():
+    def in_place(p):
+        p -= 0.5
+        return p
+
+    p = P.copy()
+    expected = m.FunctionUtility(lambda p: p - 0.5).calibration_errors(P, Y)
+    assert m.FunctionUtility(in_place).calibration_errors(p, Y) == expected
+    np.testing.assert_array_equal(p, P)
 
 
 def test_other_mistakes_of_a_function_stay_what_they_are():
