@@ -17,10 +17,13 @@ class Where(NamedTuple):
 
 
 class InputError(ValueError):
-    """Input that cannot be used, told in one line: file, field, what is wrong where, and the fix.
+    """Input that cannot be used. One line names file, field, what is wrong where, and the fix.
 
-    field: the argument, array, column or option that is wrong. where: its place. fixes: what
-    settles it, each one by itself. others: further mistakes in the same file.
+    Attributes:
+        field: the argument, array, column or option that is wrong.
+        where: its place.
+        fixes: what settles it, each one by itself.
+        others: further mistakes in the same file.
 
     >>> try:
     ...     accuracy([[0.5, 0.5], [0.9, 0.9]], labels=[0, 1])
@@ -31,7 +34,7 @@ class InputError(ValueError):
 
     def __init__(
         self,
-        told: object,
+        message: object,
         *,
         field: str = "",
         row: int | None = None,
@@ -39,7 +42,7 @@ class InputError(ValueError):
         file: object = "",
         fixes: str | Sequence[str] = (),
     ) -> None:
-        super().__init__(told)
+        super().__init__(message)
         self.field, self.where = field, Where(str(file), row, column)
         self.fixes = (fixes,) if isinstance(fixes, str) and fixes else tuple(fixes)
         self.others: tuple[InputError, ...] = ()
@@ -57,16 +60,24 @@ class InputError(ValueError):
         return self
 
     def __str__(self) -> str:
-        lines = dict.fromkeys(mistake._line() for mistake in (self, *self.others))
-        return printable(": ".join(filter(None, [self.where.file, "; also: ".join(lines)])))
+        mistakes = (self, *self.others)
+        lines = dict.fromkeys(mistake._line() for mistake in mistakes)  # each once
+        text = "; also: ".join(lines)
+        return printable(f"{self.where.file}: {text}" if self.where.file else text)
 
     def _line(self) -> str:
+        """Return the line of this mistake alone: field, message, place and fixes."""
         _, row, column = self.where
-        told = str(self.args[0])
-        told += "" if row is None else f" in row {row}"
-        told += f" {'in' if row is None else 'of'} column `{column}`" if column else ""
-        told = ": ".join(filter(None, [self.field, told]))
-        return "; ".join(filter(None, [told, ", or ".join(self.fixes)]))
+        line = str(self.args[0])
+        if self.field:
+            line = f"{self.field}: {line}"
+        if row is not None:
+            line += f" in row {row}"
+        if column:
+            line += f" {'in' if row is None else 'of'} column `{column}`"
+        if self.fixes:
+            line += f"; {', or '.join(self.fixes)}"
+        return line
 
 
 @contextmanager

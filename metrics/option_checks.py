@@ -23,8 +23,8 @@ def is_whole(value: Any) -> bool:
 def check_whole(value: Any, name: str, least: int, fix: str = "") -> None:
     """Raise `InputError` if `value`, an option, is no whole number of at least `least`."""
     if not is_whole(value) or value < least:
-        told = f"{value!r}, expected a whole number of at least {least}"
-        raise InputError(told, field=name, fixes=fix)
+        message = f"{value!r}, expected a whole number of at least {least}"
+        raise InputError(message, field=name, fixes=fix)
 
 
 def check_confidence(value: Any) -> None:

@@ -33,8 +33,8 @@ def check_nothing_is_masked(values: Any, name: str) -> None:
     """Raise `InputError` for a masked entry, because the value under the mask would be used."""
     if np.ma.is_masked(values):
         row = int(np.argwhere(np.ma.getmaskarray(values))[0, 0])
-        told = f"{np.ma.count_masked(values)} values are masked, the first"
-        raise InputError(told, field=name, row=row, fixes="fill or remove such rows")
+        message = f"{np.ma.count_masked(values)} values are masked, the first"
+        raise InputError(message, field=name, row=row, fixes="fill or remove such rows")
 
 
 def check_numbers(values: Any, name: str, fix: Sequence[str] = ()) -> Array:
@@ -64,36 +64,38 @@ def _first(bad: Any) -> int:
 
 
 def _matrix(values: Any, name: str) -> Array:
-    matrix, wrong, fix = check_numbers(values, name), "", ""
+    """Return `values` as numbers [n, C], n >= 1 and C >= 2; `InputError` otherwise."""
+    matrix = check_numbers(values, name)
     if matrix.dtype == np.bool_:
-        wrong = f"expected real numbers, got {matrix.dtype}"
-    elif matrix.ndim != 2:
-        wrong = f"expected shape [n, classes], got {list(matrix.shape)}"
-        fix = "give one row per point and one column per class"
+        raise InputError(f"expected real numbers, got {matrix.dtype}", field=name)
+    if matrix.ndim != 2:
+        fixes = ["give one row per point and one column per class"]
         if matrix.ndim == 1 and _are_whole(matrix):
-            fix = f"these look like labels, which come second: ({name}, labels)"
-            fix += "; for scikit-learn's model selection take calibration_scorer"
-    elif matrix.shape[0] == 0:
-        wrong, fix = "no rows", "give at least one point"
-    elif matrix.shape[1] < 2:
-        wrong = f"{matrix.shape[1]} column"
+            fixes = [
+                f"these look like labels, which come second: ({name}, labels)",
+                "for scikit-learn's model selection take calibration_scorer",
+            ]
+        message = f"expected shape [n, classes], got {list(matrix.shape)}"
+        raise InputError(message, field=name, fixes=fixes)
+    if matrix.shape[0] == 0:
+        raise InputError("no rows", field=name, fixes="give at least one point")
+    if matrix.shape[1] < 2:
         fix = "give one column per class, also for two classes"
-    if wrong:
-        raise InputError(wrong, field=name, fixes=fix)
+        raise InputError(f"{matrix.shape[1]} column", field=name, fixes=fix)
     return matrix
 
 
 def _extremes(matrix: Array) -> tuple[float, float, Array]:
     """Return the smallest and the largest value of a matrix [n, C], and the sums of its rows."""
 
-    def of(start: int, stop: int) -> tuple[Any, Any, Array]:
+    def of_rows(start: int, stop: int) -> tuple[Any, Any, Array]:
         rows = matrix[start:stop]
         with np.errstate(over="ignore", invalid="ignore"):  # infinite ones are refused later
             return rows.min(), rows.max(), rows.sum(axis=1)
 
     # Block by block, because a core's own cache holds one.
     blocks = row_blocks(len(matrix), matrix.shape[1], 1 << 16)
-    lows, highs, sums = zip(*over_blocks(of, blocks))
+    lows, highs, sums = zip(*over_blocks(of_rows, blocks))
     return float(min(lows)), float(max(highs)), np.concatenate(sums)
 
 
@@ -110,8 +112,8 @@ def check_finite(matrix: Array, name: str) -> None:
     # The sum may just have overflowed.
     bad = ~np.isfinite(matrix).all(axis=1)
     if bool(bad.any()):
-        told = f"NaN or infinite values in {int(bad.sum())} rows, first"
-        raise InputError(told, field=name, row=_first(bad), fixes="recompute or remove them")
+        message = f"NaN or infinite values in {int(bad.sum())} rows, first"
+        raise InputError(message, field=name, row=_first(bad), fixes="recompute or remove them")
 
 
 def check_logits(logits: Any, name: str = "logits") -> Array:
@@ -128,17 +130,17 @@ def check_logits(logits: Any, name: str = "logits") -> Array:
     least, largest = float(matrix.min()), float(matrix.max())
     if largest > LARGEST_LOGIT:
         row = _first((matrix > np.float64(LARGEST_LOGIT)).any(axis=1))
-        told = f"a value of size {largest:.3g}, the first above {LARGEST_LOGIT:g}"
+        message = f"a value of size {largest:.3g}, the first above {LARGEST_LOGIT:g}"
         fixes = "divide all logits by one constant", "recompute them"
-        raise InputError(told, field=name, row=row, fixes=fixes)
+        raise InputError(message, field=name, row=row, fixes=fixes)
     if least < -LARGEST_LOGIT:
         matrix = matrix.copy()
         matrix[matrix < np.float64(-LARGEST_LOGIT)] = -np.inf
         empty = np.isneginf(matrix).all(axis=1)
         if bool(empty.any()):
-            told = f"every class is -inf in {int(empty.sum())} rows, first"
+            message = f"every class is -inf in {int(empty.sum())} rows, first"
             fix = "make at least one class possible"
-            raise InputError(told, field=name, row=_first(empty), fixes=fix)
+            raise InputError(message, field=name, row=_first(empty), fixes=fix)
     return matrix
 
 
@@ -146,26 +148,14 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Arr
     """Return `labels` as int64 [n] with values in [0, classes); `InputError` otherwise."""
     whole = f"give each row its class, a whole number from 0 to {classes - 1}"
     vector = check_numbers(labels, name, [f"{whole}: map names", "name the columns: classes="])
-    wrong, fix, row = "", "", None
-    if vector.ndim != 1:
-        wrong = f"expected shape [n], got {list(vector.shape)}"
-        fix = "give the number of each point's class (argmax of one-hot rows)"
-        if vector.ndim == 2 and not _are_whole(vector):
-            fix = f"these look like probabilities, which come first: (probabilities, {name})"
-    elif not len(vector):
-        wrong, fix = "none", "give at least one point"
-    elif len(vector) != n:
-        wrong, fix = f"{len(vector)} labels for {n} rows", "give one per row"
-        if len(vector) == classes:
-            fix = "the matrix looks transposed: give one row per point"
-    elif vector.dtype.kind == "f":
-        for bad in (vector != np.rint(vector), ~np.isfinite(vector)):
-            if row is None and bad.any():
-                row, fix = _first(bad), whole
-                wrong = f"expected whole numbers, got {float(vector[row]):.6g}"
-    if wrong:
-        raise InputError(wrong, field=name, row=row, fixes=fix)
-    if vector.dtype.kind != "f":
+    _check_length(vector, n, classes, name)
+    if vector.dtype.kind == "f":
+        for is_wrong in (vector != np.rint(vector), ~np.isfinite(vector)):
+            if is_wrong.any():
+                row = _first(is_wrong)
+                message = f"expected whole numbers, got {float(vector[row]):.6g}"
+                raise InputError(message, field=name, row=row, fixes=whole)
+    else:
         vector = vector.astype(np.int64, copy=False)
     low, high = vector.min().item(), vector.max().item()
     if low < 0 or high >= classes:
@@ -173,33 +163,49 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Arr
         fixes = ["correct or remove such rows", "add the columns of the other classes"]
         if low >= 1 and high == classes:
             fixes = ["labels start at 0: subtract 1 from all"]
-        told = (
+        message = (
             f"values run from {low:.9g} to {high:.9g}, allowed are 0 to {classes - 1} "
             f"({classes} classes), the first outside is {vector[row].item():.9g}"
         )
-        raise InputError(told, field=name, row=row, fixes=fixes)
+        raise InputError(message, field=name, row=row, fixes=fixes)
     return vector.astype(np.int64, copy=False)
+
+
+def _check_length(vector: Array, n: int, classes: int, name: str) -> None:
+    """Raise `InputError` if labels are not one per row of a matrix [n, C]."""
+    if vector.ndim != 1:
+        fix = "give the number of each point's class (argmax of one-hot rows)"
+        if vector.ndim == 2 and not _are_whole(vector):
+            fix = f"these look like probabilities, which come first: (probabilities, {name})"
+        raise InputError(f"expected shape [n], got {list(vector.shape)}", field=name, fixes=fix)
+    if not len(vector):
+        raise InputError("none", field=name, fixes="give at least one point")
+    if len(vector) != n:
+        fix = "give one per row"
+        if len(vector) == classes:
+            fix = "the matrix looks transposed: give one row per point"
+        raise InputError(f"{len(vector)} labels for {n} rows", field=name, fixes=fix)
 
 
 def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Array:
     """Return `weights` as float64 [n], from 0 to `LARGEST_WEIGHT`, not all 0; or `InputError`."""
     vector = check_numbers(weights, name).astype(np.float64, copy=False)
-    wrong, fix, row = "", "", None
-    is_unusable = ~np.isfinite(vector) | (vector < 0)
-    is_too_large = vector > LARGEST_WEIGHT
     if vector.shape != (n,):
-        wrong, fix = f"shape {list(vector.shape)} for {n} rows", "give one per row"
-    elif is_unusable.any():
-        row, fix = _first(is_unusable), "give weights that are finite and not negative"
-        wrong = f"{float(vector[row]):g}"
-    elif is_too_large.any():
-        row, fix = _first(is_too_large), "divide all weights by one constant"
-        wrong = f"{float(vector[row]):g}, the first above {LARGEST_WEIGHT:g}"
-    elif not bool((vector * LARGEST_WEIGHT >= 1).any()):
-        wrong = f"all are zero or less than {1 / LARGEST_WEIGHT:g}"
-        fix = "give some point a larger weight"
-    if wrong:
-        raise InputError(wrong, field=name, row=row, fixes=fix)
+        message = f"shape {list(vector.shape)} for {n} rows"
+        raise InputError(message, field=name, fixes="give one per row")
+    is_unusable = ~np.isfinite(vector) | (vector < 0)
+    if is_unusable.any():
+        row = _first(is_unusable)
+        fix = "give weights that are finite and not negative"
+        raise InputError(f"{float(vector[row]):g}", field=name, row=row, fixes=fix)
+    is_too_large = vector > LARGEST_WEIGHT
+    if is_too_large.any():
+        row = _first(is_too_large)
+        message = f"{float(vector[row]):g}, the first above {LARGEST_WEIGHT:g}"
+        raise InputError(message, field=name, row=row, fixes="divide all weights by one constant")
+    if not bool((vector * LARGEST_WEIGHT >= 1).any()):
+        message = f"all are zero or less than {1 / LARGEST_WEIGHT:g}"
+        raise InputError(message, field=name, fixes="give some point a larger weight")
     return vector
 
 
@@ -232,23 +238,25 @@ def check_probabilities(
     rounding = COARSE_ROUNDING if rows_sum_to_one else ROUNDING
     excess = max(-low, high - 1)
     if excess > rounding:
-        row, fix = _first(((matrix < -rounding) | (matrix > 1 + rounding)).any(axis=1)), ""
+        is_outside = (matrix < -rounding) | (matrix > 1 + rounding)
+        row = _first(is_outside.any(axis=1))
+        fix = "are these logits?"
         if rows_sum_to_one and low >= 0:
             total = float(np.quantile(sums, 0.5, method="lower"))
-            is_shared = total > 2 and bool((np.abs(sums - total) <= 0.01 * total).all())
-            fix = f"all rows sum to {total:.4g}: divide by it" if is_shared else ""
-        told = "values outside [0, 1], first"
-        raise InputError(told, field=name, row=row, fixes=fix or "are these logits?")
+            if total > 2 and bool((np.abs(sums - total) <= 0.01 * total).all()):
+                fix = f"all rows sum to {total:.4g}: divide by it"
+        raise InputError("values outside [0, 1], first", field=name, row=row, fixes=fix)
     if not rows_sum_to_one:
         return matrix
     gap = np.abs(sums - 1)
-    if bool((gap > ROW_SUM_TOLERANCE).any()):
-        row, fixes = int(gap.argmax()), ["divide each row by its sum", "give logits"]
+    count = int((gap > ROW_SUM_TOLERANCE).sum())
+    if count:
+        row = int(gap.argmax())
+        fixes = ["divide each row by its sum", "give logits"]
         if bool((np.abs(matrix.sum(axis=0) - 1) <= ROW_SUM_TOLERANCE).all()):
             fixes = ["its columns do, so transpose it: give one row per point"]
-        count, odd = int((gap > ROW_SUM_TOLERANCE).sum()), float(matrix[row].sum())
-        told = f"{count} rows do not sum to one, but to {odd:.6g}"
-        raise InputError(told, field=name, row=row, fixes=fixes)
+        message = f"{count} rows do not sum to one, but to {float(matrix[row].sum()):.6g}"
+        raise InputError(message, field=name, row=row, fixes=fixes)
     if excess > ROUNDING:
         warnings.warn(
             f"{name}: values leave [0, 1] by up to {excess:.1g}, taken for rounding; "
