@@ -21,23 +21,23 @@ from .uc import first_largest
 from .utilities.blocks import Utilities
 
 EQUAL = 1e-12
-"""Neighbours in the order of v that lie no further apart differ by rounding only. Nobody can act
-from between them: of predictions that should all be 1, some are a little more."""
+"""Predictions whose difference is at most this count as equal: they differ only by rounding, and no
+threshold lies between them."""
 
 
 class ActingGain(NamedTuple):
-    """The largest mean gain of one decision by another threshold.
-
-    gain: in the unit of the utility; utility: its number in the class; threshold: the t of the user
-    with this gain; act_from: the smallest v from which this user should act, infinite for "never";
-    floor: the 95 % quantile of the largest gain under labels drawn from the forecast.
-    """
+    """The largest mean gain of one decision by another threshold."""
 
     gain: float
+    """In the unit of the utility."""
     utility: int
+    """The number of the utility in its class."""
     threshold: float
+    """The t of the user with this gain."""
     act_from: float
+    """The smallest v from which this user should act; infinite for "never"."""
     floor: float
+    """The 95 % quantile of the largest gain under labels drawn from the forecast."""
 
 
 def acting_gain(
@@ -53,7 +53,7 @@ def acting_gain(
     forecast, outcomes = sample.forecast, sample.outcomes
     weights = sample.weights, sample.by_label
     drawn = redrawn_outcomes(forecast, sample.points, repetitions, seed, *weights)
-    floors = [_gains(utilities, *given)[:, :, 0].max(axis=1) for given in drawn]
+    floors = [_gains(utilities, *points)[:, :, 0].max(axis=1) for points in drawn]
     floor = float(np.quantile(np.concatenate(floors), 0.95)) if floors else float("nan")
     gains = _gains(utilities, forecast, outcomes)[0]
     worst = first_largest(gains[:, 0])
@@ -70,8 +70,8 @@ def largest_gain(
     counts = np.ones(len(predicted)) if weights is None else np.asarray(weights, np.float64)
     order = np.argsort(predicted, kind="stable")
     order = order[counts[order] > 0]  # 0 times is no point
-    found = _largest_gain(_with_ties(predicted[order]), realized[order], counts[order])
-    return dict(zip(("gain", "threshold", "act_from"), found, strict=True))
+    numbers = _largest_gain(_with_ties(predicted[order]), realized[order], counts[order])
+    return dict(zip(("gain", "threshold", "act_from"), numbers, strict=True))
 
 
 def _with_ties(ascending: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -88,7 +88,7 @@ def _gains(utilities: Utilities, forecast: Any, outcomes: Any) -> NDArray[np.flo
         codes, weights = block.codes, outcomes.weights
         if weights is None:
             weights = np.ones((1, v.shape[1]))
-        found = np.empty((outcomes.draws, len(v), 3))
+        gains = np.empty((outcomes.draws, len(v), 3))
         for k, predicted in enumerate(v):
             order = np.argsort(predicted, kind="stable")
             for draw in range(outcomes.draws):
@@ -97,8 +97,8 @@ def _gains(utilities: Utilities, forecast: Any, outcomes: Any) -> NDArray[np.flo
                 at = order[counted]
                 realized = payoffs[k, codes[draw % len(codes), at]]
                 ascending = _with_ties(predicted[at])
-                found[draw, k] = _largest_gain(ascending, realized, counts[counted])
-        parts.append(found)
+                gains[draw, k] = _largest_gain(ascending, realized, counts[counted])
+        parts.append(gains)
     return np.concatenate(parts, axis=1)
 
 

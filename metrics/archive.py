@@ -12,6 +12,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
@@ -124,9 +125,9 @@ def _opened(path: str | Path | IO[bytes], fix: str) -> Iterator[tuple[IO[bytes],
             ) from error
         except Exception as error:  # on damaged bytes zipfile and NumPy raise a dozen kinds
             if type(error) is LookupError:  # an encoding, which Python imports when it needs it
-                told = f"this user cannot read Python's own files ({error})"
+                message = f"this user cannot read Python's own files ({error})"
                 fix = "install Python outside of another user's home"
-                raise InputError(told, file=path, fixes=fix) from error
+                raise InputError(message, file=path, fixes=fix) from error
             reason = reason_of(error)
             raise InputError(
                 f"not readable as npz, truncated or damaged ({reason})", file=path, fixes=fix
@@ -140,8 +141,9 @@ def _members(
     members = [(m.filename.removesuffix(".npy"), m) for m in archive.infolist()]
     named = {name: m for name, m in members if m.filename.endswith(".npy")}
     counts = Counter(name for name, _ in members)  # NumPy reads `logits`, too, if it is there
-    if twice := [name for name in named if counts[name] > 1]:  # programs differ in which they read
-        raise _Refused(f"two arrays are called `{twice[0]}`; keep one of them")
+    for name in named:
+        if counts[name] > 1:  # programs differ in which they read
+            raise _Refused(f"two arrays are called `{name}`; keep one of them")
     return {name: m for name, m in named.items() if only is None or name in only}
 
 
@@ -170,7 +172,7 @@ def _unpacked(stream: IO[bytes], stored: Stored) -> NDArray[Any]:
     """Return the array behind a header. The end is read, so the checksum is compared."""
     array = np.empty(math.prod(stored.shape), stored.dtype)
     numbers, filled = array.view(np.uint8), 0
-    while block := stream.read(BLOCK):
+    for block in iter(partial(stream.read, BLOCK), b""):
         numbers[filled : filled + len(block)] = np.frombuffer(block, np.uint8)
         filled += len(block)
     return array.reshape(stored.shape, order=stored.order)
@@ -191,11 +193,12 @@ def _header(stream: IO[bytes], member: zipfile.ZipInfo) -> Stored:
         )
     if not dtype.itemsize:  # its size would fit any shape
         raise _Refused(f"array `{name}` holds only empty text; leave it out")
-    size, held = math.prod(shape) * dtype.itemsize, member.file_size - start
-    if size != held:
+    needed = math.prod(shape) * dtype.itemsize
+    stored = member.file_size - start
+    if needed != stored:
         raise _Refused(
-            f"array `{name}` of shape {list(shape)} needs {size:,} bytes, the file holds "
-            f"{held:,}; it is damaged, save it again"
+            f"array `{name}` of shape {list(shape)} needs {needed:,} bytes, the file holds "
+            f"{stored:,}; it is damaged, save it again"
         )
     can_be_mapped = member.compress_type == zipfile.ZIP_STORED
     return Stored(shape, dtype, can_be_mapped, "F" if by_column else "C", start)

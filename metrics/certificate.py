@@ -104,15 +104,19 @@ class CalibrationInterval(NamedTuple):
 class Evidence:
     """What a sample says about a class of utilities; the evidence on several classes can be joined.
 
-    largest: Û; upper, upper_finite: the bounds; multiplied: the largest range of the residuals
-    times normal numbers, [R]; redrawn: the largest UC under drawn labels, [R'].
+    The attributes are what the module's text derives.
     """
 
     largest: float
+    """Û, the largest UC on these points."""
     upper: float
+    """The asymptotic bound."""
     upper_finite: float
+    """The bound for any number of points."""
     multiplied: Array
+    """[R], the largest range of the residuals times normal numbers."""
     redrawn: Array
+    """[R'], the largest UC under drawn labels."""
 
     def interval(self, confidence: float) -> CalibrationInterval:
         """Return the certificate."""

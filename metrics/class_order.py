@@ -43,13 +43,13 @@ def classes_of(
         if frame is not None:
             _check_numbered(labels, frame.tolist(), name)
         return np.arange(columns, dtype=np.int64)
-    known = np.unique(text).tolist()
-    if frame is not None and set(known) <= set(frame.tolist()) and len(set(frame)) == columns:
+    names = np.unique(text).tolist()
+    if frame is not None and set(names) <= set(frame.tolist()) and len(set(frame)) == columns:
         return frame
-    shown = ", ".join(map(repr, known[:3])) + ", …" * (len(known) > 3)
+    some_names = ", ".join(map(repr, names[:3])) + ", …" * (len(names) > 3)
     beside = "without names" if frame is None else ", ".join(frame.tolist()[:3]) + ", …"
     raise InputError(
-        f"{len(known)} names ({shown}) beside {columns} columns {beside}",
+        f"{len(names)} names ({some_names}) beside {columns} columns {beside}",
         field=name,
         fixes=[
             "give an array and say which column is which, in their order: classes=[…] (of "
@@ -61,25 +61,21 @@ def classes_of(
 
 def _checked_classes(classes: Any, columns: int, frame: NDArray[np.str_] | None) -> NDArray[Any]:
     """Return the user's `classes` as numbers or text, if they fit the columns."""
-    given = np.asarray(plain(classes, "classes")).ravel()
-    known = [text_of(entry) for entry in given.tolist()]
-    if given.dtype.kind not in "iuU":
-        is_whole = given.dtype.kind == "f" and bool((given == np.round(given)).all())
-        given = given.astype(np.int64) if is_whole else np.array(known, dtype=np.str_)
-    if len(known) != columns or len(set(known)) < columns:
-        raise InputError(
-            f"{len(set(known))} names for {columns} columns",
-            field="classes",
-            fixes="name each once",
-        )
-    if frame is not None and (odd := [k for k in range(columns) if frame[k] != known[k]]):
-        raise InputError(
-            f"column {odd[0]} of the data frame is {frame[odd[0]]}, but `classes` has "
-            f"{known[odd[0]]} there",
-            field="classes",
-            fixes=["give both the same names in one order", "give frame.to_numpy()"],
-        )
-    return given
+    values = np.asarray(plain(classes, "classes")).ravel()
+    names = [text_of(entry) for entry in values.tolist()]
+    if len(names) != columns or len(set(names)) < columns:
+        message = f"{len(set(names))} names for {columns} columns"
+        raise InputError(message, field="classes", fixes="name each once")
+    if frame is not None:
+        for place, (column, name) in enumerate(zip(frame, names, strict=True)):
+            if column != name:
+                message = f"column {place} of the data frame is {column}, but `classes` has {name}"
+                fixes = ["give both the same names in one order", "give frame.to_numpy()"]
+                raise InputError(f"{message} there", field="classes", fixes=fixes)
+    if values.dtype.kind in "iuU":
+        return values
+    is_whole = values.dtype.kind == "f" and bool((values == np.round(values)).all())
+    return values.astype(np.int64) if is_whole else np.array(names, dtype=np.str_)
 
 
 def _check_numbered(labels: Any, columns: Sequence[str], name: str) -> None:
@@ -89,10 +85,14 @@ def _check_numbered(labels: Any, columns: Sequence[str], name: str) -> None:
     1 … C where a label is 0.
     """
     values = np.asarray(plain(labels, name))
-    places = range(len(columns))
-    orders = [[start + place for place in places] for start in (0, 1) if not start or 0 in values]
-    if len({re.sub(r"\d+", "", column) for column in columns}) > 1:
+    n_columns = len(columns)
+    orders = [list(range(n_columns))]
+    if 0 in values:
+        orders.append(list(range(1, n_columns + 1)))
+    differ_otherwise = len({re.sub(r"\d+", "", column) for column in columns}) > 1
+    if differ_otherwise:
         return
+    # A name may have several numbers, such as model2_class3; each is looked at across the columns.
     for digits in zip(*(re.findall(r"\d+", column) for column in columns), strict=False):
         numbers = list(map(int, digits))
         if len(set(numbers)) == len(numbers) > 1 and numbers not in orders:
@@ -112,23 +112,19 @@ def codes_of(labels: Any, n: int, classes: NDArray[Any], name: str = "labels") -
     if classes.dtype.kind != "U" and np.array_equal(classes, np.arange(len(classes))):
         return check_labels(labels, n, len(classes), name)
     check_nothing_is_masked(labels, name)
-    given = np.asarray(plain(labels, name))
+    values = np.asarray(plain(labels, name))
     place_of = {text_of(entry): place for place, entry in enumerate(classes.tolist())}
-    given = given.astype(np.str_) if given.dtype.kind == "O" else given
-    distinct, places = np.unique(given, return_inverse=True)
+    values = values.astype(np.str_) if values.dtype.kind == "O" else values
+    distinct, places = np.unique(values, return_inverse=True)
     texts = [text_of(entry) for entry in distinct.tolist()]
     codes = np.array([place_of.get(text, -1) for text in texts], dtype=np.int64)
     if (codes < 0).any():
         unknown = int((codes < 0).argmax())
         row = int((places.ravel() == unknown).argmax())
-        shown = ", ".join(map(str, classes[:3])) + ", …" * (len(classes) > 3)
-        raise InputError(
-            f"none of the classes ({shown}): {texts[unknown]!r}",
-            field=name,
-            row=row,
-            fixes="correct it",
-        )
-    return check_labels(codes[places].reshape(given.shape), n, len(classes), name)
+        some_classes = ", ".join(map(str, classes[:3])) + ", …" * (len(classes) > 3)
+        message = f"none of the classes ({some_classes}): {texts[unknown]!r}"
+        raise InputError(message, field=name, row=row, fixes="correct it")
+    return check_labels(codes[places].reshape(values.shape), n, len(classes), name)
 
 
 def class_codes(
@@ -160,8 +156,9 @@ def _as_text(labels: Any, name: str) -> NDArray[np.str_] | None:
         are_text = [isinstance(label, str) for label in values.ravel()]
         if any(are_text) and not all(are_text):
             row = are_text.index(False)
-            told, fix = f"{values.ravel()[row]!r} among names", "name its class, or leave it out"
-            raise InputError(told, field=name, row=row, fixes=fix)
+            message = f"{values.ravel()[row]!r} among names"
+            fix = "name its class, or leave it out"
+            raise InputError(message, field=name, row=row, fixes=fix)
         values = values.astype(np.str_) if all(are_text) else values
     return values if values.dtype.kind == "U" and values.ndim == 1 else None
 

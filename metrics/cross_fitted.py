@@ -94,11 +94,12 @@ def _worst_without(
     total: Floats = np.zeros((folds, 1))
     first = 0
     for forecast, outcomes in parts:
-        own = fold_of[first : first + forecast.n]
+        fold_of_point = fold_of[first : first + forecast.n]
         first += forecast.n
-        kept = _weights(forecast, outcomes) * (own != np.arange(folds)[:, None])
+        is_outside = fold_of_point != np.arange(folds)[:, None]
+        weights = _weights(forecast, outcomes) * is_outside
         with np.errstate(invalid="ignore"):  # a part may lie in one fold as a whole
-            errors = utilities.errors(forecast, forecast.outcomes(outcomes.labels, kept))
+            errors = utilities.errors(forecast, forecast.outcomes(outcomes.labels, weights))
         total = total + np.nan_to_num(errors)
     return [first_largest(errors) for errors in total]
 

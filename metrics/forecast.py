@@ -279,5 +279,6 @@ class Outcomes:
         pairs = numbers * classes + self.labels
         seen = np.zeros(n * classes, np.bool_)
         seen[pairs.ravel()] = True
-        found = np.flatnonzero(seen)
-        return found // classes, found % classes, seen.cumsum(dtype=np.int32)[pairs] - 1
+        distinct = np.flatnonzero(seen)
+        number_of_pair = seen.cumsum(dtype=np.int32) - 1
+        return distinct // classes, distinct % classes, number_of_pair[pairs]

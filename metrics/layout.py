@@ -46,11 +46,11 @@ def points_of(
     rows = is_kept(values[1], ignore_index)
     if not rows.any():
         raise InputError(f"every label is {ignore_index}", field="ignore_index")
-    for field, held in zip((name, "labels", *of_points), values, strict=True):
-        if held is not None and len(held) != len(rows):
-            message = f"{len(held)} for {len(rows)} labels"
+    for field, entries in zip((name, "labels", *of_points), values, strict=True):
+        if entries is not None and len(entries) != len(rows):
+            message = f"{len(entries)} for {len(rows)} labels"
             raise InputError(message, field=field, fixes="give one each")
-    return tuple(_at(held, rows) for held in values)
+    return tuple(_at(entries, rows) for entries in values)
 
 
 def classes_axis(shape: tuple[int, ...], labels: tuple[int, ...], name: str) -> int | None:
@@ -58,7 +58,8 @@ def classes_axis(shape: tuple[int, ...], labels: tuple[int, ...], name: str) -> 
 
     None: the shapes do not fit. `InputError`: both the second and the last axis may be it.
     """
-    second, last = (fits == labels for fits in (shape[:1] + shape[2:], shape[:-1]))
+    second = shape[:1] + shape[2:] == labels
+    last = shape[:-1] == labels
     if second and last and len(shape) > 2:
         message = f"two readings fit, shape {list(shape)} and as many labels"
         raise InputError(message, field=name, fixes="give [n, C] and labels [n]")
@@ -76,13 +77,13 @@ def is_kept(labels: Any, ignore_index: int | str) -> NDArray[np.bool_]:
     return np.asarray(names != ignore_index, dtype=bool)
 
 
-def check_same_order(given: Mapping[str, Any]) -> None:
+def check_same_order(arguments: Mapping[str, Any]) -> None:
     """Raise `InputError` if two pandas objects have the same rows in different orders."""
-    indexed = {name: held.index for name, held in given.items() if hasattr(held, "iloc")}
-    for (one, first), (other, index) in combinations(indexed.items(), 2):
-        if len(first) != len(index) or first.equals(index) or not first.is_unique:
+    indexes = {name: value.index for name, value in arguments.items() if hasattr(value, "iloc")}
+    for (one, first), (other, second) in combinations(indexes.items(), 2):
+        if len(first) != len(second) or first.equals(second) or not first.is_unique:
             continue
-        if set(first) == set(index):
+        if set(first) == set(second):
             raise InputError(
                 f"its index has the rows of {one} in another order",
                 field=other,
@@ -117,6 +118,7 @@ def _at(values: Any, rows: NDArray[np.bool_]) -> Any:
     if hasattr(values, "iloc"):
         return values.iloc[rows.nonzero()[0]]
     if hasattr(values, "columns"):
-        at = values.take if hasattr(values, "column_names") else values.__getitem__
-        return at(rows.nonzero()[0])
+        places = rows.nonzero()[0]
+        is_arrow = hasattr(values, "column_names")
+        return values.take(places) if is_arrow else values[places]
     return np.asanyarray(values)[rows]

@@ -43,8 +43,8 @@ class Options:
             this many points, which together are all points. They use all points at once if this
             is None or there are fewer than two batches.
         floor_repetitions: number R of label draws for the noise floors.
-        bootstrap_repetitions: number B of resamplings of the points; beyond 50,000 points not for
-            the quantiles over sampled users.
+        bootstrap_repetitions: number B of bootstrap samples of the points. Above 50,000 points the
+            quantiles over sampled users are left out.
         noise_seed: seed of the draws, the same for every method (paired), and of the batches.
         confidence: confidence of the certificates; above .95 they need at least
             20 / (1 - confidence) repetitions.
@@ -109,8 +109,8 @@ class Measurement:
 
     def with_bins(self, utilities: ClassWise | TopClass) -> tuple[Array, Array]:
         """Return UC and binned error of each class, or of the most probable one: [R, m] each."""
-        given = utilities, self.forecast, self.outcomes, self.options.bins
-        return self._once(utilities, lambda: interval_and_binned_errors(*given))
+        arguments = utilities, self.forecast, self.outcomes, self.options.bins
+        return self._once(utilities, lambda: interval_and_binned_errors(*arguments))
 
     def errors(self, utilities: UtilityClass) -> Array:
         """Return UC of each utility of a class, of which equal ones share the values: [R, m]."""

@@ -137,8 +137,8 @@ METRICS: dict[str, Metric] = {
                            tuple(options.exponents)),
                        "pay by the label's rank, discounted"),
         utility_metric("u_w2v", "w2v",
-                       lambda given: None if given.similarity is None
-                       else _late().similarity.Similarity(given.similarity),
+                       lambda options: None if options.similarity is None
+                       else _late().similarity.Similarity(options.similarity),
                        "pay by similarity to the label"),
         _quantile("u_lin_median", "U_lin median", "linear", 0.5,
                   "median over sampled users paid by class"),
@@ -218,15 +218,16 @@ def metric(key: str) -> Metric:
 
 def metrics_of(options: Options) -> list[Metric]:
     """Return the metrics that apply under `options`; those of `options.own` come last."""
-    if taken := [key for key in options.own if key in METRICS]:
-        told, fix = "there is a metric of this key", "name your utility otherwise"
-        raise InputError(told, field=taken[0], fixes=fix)
-    known = [metric for metric in METRICS.values() if metric.applies(options)]
+    for key in options.own:
+        if key in METRICS:
+            fix = "name your utility otherwise"
+            raise InputError("there is a metric of this key", field=key, fixes=fix)
+    ours = [metric for metric in METRICS.values() if metric.applies(options)]
 
-    def own(key: str) -> Metric:
-        return utility_metric(key, key, lambda given: given.own[key])
+    def metric_of(key: str) -> Metric:
+        return utility_metric(key, key, lambda options: options.own[key])
 
-    return [*known, *map(own, options.own)]
+    return [*ours, *map(metric_of, options.own)]
 
 
 def check_keys(keys: Iterable[str], own: Iterable[str] = (), where: str = "metrics") -> None:

@@ -116,8 +116,8 @@ class UtilityCalibrationError(Metric):
             points = check_probabilities(scores, "preds")
         labels = column_numbers(target, preds, points.shape, "target")
         if self.streaming is None:
-            self.forecasts.append(self._kept(scores))
-            self.labels.append(self._kept(labels))
+            self.forecasts.append(self._copied(scores))
+            self.labels.append(self._copied(labels))
             return
         if points.shape[1] != self.streaming.classes:
             message = f"{points.shape[1]} classes, expected {self.streaming.classes}"
@@ -126,7 +126,7 @@ class UtilityCalibrationError(Metric):
         for name, sums in seen._asdict().items():
             setattr(self, name, torch.from_numpy(sums).to(self.device))
 
-    def _kept(self, numbers: Array) -> Tensor:
+    def _copied(self, numbers: Array) -> Tensor:
         """Return a copy on the metric's device: data loaders reuse the memory of their arrays."""
         return torch.tensor(numbers, device=self.device)
 
@@ -141,7 +141,7 @@ class UtilityCalibrationError(Metric):
         if weight == 0:
             raise InputError("no points: call update before compute")
         bounds = bounds_of(seen.buckets)
-        return self._kept(bounds.lower.max() / weight), self._kept(bounds.upper.max() / weight)
+        return self._copied(bounds.lower.max() / weight), self._copied(bounds.upper.max() / weight)
 
     def compute(self) -> Tensor:
         """Return the largest UC over the utilities, in their unit: a float64 scalar.
@@ -157,7 +157,7 @@ class UtilityCalibrationError(Metric):
         forecast = Forecast(check_probabilities(p, "preds"))
         outcomes = forecast.outcomes(as_array(dim_zero_cat(self.labels)))
         errors = [utility.errors(forecast, outcomes).max() for utility in self.utilities]
-        return self._kept(np.max(errors))
+        return self._copied(np.max(errors))
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
         """Draw the value, or several values of `forward` or `compute`: figure and axes."""

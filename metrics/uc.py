@@ -29,8 +29,7 @@ errors by this share of the largest."""
 def _checked(
     predicted: ArrayLike, realized: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[Array, Array]:
-    given = {"predicted": predicted, "realized": realized, "sample_weight": sample_weight}
-    check_same_order(given)
+    check_same_order({"predicted": predicted, "realized": realized, "sample_weight": sample_weight})
     v = check_numbers(predicted, "predicted").astype(np.float64, copy=False)
     u = check_numbers(realized, "realized").astype(np.float64, copy=False)
     if v.ndim == 0 or v.shape[-1] == 0:

@@ -95,8 +95,8 @@ class Decision(UtilityClass):
             **options: as in `accuracy`.
             index: number of the table of losses.
         """
-        taken, weights = self._decided(probabilities, labels, index, options)
-        return taken.mean_loss(weights)
+        decisions, weights = self._decided(probabilities, labels, index, options)
+        return decisions.mean_loss(weights)
 
     def gaps(
         self,
@@ -116,8 +116,8 @@ class Decision(UtilityClass):
             **options: as in `accuracy`.
             index: number of the table of losses.
         """
-        taken, weights = self._decided(probabilities, labels, index, options)
-        return taken.gaps(self.losses.shape[2], weights)
+        decisions, weights = self._decided(probabilities, labels, index, options)
+        return decisions.gaps(self.losses.shape[2], weights)
 
     def constant_losses(
         self,
@@ -176,11 +176,11 @@ class Decision(UtilityClass):
             message = f"{event}, expected a class from 0 to {forecast.classes - 1}"
             raise InputError(message, field="event")
         if thresholds is None:
-            own = acting_threshold(self._table(None))
-            if own is None:
+            threshold = acting_threshold(self._table(None))
+            if threshold is None:
                 message = "these losses have the same best action at every probability"
                 raise InputError(message, field="thresholds", fixes="give thresholds=[…]")
-            thresholds = [own]
+            thresholds = [threshold]
         p, happened = forecast.probabilities[:, event].clip(0, 1), outcomes.labels[0] == event
         weights = None if outcomes.weights is None else outcomes.weights[0]
         return net_benefit(p, happened, thresholds, weights)
