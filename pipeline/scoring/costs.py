@@ -12,6 +12,7 @@ import numpy as np
 from hydra.utils import instantiate
 from numpy.typing import NDArray
 
+from utility_calibration.metrics.batches import MOST_POINTS_FOR_USERS
 from utility_calibration.metrics.decision_losses import (
     Decisions,
     acting_threshold,
@@ -19,7 +20,7 @@ from utility_calibration.metrics.decision_losses import (
     decide,
     net_benefit,
 )
-from utility_calibration.metrics.resampling import LARGEST, resampled_weights
+from utility_calibration.metrics.resampling import resampled_weights
 
 from ..harness.artifacts import save_npz
 from ..harness.cache import Record, Save
@@ -116,7 +117,7 @@ def _on_split(losses: Floats, test: HeldOut, taken: Decisions, unit: Unit) -> di
     numbers, count = test.points, test.population
     if test.clusters is not None:
         numbers, count = test.clusters, test.cluster_count
-    is_drawn = unit.settings.splits.count < FEWEST_SPLITS and count <= LARGEST
+    is_drawn = unit.settings.splits.count < FEWEST_SPLITS and count <= MOST_POINTS_FOR_USERS
     draws, seed = evaluation.bootstrap_repetitions * is_drawn, evaluation.noise_seed
     times = resampled_weights(numbers, count, draws, seed)
     drawn = np.concatenate([np.empty((0, len(labels))), *map(np.asarray, times)]) * weights
