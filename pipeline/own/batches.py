@@ -83,7 +83,7 @@ def batches(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Ite
     check_is_given(path)
     if not path.is_dir() and ending_of(path) in PARTED:
         with naming(path):
-            for table in tables(path, ROWS, choices.decimal):
+            for table in tables(path, ROWS, choices.decimal, has_names=choices.has_names):
                 yield {str(name): column for name, column in table.items()}
         return
     held = read(path, choices, is_used)

@@ -22,6 +22,7 @@ from .choices import MOST, matching
 from .confidence import is_confidence
 from .lists import has_lists
 from .patterns import TRUTH, Bearers, as_number, bearers_of, borne_alone, whole_sets
+from .spelling import one_number_twice
 from .told import IGNORE, NAME_CLASSES, all_of_one_class, some_of
 from .usual import LIKE_CLUSTERS, NO_LABELS, REJECTS, SINGLE, spelt, with_names
 
@@ -311,6 +312,10 @@ def _no_bearers(held: Held, columns: list[str], labels: Labels) -> InputError:
             told = f"{text}, which is no column's name (columns {sets[0].pattern}),"
             out = f"leave such points out: --ignore-label {text if is_none else 'LABEL'}"
             fixes = ["correct it", "add the column", *ways, out]
+            twice = one_number_twice(texts)
+            if twice is not None and text in twice:
+                told += f" and the same number as {twice[twice[0] == text]}"
+                fixes[0] = f"write {twice[0]} and {twice[1]} alike if they are one class"
             return InputError(told, field="labels", row=labels.row(text), fixes=fixes)
     shown = some_of(columns, MOST) or "nothing beside the labels"
     told = f"{shown}: these do not bear the labels {some_of(texts)}"

@@ -17,6 +17,7 @@ from .cells import Held, Labels, text_of
 from .choices import MOST, Choices
 from .given import Given
 from .patterns import TRUTH, as_number, whole_sets
+from .spelling import one_number_twice
 from .told import SAVEZ, cut_off, some_of
 from .usual import NO_LABELS
 
@@ -39,9 +40,13 @@ def _kind_and_name(
         raise no_answers(list(arrays), "" if values == "auto" else values)
     (name, kind), *others = found.items()
     for other, other_kind in others[:1]:
-        fixes = [f"choose: --values {each}" for each in ("logits", "probabilities")]
-        if kind == other_kind:
-            fixes = [f"leave one out: --ignore {each}" for each in (name, other)]
+        kinds = ("logits", "probabilities")
+        fixes = [
+            f"take `{each}`: --{kind_of} {each}"
+            for each in (name, other)
+            for kind_of in kinds
+            if found[each] in (kind_of, "")
+        ]
         told = f"both `{name}` and `{other}`" + f" hold {kind}" * (kind == other_kind)
         raise InputError(told, field=name, fixes=fixes)
     return kind or None, name
@@ -114,6 +119,11 @@ def classes_by_place(
         return codes, names
     if names and (labels.is_text or all(as_number(name) is not None for name in names)):
         raise _unknown(labels, names)
+    twice = one_number_twice(texts)
+    if twice is not None:
+        told = f"{' and '.join(twice)}, which are one number but two names,"
+        fixes = ["write them alike if they are one class", CLASS_NAMES]
+        raise InputError(told, field="labels", row=labels.row(twice[1]), fixes=fixes)
     if labels.is_text and None not in numbers:
         _check_order_of_text(texts)
     if in_range:

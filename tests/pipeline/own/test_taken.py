@@ -221,6 +221,33 @@ def test_a_number_of_two_readings_is_refused(tmp_path, cells):
         read_table(path)
 
 
+@pytest.mark.parametrize(
+    ("form", "decimal"), [("{:,.0f}", "."), ("{:,.2f}", "."), ("{:.4f}", ","), ("{:.3f}", ",")]
+)
+def test_quoted_numbers_with_commas_name_the_option_that_reads_them(tmp_path, form, decimal):
+    scores = np.round(3000 * LOGITS)
+    cells = [[form.format(value) for value in row] for row in scores]
+    if decimal == ",":
+        cells = [[cell.replace(".", ",") for cell in row] for row in cells]
+    path = written(tmp_path / "a.csv", table(cells))
+    with refuses(fix=f"--decimal '{decimal}'", column="p_0"):
+        file_logits(path=path)
+    result = file_logits(path=path, decimal=decimal)
+    np.testing.assert_array_equal(result.logits.argsort(axis=1), scores.argsort(axis=1))
+    assert np.ptp(result.logits) == np.ptp(scores)
+
+
+@pytest.mark.parametrize(
+    "scores", [1 / (1 + np.exp(-LOGITS - 2)), P, P**0.5, np.clip(LOGITS / 9 + 1, 0, 1)]
+)
+def test_logits_that_look_like_probabilities_are_noted(tmp_path, scores):
+    result = read(tmp_path / "a.csv", table(scores), values="logits")
+    assert result.details["origin"]["values"] == "logits"
+    assert "sigmoid" in " ".join(result.details["warnings"])
+    result = read(tmp_path / "a.csv", table(LOGITS), values="logits")
+    assert "sigmoid" not in " ".join(result.details["warnings"])
+
+
 @pytest.mark.parametrize("name", ["weight", "split", "cluster", "y", "labels"])
 def test_what_is_ignored_has_no_purpose(tmp_path, name):
     odd = {name: -np.ones(N)}
