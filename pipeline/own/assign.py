@@ -17,6 +17,7 @@ from .choices import MOST, Choices, matching
 from .classes import classes_by_name, refuse_two_models
 from .confidence import of_one_class
 from .given import Given, Known
+from .known_classes import columns_of_classes
 from .lists import arrays_of, has_lists, named_by_row
 from .places import check_start, classes_by_place, of_array
 from .splits import is_empty, only_training, without_training
@@ -286,7 +287,11 @@ def answers_of(
         given = of_array(held, labels, choices, kind)
         return of_one_class(given, held, next(iter(choices.kinds_of(held))), labels, choices)
     notes = list[str]()
-    columns, names, single = classes_by_name(held, columns, labels, choices.classes, notes)
+    if labels.are_known:
+        classes = columns_of_classes(held, columns, labels.texts, choices.classes, notes)
+    else:
+        classes = classes_by_name(held, columns, labels, choices.classes, notes)
+    columns, names, single = classes
     matrix = numbers_of(held, columns, ["correct it", IGNORE], -np.inf)
     if names is None:
         codes, names = classes_by_place(labels, len(columns), columns, matrix, notes, True)

@@ -302,3 +302,14 @@ def test_repeated_names_of_patients_bring_one_line_of_advice(tmp_path, values, o
     for content in (table(patient_id=values), single, arrays):
         _, notes = own_of(read(tmp_path / "a.csv", content, **options))
         assert sum("say --clusters patient_id" in note for note in notes) == count
+
+
+@pytest.mark.parametrize("name", ["date", "remark", "diagnosis_text"])
+def test_text_beside_a_single_column_of_answers_is_left_out(tmp_path, name):
+    risk, outcome = P[:, 1], 1 * (Y == 1)
+    content = pd.DataFrame({"patient": np.arange(N), "risk": risk, "outcome": outcome})
+    result = read(tmp_path / "a.csv", content.assign(**{name: "2024-01-01, none"}))
+    np.testing.assert_allclose(softmax(result.logits, axis=1)[:, 1], risk, atol=1e-6)
+    assert name in " ".join(result.details["warnings"])
+    with refuses("columns", fix="--classes risk", number=name):  # numbers may be answers
+        read(tmp_path / "a.csv", content.assign(**{name: np.arange(N) / 7}))
