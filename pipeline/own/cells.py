@@ -132,17 +132,15 @@ def as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 class Labels(NamedTuple):
-    """The labels of the points, or the classes of a calibrator.
+    """The labels of the points.
 
     texts: the different labels as text: numbers in increasing order, else in the order of text.
     places: [n], the place of each point's label in `texts`. is_text: whether they are no numbers.
-    are_known: whether they are a calibrator's; a column that bears none of them is then left out.
     """
 
     texts: list[str]
     places: NDArray[np.int64]
     is_text: bool
-    are_known: bool = False
 
     def row(self, text: str) -> int:
         """The first row of a label."""
