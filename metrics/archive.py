@@ -188,8 +188,9 @@ def _header(stream: IO[bytes], member: zipfile.ZipInfo) -> Stored:
     start = stream.tell()
     if dtype.hasobject:
         raise _Refused(
-            f"array `{name}` holds Python objects (dtype object); save it as numbers, "
-            f"for instance numpy.array({name}.tolist())"
+            f"array `{name}` holds Python objects (dtype object), which are never loaded; where it "
+            f"was made, save {name}.astype(float) if these are numbers, {name}.astype(str) if they "
+            "are names"
         )
     if not dtype.itemsize:  # its size would fit any shape
         raise _Refused(f"array `{name}` holds only empty text; leave it out")

@@ -15,8 +15,9 @@ from utility_calibration.metrics.layout import as_rows, classes_axis
 from .cells import Held, Labels, are_arrays, distinct_labels, numbers_of, plain_column
 from .choices import MOST, Choices, matching
 from .classes import classes_by_name, refuse_two_models
-from .confidence import of_one_class
+from .confidence import by_predictions, check_meaning
 from .given import Given, Known
+from .known_classes import answers_of_classes
 from .lists import arrays_of, has_lists, named_by_row
 from .places import check_start, classes_by_place, of_array
 from .splits import is_empty, only_training, without_training
@@ -210,14 +211,15 @@ def points_in(
             given = answers_of(held, columns, labels, choices)
         else:
             codes = known.codes_of(labels)
-            found = answers_of(held, columns, known.classes, choices)
-            is_moved = (found.labels != np.arange(len(found.labels))).any()
+            answers = answers_of_classes(held, columns, known.classes, choices, None)
+            order = np.asarray(answers.order)
+            is_moved = bool((order != np.arange(len(order))).any())
             if is_moved and not set(labels.texts) <= set(known.classes.texts):
                 told, fix = "numbers of columns that have another order", "class_names[labels]"
                 raise InputError(told, field="labels", fixes=f"save the names: {fix}")
             if not known.classes.is_text:  # few first rows do not show where labels start
-                check_start(found.matrix, codes, known.seen, len(known.classes.texts))
-            given = replace(found, order=found.labels, labels=codes)
+                check_start(answers.matrix, codes, known.seen, len(known.classes.texts))
+            given = replace(answers, labels=codes)
     first = np.unique(labels.places, return_index=True)[1]
     return replace(
         given,
@@ -274,17 +276,26 @@ def roles_of(names: Sequence[str], choices: Choices, notes: list[str]) -> dict[s
     return roles
 
 
-def answers_of(
-    held: Held, columns: list[str], labels: Labels, choices: Choices, kind: str | None = None
-) -> Given:
+def answers_of(held: Held, columns: list[str], labels: Labels, choices: Choices) -> Given:
     """The answers in some columns of a table, or in the one array of answers, as classes.
 
-    `labels` of the result are the places of the given ones among the classes. `kind` is that of the
-    answers, if it is known. InputError: which column is which class is not clear.
+    `labels` of the result are the places of the given ones among the classes.
+
+    Raises:
+        InputError: which column is which class is not clear.
     """
     if are_arrays(held):
-        given = of_array(held, labels, choices, kind)
-        return of_one_class(given, held, next(iter(choices.kinds_of(held))), labels, choices)
+        given = of_array(held, labels, choices)
+        name = next(iter(choices.kinds_of(held)))
+    else:
+        given = _of_columns(held, columns, labels, choices)
+        name = given.columns[0]
+    check_meaning(given, held, name, labels.texts, choices)
+    return by_predictions(given, held, name, choices)
+
+
+def _of_columns(held: Held, columns: list[str], labels: Labels, choices: Choices) -> Given:
+    """The answers in some columns of a table."""
     notes = list[str]()
     columns, names, single = classes_by_name(held, columns, labels, choices.classes, notes)
     matrix = numbers_of(held, columns, ["correct it", IGNORE], -np.inf)
@@ -295,5 +306,6 @@ def answers_of(
         codes = np.array([place[text] for text in labels.texts])[labels.places]
     if choices.values == "auto" and choices.classes is None and not labels.is_text:
         refuse_two_models(columns, matrix, codes)
-    given = Given(kind, matrix, names, codes, single=single, notes=tuple(notes))
-    return of_one_class(given, held, columns[0], labels, choices)
+    return Given(
+        None, matrix, names, codes, columns=tuple(columns), single=single, notes=tuple(notes)
+    )

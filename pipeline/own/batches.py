@@ -20,11 +20,11 @@ from utility_calibration.metrics.errors import InputError, naming
 
 from ..harness.machine import free_memory
 from .assign import assigned, points_in, prepared, roles_of, without_ignored
-from .cells import Held, Labels, are_arrays
+from .cells import Held, are_arrays
 from .check import scaled
 from .choices import Choices, matching
 from .forms import PARTED, check_is_given, ending_of
-from .given import Known
+from .given import Known, KnownClasses
 from .read import read
 from .rules import ENOUGH_ROWS
 from .splits import is_empty, only_training, without_training
@@ -83,7 +83,7 @@ def batches(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Ite
     check_is_given(path)
     if not path.is_dir() and ending_of(path) in PARTED:
         with naming(path):
-            for table in tables(path, ROWS, choices.decimal):
+            for table in tables(path, ROWS, choices.decimal, has_names=choices.has_names):
                 yield {str(name): column for name, column in table.items()}
         return
     held = read(path, choices, is_used)
@@ -209,7 +209,7 @@ def known_from(path: Path, whole: Held, choices: Choices, start: int = 0) -> Kno
     codes = {name: number for number, name in enumerate(names)} | {**first.codes}
     if all(text == str(code) for text, code in first.codes.items()):
         codes = {str(number): number for number in range(len(names))}
-    classes = Labels(names, np.arange(len(names)), first.names is not None, are_known=True)
+    classes = KnownClasses(names, first.names is not None)
     seen = int(first.labels.min()), int(first.labels.max())
     weights = roles_of(list(held), choices, []).get("weights", "")
     notes = Notes()

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.validation import check_labels
 
+from .decimals import fixes_for
 from .told import COMPLETE, IMPOSSIBLE, cut_off, is_plain, normal
 
 if TYPE_CHECKING:
     import pandas as pd
 
 LONGEST_TEXT = 1000  # letters of a label or another name
+CLASS_NUMBERS = "give class numbers such as 0, 1, 2"
 Held = dict[str, Any]  # what a file holds by name: arrays, or the columns of a table
 
 
@@ -103,8 +105,11 @@ def numbers_of(
         cell = str(cells.iloc[row, place])
         is_empty = cell in ("nan", "None", "<NA>")
         message = "nothing" if is_empty else f"`{cut_off(cell)}`, which is no finite number,"
-        ways = [*fixes, *[IMPOSSIBLE] * (is_empty and lowest < 0)] if not mistakes else []
-        mistakes.append(InputError(message, row=row, column=cut_off(columns[place]), fixes=ways))
+        # One fix for all cells: the first of them names it.
+        settled = [] if mistakes else [*fixes_for(cell.strip()), *fixes]
+        if is_empty and lowest < 0 and not mistakes:
+            settled.append(IMPOSSIBLE)
+        mistakes.append(InputError(message, row=row, column=cut_off(columns[place]), fixes=settled))
     if mistakes:
         raise InputError.of_all(mistakes)
     return matrix
@@ -127,17 +132,15 @@ def as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 class Labels(NamedTuple):
-    """The labels of the points, or the classes of a calibrator.
+    """The labels of the points.
 
     texts: the different labels as text: numbers in increasing order, else in the order of text.
     places: [n], the place of each point's label in `texts`. is_text: whether they are no numbers.
-    are_known: whether they are a calibrator's; a column that bears none of them is then left out.
     """
 
     texts: list[str]
     places: NDArray[np.int64]
     is_text: bool
-    are_known: bool = False
 
     def row(self, text: str) -> int:
         """The first row of a label."""
@@ -161,12 +164,12 @@ def distinct_labels(values: Any, field: str, mistakes: list[InputError]) -> Labe
     if plain.dtype.kind not in "biufU":
         raise InputError(f"an array of {plain.dtype}", field=field, fixes="give names or numbers")
     is_text = plain.dtype.kind == "U"
-    if plain.dtype.kind == "f" and (odd := plain[np.isfinite(plain) & (plain % 1 != 0)]).size:
-        message, fix = f"a continuous target ({odd[0]:g})", "give class numbers"
-        raise InputError(message, field=field, row=int((plain == odd[0]).argmax()), fixes=fix)
+    if plain.dtype.kind == "f":
+        _check_class_numbers(plain, field)
     missing = np.char.strip(plain) == "" if is_text else ~np.isfinite(plain)
     if missing.any():
-        message, row = f"none in {missing.sum()} rows, first", int(missing.argmax())
+        count, row = int(missing.sum()), int(missing.argmax())
+        message = f"none in {count:,} {'row' if count == 1 else 'rows'}, first"
         mistakes.append(InputError(message, field="labels", row=row, fixes=COMPLETE))
         if missing.all():
             raise mistakes.pop()
@@ -179,3 +182,21 @@ def distinct_labels(values: Any, field: str, mistakes: list[InputError]) -> Labe
     else:
         texts = list(map(str, different.tolist()))
     return Labels(texts, places, is_text)
+
+
+def _check_class_numbers(labels: NDArray[np.floating[Any]], field: str) -> None:
+    """Raise `InputError` for labels [n] that are infinite, or are no whole numbers."""
+    is_infinite = np.isinf(labels)
+    has_fraction = np.zeros(len(labels), dtype=bool)
+    finite = np.isfinite(labels)
+    has_fraction[finite] = labels[finite] % 1 != 0
+    if is_infinite.any():
+        message, row = "an infinite number", int(is_infinite.argmax())
+        fixes = [CLASS_NUMBERS]
+    elif has_fraction.any():
+        row = int(has_fraction.argmax())
+        message = f"a continuous target ({labels[row]:g})"
+        fixes = [CLASS_NUMBERS, f"if they are names, begin each with a letter: c{labels[row]:g}"]
+    else:
+        return
+    raise InputError(message, field=field, row=row, fixes=fixes)

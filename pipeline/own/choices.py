@@ -113,6 +113,10 @@ class Choices:
         is_usual = spelt(name) in usual or is_split(name)
         return is_usual or name in (self.labels, self.groups, self.clusters, self.predictions)
 
+    def has_names(self, column: str) -> bool:
+        """Whether the entries of a column of this name are names, not numbers: labels, groups."""
+        return self.gives_role(column) and spelt(column) not in USUAL["weights"]
+
 
 def matching(text: str, names: Sequence[str], flag: str | None) -> list[str]:
     """The `names` that names or patterns mean; InputError: one of the option `flag` means none."""

@@ -6,8 +6,7 @@ table is refused until the person says what it is: a column that is taken for a 
 number wrong.
 """
 
-import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,11 +18,12 @@ from utility_calibration.metrics.validation import ROW_SUM_TOLERANCE
 
 from .cells import Held, Labels, as_numbers
 from .choices import MOST, matching
+from .column_errors import IN_ORDER, in_question, no_bearers, several_sets
 from .confidence import is_confidence
-from .lists import has_lists
 from .patterns import TRUTH, Bearers, as_number, bearers_of, borne_alone, whole_sets
-from .told import IGNORE, NAME_CLASSES, all_of_one_class, some_of
-from .usual import LIKE_CLUSTERS, NO_LABELS, REJECTS, SINGLE, spelt, with_names
+from .spelling import one_number_twice
+from .told import all_of_one_class, some_of
+from .usual import LIKE_CLUSTERS, NO_LABELS, SINGLE, spelt, with_names
 
 SURE = 3  # standard errors by which a column is larger, or smaller, at the points of its class
 SUMS_TO_ONE = 0.02  # rows of columns that are probabilities miss one by less
@@ -45,16 +45,14 @@ def classes_by_name(
         notes.append("a column without a name is left out")
     sets = bearers_of(named, labels.texts) if len(labels.texts) > 1 else []
     if not sets:
-        return _of_few(held, named, labels, notes)
+        return _single_column(held, named, labels, notes)
     sets = [_with_a_named_class(held, found, named, labels) for found in sets]
     usable = [found for found in sets if _can_be_answers(held, found, labels)]
     if len(sets) > 1:  # two models; logits and probabilities; one-hot labels
-        raise _several(sets, usable, named)
+        raise several_sets(sets, usable, named)
     found, further = sets[0], list(sets[0].others)
     unknown = [name for name in named if name not in found.labels]
-    if labels.are_known:
-        unknown = [] if found.pattern == "*" else further
-    elif unknown:
+    if unknown:
         off, complete = (_off(held, names) for names in (found.labels, found.named))
         if further == unknown and complete < SUMS_TO_ONE <= off:
             notes.append(f"{some_of(further)}: a class, since rows sum to one with it only")
@@ -64,8 +62,7 @@ def classes_by_name(
             unknown = []
     if unknown:
         likely = [] if usable else _likely(held, named, labels)
-        found = replace(found, others={}) if labels.are_known else found
-        raise _in_question(unknown, found if usable else None, likely)
+        raise in_question(unknown, found if usable else None, likely)
     return _ordered(found.labels, labels)
 
 
@@ -80,7 +77,7 @@ def _with_a_named_class(
     others = [name for name in columns if name not in found.named]
     parts = found.parts_of(others)
     names = parts if parts or len(others) != 1 else {others[0]: others[0]}
-    if labels.are_known or not names:
+    if not names:
         return found
     complete = _off(held, [*found.named, *names])
     is_class = complete < SUMS_TO_ONE <= _off(held, found.named)
@@ -105,7 +102,7 @@ def _can_be_answers(held: Held, found: Bearers, labels: Labels) -> bool:
     Logits are named so, or name the label oftener than guessing; features with numbers in their
     names do not.
     """
-    if labels.are_known or _off(held, found.labels) < SUMS_TO_ONE:
+    if _off(held, found.labels) < SUMS_TO_ONE:
         return True
     matrix = _values(held, found.labels)
     if (matrix % 1 == 0).all():
@@ -124,32 +121,26 @@ def _chosen(held: Held, columns: list[str], labels: Labels, is_pattern: bool) ->
     if len(columns) == 1:
         return _single(held, columns[0], labels)
     whole = whole_sets(columns, labels.texts)
-    if whole and not (labels.are_known and whole[0].others):
+    if whole:
         return _ordered(whole[0].named, labels)
-    if labels.are_known and not is_pattern:
-        return columns, labels.texts, None
-    bearing = [] if labels.are_known else bearers_of(columns, labels.texts)
+    bearing = bearers_of(columns, labels.texts)
     is_clear = len(bearing) == 1 and not labels.is_text
     # A list says that the others are classes, too. A pattern may fit a p_value by chance.
     if is_clear and (not is_pattern or _off(held, columns) < SUMS_TO_ONE):
         others = {name: name for name in columns} | bearing[0].parts_of(columns)
         return _ordered({**others, **bearing[0].labels}, labels)
-    if labels.is_text or is_pattern or bearers_of(columns, labels.texts):
-        told = f"{some_of(columns, MOST)} do not bear the labels {some_of(labels.texts)}, each once"
-        raise InputError(told, field="--classes", fixes="name each class as its label")
+    if labels.is_text or is_pattern or bearing:
+        raise not_each_once(columns, labels.texts)
     return columns, None, None
 
 
 def _ordered(bearing: dict[str, str], labels: Labels) -> Classes:
     """The columns in one order: that of their numbers, else that of their names as text.
 
-    The file's order would move draws, and so floors and fits. A calibrator has an order.
+    The file's order would move draws, and so floors and fits.
     """
     numbers = {name: as_number(TRUTH.get(of.casefold(), of)) for name, of in bearing.items()}
-    if labels.are_known:
-        place = {text: number for number, text in enumerate(labels.texts)}
-        order = sorted(bearing, key=lambda name: place[bearing[name]])
-    elif None in numbers.values() and labels.is_text:
+    if None in numbers.values() and labels.is_text:
         order = sorted(bearing, key=bearing.__getitem__)
     else:
         # Where labels are numbers, a class of another name comes last.
@@ -163,25 +154,34 @@ def _ordered(bearing: dict[str, str], labels: Labels) -> Classes:
     return order, [bearing[name] for name in order], None
 
 
-def _names_points(held: Held, column: str) -> bool:
-    """Whether a column names what points are of, such as patients; fractions never do."""
+def leave_out(held: Held, others: Sequence[str], likely: Sequence[str], notes: list[str]) -> None:
+    """Note the columns beside a single one of answers; InputError: one may have answers, too."""
+    unclear = [name for name in others if _may_be_answers(held, name)]
+    if unclear:
+        raise in_question(unclear, likely=likely)
+    notes.append(f"not used: {some_of(others, MOST)}")
+
+
+def _may_be_answers(held: Held, column: str) -> bool:
+    """Whether a column has numbers that do not name what points are of, such as patients."""
     values = _values(held, [column])
-    return LIKE_CLUSTERS.search(column) is not None and not (values % 1 > 0).any()
+    has_numbers = not np.isnan(values).all()  # dates and remarks have none
+    names_points = LIKE_CLUSTERS.search(column) is not None and not (values % 1 > 0).any()
+    return has_numbers and not names_points
 
 
-def _of_few(held: Held, columns: list[str], labels: Labels, notes: list[str]) -> Classes:
+def _single_column(held: Held, columns: list[str], labels: Labels, notes: list[str]) -> Classes:
     """No pattern bears all labels: a single column for two classes, or a message."""
     if len(labels.texts) == 1:
         raise all_of_one_class(len(labels.places), labels.texts[0])
     likely = _likely(held, columns, labels)
     if len(likely) != 1:
-        raise _no_bearers(held, columns, labels)
+        raise _lacking_column(held, columns, labels) or no_bearers(
+            held, columns, labels.texts, is_in_order=not labels.is_text
+        )
     others = [name for name in columns if name not in likely]
-    if others and not (labels.are_known and borne_alone(likely[0], labels.texts)):
-        in_question = [name for name in others if not _names_points(held, name)]
-        if in_question:
-            raise _in_question(in_question, likely=likely)
-        notes.append(f"not used: {some_of(others, MOST)}")
+    if others:
+        leave_out(held, others, likely, notes)
     return _single(held, likely[0], labels)
 
 
@@ -191,8 +191,6 @@ def _likely(held: Held, columns: Sequence[str], labels: Labels) -> list[str]:
         return []
     bearing = [name for name in columns if borne_alone(name, labels.texts)]
     usual = [name for name in columns if SINGLE.fullmatch(spelt(name))]
-    if labels.are_known:
-        return bearing if len(bearing) == 1 else usual
     values = {name: _values(held, [name]) for name in columns}
     # Whole numbers may be predicted classes.
     fractions = [name for name in columns if (values[name] % 1 != 0).any()]
@@ -209,19 +207,35 @@ def _likely(held: Held, columns: Sequence[str], labels: Labels) -> list[str]:
 
 def _single(held: Held, column: str, labels: Labels) -> Classes:
     """One column of answers: of the class that it bears, else of the second one."""
-    if (count := len(labels.texts)) != 2:
-        raise InputError(f"one for {count} classes", column=column, fixes="add one per class")
-    meant, numbers = borne_alone(column, labels.texts), set(map(as_number, labels.texts))
-    are_usual = None in numbers or numbers in ({0, 1}, {1, 2}, {-1, 1})
-    if not are_usual and (meant is None or numbers & {-1, 0, *map(float, NO_LABELS)}):
-        told = f"{' and '.join(labels.texts)}, which are not 0 and 1"
-        raise InputError(told, field="labels", fixes=["correct them", "add a column per class"])
-    meant = meant or labels.texts[1]
+    meant = class_of_single(column, labels.texts)
     is_told_later = is_confidence(_values(held, [column]))  # confidence.py
-    if not (labels.are_known or is_told_later) and _side(held, column, labels) < -SURE:
-        told, fix = f"smaller values where the label is {meant}", "rename it as its own label"
-        raise InputError(told, column=column, fixes=fix)
+    if not is_told_later and _side(held, column, labels) < -SURE:
+        message = f"smaller values where the label is {meant}"
+        raise InputError(message, column=column, fixes="rename it as its own label")
     return [column], labels.texts, labels.texts.index(meant)
+
+
+def class_of_single(column: str, texts: Sequence[str]) -> str:
+    """The class of two that one column of answers is for: the one in its name, else the second.
+
+    Raises:
+        InputError: there are more classes, or numbers of which none is surely the second one.
+    """
+    if len(texts) != 2:
+        raise InputError(f"one for {len(texts)} classes", column=column, fixes="add one per class")
+    meant, numbers = borne_alone(column, texts), set(map(as_number, texts))
+    are_usual = None in numbers or numbers in ({0, 1}, {1, 2}, {-1, 1})
+    may_be_none = bool(numbers & {-1, 0, *map(float, NO_LABELS)})
+    if not are_usual and (meant is None or may_be_none):
+        message = f"{' and '.join(texts)}, which are not 0 and 1"
+        raise InputError(message, field="labels", fixes=["correct them", "add a column per class"])
+    return meant or texts[1]
+
+
+def not_each_once(columns: Sequence[str], texts: Sequence[str]) -> InputError:
+    """The error on columns that --classes names and that do not bear each class once."""
+    message = f"{some_of(columns, MOST)} do not bear the labels {some_of(texts)}, each once"
+    return InputError(message, field="--classes", fixes="name each class as its label")
 
 
 def _side(held: Held, column: str, labels: Labels) -> float:
@@ -233,91 +247,26 @@ def _side(held: Held, column: str, labels: Labels) -> float:
         return float((x[own].mean() - x[~own].mean()) / error)
 
 
-def _option(names: Collection[str], pattern: str, columns: Sequence[str]) -> str:
-    """The option that means exactly these of the `columns`: their pattern, or their names."""
-    for text in (pattern, *[",".join(names)] * (len(names) <= MOST)):
-        if set(matching(text, columns, None)) == set(names):
-            return f"--classes {text!r}"
-    others = [*dict.fromkeys(re.sub(r"\d+", "*", k) for k in columns if k not in names)]
-    text = ",".join(others)
-    if len(others) > MOST or set(matching(text, columns, None)) & set(names):
-        return "--classes NAME,NAME"
-    return f"--ignore {text!r}"
-
-
-def _several(
-    sets: Sequence[Bearers], usable: Sequence[Bearers], columns: Sequence[str]
-) -> InputError:
-    """The error on several sets, of these columns, of which each bears all labels."""
-    told = " and ".join(f"{found.pattern} ({some_of([*found.labels])})" for found in sets[:4])
-    options = list[str]()
-    for found in usable[:2]:  # further numbers are classes without a point
-        are_numbers = None not in map(as_number, found.named.values())
-        names = found.named if are_numbers else found.labels
-        options.append(_option(names, found.pattern, columns))
-    fixes = [f"take one set: {option}" for option in options] or [NAME_CLASSES]
-    return InputError(f"{len(sets)} sets bear all classes: {told}", field="columns", fixes=fixes)
-
-
-def _in_question(
-    unknown: Sequence[str], found: Bearers | None = None, likely: Sequence[str] = ()
-) -> InputError:
-    """The error on columns that bear no label.
-
-    The columns that were `found` bear all of them, and their others may be of classes without a
-    point; `likely` are single ones that can be answers.
-    """
-    told, fixes = f"{some_of(unknown, MOST)}: no label has this name", [NAME_CLASSES, IGNORE]
-    if found is not None and found.others:
-        told += f", but {some_of([*found.others])} may be a class without a point"
-        numbers = [as_number(of) for of in found.named.values()]
-        if None in numbers or _are_counted(numbers):
-            option = _option(found.named, found.pattern, [*found.labels, *unknown])
-            fixes = [f"if so: {option}"]
-    elif found is not None:
-        left_out = ",".join(k if len(k) < 60 else f"{k[:30]}*" for k in unknown[:MOST])
-        told += f", while {found.pattern} has those of all labels"
-        fixes = [f"leave out what is no class: --ignore {left_out}"]
-        option = _option(found.labels, found.pattern, [*found.labels, *unknown])
-        fixes.append(f"name the classes: {option}")
-        parts = found.parts_of(unknown)
-        rejects = [name for name, part in parts.items() if spelt(part) in REJECTS]
-        if rejects:
-            names = ",".join([*found.labels, *rejects])
-            fixes.append(f"if {some_of(rejects)} is a class, too: --classes {names!r}")
-    elif len(likely) == 1:
-        fixes = [f"take the one that can be the answer for one of two: --classes {likely[0]}"]
-    if any("group" in name.lower() for name in unknown):
-        fixes.append("name the groups of points: --groups NAME")
-    return InputError(told, field="columns", fixes=fixes)
-
-
-def _are_counted(numbers: Sequence[float | None]) -> bool:
-    """Whether these are the whole numbers from 0 on, or from 1 on."""
-    return any(set(numbers) == set(range(first, first + len(numbers))) for first in (0, 1))
-
-
-def _no_bearers(held: Held, columns: list[str], labels: Labels) -> InputError:
-    """The error on columns that do not bear the labels, or on one label that none bears."""
-    texts, ways = labels.texts, list[str]()
-    if len(texts) == 2 and len(columns) == 1:
-        ways = [f"say that it is for {texts[1]}: --classes {columns[0]}"]
-    elif labels.are_known or not labels.is_text:
-        ways = ["say which they are, in the order of the labels: --classes NAME,NAME"]
-    for text in () if labels.are_known else texts[:MOST]:
+def _lacking_column(held: Held, columns: Sequence[str], labels: Labels) -> InputError | None:
+    """The error on the only label that no column bears, if there is one."""
+    texts = labels.texts
+    for text in texts[:MOST]:
         others = [label for label in texts if label != text]
-        if len(others) > 1 and (sets := bearers_of(columns, others)):
-            is_none = text in NO_LABELS or _off(held, sets[0].labels) < SUMS_TO_ONE
-            told = f"{text}, which is no column's name (columns {sets[0].pattern}),"
-            out = f"leave such points out: --ignore-label {text if is_none else 'LABEL'}"
-            fixes = ["correct it", "add the column", *ways, out]
-            return InputError(told, field="labels", row=labels.row(text), fixes=fixes)
-    shown = some_of(columns, MOST) or "nothing beside the labels"
-    told = f"{shown}: these do not bear the labels {some_of(texts)}"
-    lists = [f"--logits {k} or --probabilities {k}" for k in columns if has_lists(held[k])]
-    ways = [f"say which one has the answers: {way}" for way in lists] + ways
-    fixes = ["name each column as its label", *ways, IGNORE]
-    return InputError(told, field="columns", fixes=fixes)
+        sets = bearers_of(columns, others) if len(others) > 1 else []
+        if not sets:
+            continue
+        is_none = text in NO_LABELS or _off(held, sets[0].labels) < SUMS_TO_ONE
+        message = f"{text}, which is no column's name (columns {sets[0].pattern}),"
+        fixes = ["correct it", "add the column"]
+        twice = one_number_twice(texts)
+        if twice is not None and text in twice:
+            message += f" and the same number as {twice[twice[0] == text]}"
+            fixes[0] = f"write {twice[0]} and {twice[1]} alike if they are one class"
+        if not labels.is_text:
+            fixes.append(IN_ORDER)
+        fixes.append(f"leave such points out: --ignore-label {text if is_none else 'LABEL'}")
+        return InputError(message, field="labels", row=labels.row(text), fixes=fixes)
+    return None
 
 
 def refuse_two_models(columns: list[str], matrix: NDArray[Any], codes: NDArray[Any]) -> None:

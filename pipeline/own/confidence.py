@@ -6,6 +6,7 @@ which class it means.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from utility_calibration.metrics.errors import InputError
 
-from .cells import Held, Labels, distinct_labels, plain_column
+from .cells import Held, distinct_labels, plain_column
 from .choices import Choices
 from .given import Given
 from .patterns import borne_alone
@@ -35,28 +36,36 @@ def is_confidence(values: Any) -> bool:
     return in_range and bool((numbers % 1 != 0).any())
 
 
-def of_one_class(given: Given, held: Held, column: str, labels: Labels, choices: Choices) -> Given:
-    """`given` with the probability of the class `single`, where the column is a confidence.
+def by_predictions(given: Given, held: Held, column: str, choices: Choices) -> Given:
+    """`given` with the probability of the class `single`, where --predictions names predictions.
 
     Raises:
-        InputError: the column never falls below ½ and no predictions are named, or they do not fit.
+        InputError: the column is no confidence in them.
     """
-    if given.single is None or "logits" in (given.kind, choices.values):
+    if choices.predictions is None or not _may_be_probabilities(given, choices):
         return given
-    values = np.asarray(given.matrix, dtype=np.float64).reshape(-1)
-    if choices.predictions is not None:
-        names = given.names or ["0", "1"]
-        meant = _are_predicted(held[choices.predictions], names, given.single, choices.predictions)
-        if (values < 0.5).any():
-            message = "below 0.5, so it is no confidence in a prediction"
-            row = int((values < 0.5).argmax())
-            raise InputError(message, row=row, column=column, fixes="leave out --predictions")
-        note = f"`{column}` is the confidence in the class that `{choices.predictions}` names"
-        single = np.where(meant, values, 1 - values)
-        return replace(given, matrix=single[:, None], notes=(*given.notes, note))
-    is_named = not isinstance(held[column], np.ndarray) and borne_alone(column, labels.texts)
-    if labels.are_known or is_named or not is_confidence(values):
-        return given
+    values = _plain(given)
+    names = given.names or ["0", "1"]
+    single = int(given.single or 0)
+    is_single = _are_predicted(held[choices.predictions], names, single, choices.predictions)
+    if (values < 0.5).any():
+        message = "below 0.5, so it is no confidence in a prediction"
+        row = int((values < 0.5).argmax())
+        raise InputError(message, row=row, column=column, fixes="leave out --predictions")
+    note = f"`{column}` is the confidence in the class that `{choices.predictions}` names"
+    matrix = np.where(is_single, values, 1 - values)[:, None]
+    return replace(given, matrix=matrix, notes=(*given.notes, note))
+
+
+def check_meaning(
+    given: Given, held: Held, column: str, texts: Sequence[str], choices: Choices
+) -> None:
+    """Raise `InputError` if a single column never falls below ½ and may mean either of `texts`."""
+    if choices.predictions is not None or not _may_be_probabilities(given, choices):
+        return
+    is_named = not isinstance(held[column], np.ndarray) and borne_alone(column, texts)
+    if is_named or not is_confidence(_plain(given)):
+        return
     likely = [name for name in held if spelt(name) in PREDICTED] or ["NAME"]
     message = "never below 0.5, as the confidence in the predicted class, which may be either,"
     fixes = [
@@ -64,6 +73,15 @@ def of_one_class(given: Given, held: Held, column: str, labels: Labels, choices:
         "give a column with the probability of each class",
     ]
     raise InputError(message, column=column, fixes=fixes)
+
+
+def _may_be_probabilities(given: Given, choices: Choices) -> bool:
+    """Whether there is one column for two classes that nobody calls logits."""
+    return given.single is not None and "logits" not in (given.kind, choices.values)
+
+
+def _plain(given: Given) -> NDArray[np.float64]:
+    return np.asarray(given.matrix, dtype=np.float64).reshape(-1)
 
 
 def _are_predicted(

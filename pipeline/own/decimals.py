@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SIGNS = (",", ".")
+OTHER = {",": ".", ".": ","}
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*")
 """Digits in groups of three, 1.234 or 12,345,678; with one group also a decimal fraction."""
 FRACTION = re.compile(r"[+-]?\d*([.,])\d+(?:e[+-]?\d+)?", re.IGNORECASE)
@@ -35,31 +36,50 @@ def decimal_sign(text: str, separator: str, said: str | None, may_group: bool = 
         InputError: a number has two readings, and the person has named no sign.
     """
     if separator == "," and not may_group:
-        return "."
+        return said or "."
     row_ends = text.replace("\n", separator)
-    cells = [cell.strip(' "\r') for cell in row_ends.split(separator)]
-    shown, grouping, unclear = set[str](), set[str](), dict[str, str]()
-    for cell in cells:
-        both, grouped, fraction = (form.fullmatch(cell) for form in (BOTH, GROUPED, FRACTION))
-        if both:
-            shown.add(both[1] or both[2])
-        elif grouped and cell.count(grouped[1]) > 1:
-            grouping.add(grouped[1])
-        elif grouped:
-            unclear.setdefault(grouped[1], cell)
-        elif fraction:
-            shown.add(fraction[1])
-    shown |= {other for sign, other in zip(SIGNS, reversed(SIGNS)) if sign in grouping}
+    shown, unclear = set[str](), list[str]()
+    for cell in row_ends.split(separator):
+        number = cell.strip(' "\r')
+        signs = decimal_signs_of(number)
+        if len(signs) == 1:
+            shown |= {*signs}
+        elif signs:
+            unclear.append(number)
     if shown:
         return "," if "," in shown else "."
     if said is not None or not unclear:
         return said or "."
-    sign, cell = next(iter(unclear.items()))
-    other = SIGNS[SIGNS.index(sign) - 1]
-    message = f"`{cell}` is {cell.replace(sign, '.')} or {cell.replace(sign, '')}"
-    fixes = [f"if `{sign}` begins the decimals: --decimal '{sign}'"]
-    fixes.append(f"if it groups thousands: --decimal '{other}'")
-    raise InputError(message, field="decimal sign", fixes=fixes)
+    number = unclear[0]
+    sign = _first_sign(number)
+    message = f"`{number}` is {number.replace(sign, '.')} or {number.replace(sign, '')}"
+    raise InputError(message, field="decimal sign", fixes=fixes_for(number))
+
+
+def _first_sign(number: str) -> str:
+    return min(SIGNS, key=lambda sign: number.find(sign) % len(number))
+
+
+def decimal_signs_of(number: str) -> str:
+    """The decimal signs by which a text can be a number: none, one, or both of SIGNS."""
+    both, grouped, fraction = (form.fullmatch(number) for form in (BOTH, GROUPED, FRACTION))
+    if both:
+        return both[1] or both[2]
+    if grouped:
+        sign = grouped[1]
+        has_one_group = number.count(sign) == 1
+        return ",." if has_one_group else OTHER[sign]
+    return fraction[1] if fraction else ""
+
+
+def fixes_for(number: str) -> list[str]:
+    """Each option that reads a text such as `1,500` as a number, and when it is right."""
+    fixes = []
+    sign = _first_sign(number)
+    for decimal in decimal_signs_of(number):
+        reason = "begins the decimals" if decimal == sign else "groups thousands"
+        fixes.append(f"if `{sign}` {reason}: --decimal '{decimal}'")
+    return fixes
 
 
 def ungrouped(table: pd.DataFrame, decimal: str) -> pd.DataFrame:
@@ -67,7 +87,7 @@ def ungrouped(table: pd.DataFrame, decimal: str) -> pd.DataFrame:
 
     Only columns of which every cell is a number, or empty, are changed.
     """
-    group = re.escape(SIGNS[SIGNS.index(decimal) - 1])
+    group = re.escape(OTHER[decimal])
     point = re.escape(decimal)
     number = rf"[+-]?(?:\d+|[1-9]\d{{0,2}}(?:{group}\d{{3}})+)(?:{point}\d+)?"
     return table.apply(lambda column: _as_numbers(column, number, group, decimal))

@@ -21,11 +21,12 @@ from utility_calibration.metrics.errors import InputError
 from ..harness.settings import Settings
 from ..scoring.fitted import fitted_on
 from ..scoring.points import CachedLogits
-from .assign import answers_of, without_ignored
+from .assign import without_ignored
 from .batches import each_batch, rows_of
-from .cells import Held, Labels, text_of
+from .cells import Held, text_of
 from .choices import Choices
-from .given import Known
+from .given import Known, KnownClasses
+from .known_classes import answers_of_classes
 from .lists import arrays_of, named_by_row
 from .rules import ENOUGH_ROWS
 from .scale import with_logits
@@ -114,9 +115,9 @@ def unlabelled(path: Path, calibrator: Calibrator, choices: Choices) -> Iterator
     names: Any = class_names_of(calibrator)
     if names is None:
         names = getattr(calibrator, "feature_names_in_", None)
-    places = np.arange(calibrator.n_features_in_)
-    texts = [str(name) for name in (places if names is None else names)]
-    known = Labels(texts, places, is_text=names is not None, are_known=True)
+    numbers = range(calibrator.n_features_in_)
+    texts = [str(name) for name in (numbers if names is None else names)]
+    classes = KnownClasses(texts, is_text=names is not None)
 
     def make(held: Held, start: int) -> Unlabelled:
         (held,) = without_ignored([held], choices.ignore)
@@ -135,8 +136,8 @@ def unlabelled(path: Path, calibrator: Calibrator, choices: Choices) -> Iterator
         is_clear = takes != "logits" or (start > 0 and rows_of(held) < ENOUGH_ROWS)
         settled = replace(choices, values=takes if is_clear else choices.values)
         columns = [name for name in held if name != choices.predictions]
-        given = answers_of(held, columns, known, settled, takes)
-        given = with_logits(replace(given, order=given.labels), settled.values)
+        given = answers_of_classes(held, columns, classes, settled, takes)
+        given = with_logits(given, settled.values)
         if groups is not None:
             groups = text_of(groups, len(given.matrix), group_name)
         return Unlabelled(given.matrix, groups)

@@ -169,7 +169,10 @@ def _check_names(
         raise InputError(told, field=cut_off(str(label)), fixes=fix)
     if are_tokens:
         odd = [key for key in keys if key not in labels]
-        told = f"{len(odd)} words that are no label ({some_of(odd)})"
+        words = (
+            "a word that is no label" if len(odd) == 1 else f"{len(odd)} words that are no label"
+        )
+        told = f"{words} ({some_of(odd)})"
         chosen = ",".join(labels) if len(labels) <= MOST else "NAME,NAME"
         raise InputError(told, column=name, fixes=f"name the classes: --classes '{chosen}'")
 

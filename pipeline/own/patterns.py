@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,6})?")  # longer text is the name of something
+SCIENTIFIC = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
+"""Any number as programs write it, in lower case: 1, 01, 1.0, 1e5."""
 NUMBERS_WITHIN = (r"\d+", r"[+-]\d+", r"\d+\.\d+", r"[+-]\d+\.\d+")
 """Numbers in the name of a column count only as a whole: 3 does not stand in p13."""
 TRUTH = {"false": "0", "true": "1"}  # other names that programs write for two classes

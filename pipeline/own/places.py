@@ -5,7 +5,7 @@ fit better then. Any other label is refused, because one that means "none" would
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from .cells import Held, Labels, text_of
 from .choices import MOST, Choices
 from .given import Given
 from .patterns import TRUTH, as_number, whole_sets
+from .spelling import one_number_twice
 from .told import SAVEZ, cut_off, some_of
 from .usual import NO_LABELS
 
@@ -39,9 +40,13 @@ def _kind_and_name(
         raise no_answers(list(arrays), "" if values == "auto" else values)
     (name, kind), *others = found.items()
     for other, other_kind in others[:1]:
-        fixes = [f"choose: --values {each}" for each in ("logits", "probabilities")]
-        if kind == other_kind:
-            fixes = [f"leave one out: --ignore {each}" for each in (name, other)]
+        kinds = ("logits", "probabilities")
+        fixes = [
+            f"take `{each}`: --{kind_of} {each}"
+            for each in (name, other)
+            for kind_of in kinds
+            if found[each] in (kind_of, "")
+        ]
         told = f"both `{name}` and `{other}`" + f" hold {kind}" * (kind == other_kind)
         raise InputError(told, field=name, fixes=fixes)
     return kind or None, name
@@ -54,33 +59,68 @@ def no_answers(names: Sequence[str], kind: str = "") -> InputError:
     return InputError(told, field=kind or "logits", fixes=fixes)
 
 
-def of_array(arrays: Held, labels: Labels, choices: Choices, kind: str | None) -> Given:
-    """Answers as one array; its columns have no names, or those of --classes or `class_names`."""
+class NamedArray(NamedTuple):
+    """The array of answers.
+
+    kind: of the answers; None: either. matrix: [n, C]; of two classes also [n] or [n, 1]. names: of
+    the columns [C], if the person or the file says them. single: the class of a single column.
+    """
+
+    kind: str | None
+    matrix: Any
+    names: list[str] | None
+    single: int | None
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return 2 if self.single is not None else int(self.matrix.shape[1])
+
+
+def array_of_answers(
+    arrays: Held, choices: Choices, kind: str | None, n_labels: int | None = None
+) -> NamedArray:
+    """The one array of answers, with the names of its columns: --classes, or `class_names`.
+
+    `kind` is that of the answers, if a calibrator says it; `n_labels` the number of labels, if
+    there are any.
+    """
     kind, name = _kind_and_name(arrays, choices, kind or choices.values, is_said=kind is None)
-    matrix, n = arrays[name], len(labels.places)
+    matrix = arrays[name]
     if matrix.dtype.kind in "bV":  # booleans; an array with named fields
-        told, fix = f"of {cut_off(str(matrix.dtype))}", "give numbers, [n, classes]"
-        raise InputError(told, field=name, fixes=fix)
+        message = f"of {cut_off(str(matrix.dtype))}"
+        raise InputError(message, field=name, fixes="give numbers, [n, classes]")
     if matrix.ndim not in (1, 2) or not matrix.size:
         check_logits(matrix, name)
-    if matrix.ndim == 2 and matrix.shape[0] != matrix.shape[1] == n and not labels.are_known:
-        told = f"{list(matrix.shape)} for {n} labels, which looks transposed"
-        raise InputError(told, field=name, fixes="give one row per point")
-    single = 1 if matrix.ndim == 1 or matrix.shape[1] == 1 else None
-    columns, names, notes = 2 if single else matrix.shape[1], None, list[str]()
+    if matrix.ndim == 2 and matrix.shape[0] != matrix.shape[1] == n_labels:
+        message = f"{list(matrix.shape)} for {n_labels} labels, which looks transposed"
+        raise InputError(message, field=name, fixes="give one row per point")
+    is_single = matrix.ndim == 1 or matrix.shape[1] == 1
+    answers = NamedArray(kind, matrix, None, 1 if is_single else None)
+    return answers._replace(names=_names_of_columns(arrays, choices, answers.n_classes))
+
+
+def _names_of_columns(arrays: Held, choices: Choices, n_classes: int) -> list[str] | None:
     if choices.classes is not None:
         if "*" in choices.classes:
             raise InputError("an array has no columns", field="--classes", fixes="name all classes")
-        names = text_of(choices.classes.split(","), columns, "--classes").tolist()
-    elif "class_names" in arrays:
-        names = text_of(arrays["class_names"], columns, "class_names").tolist()
-        if len(set(names)) < columns:
-            raise InputError("one is repeated", field="class_names", fixes="give each its own")
-    if labels.are_known and names is None:
-        codes, names = labels.places, labels.texts
-    else:
-        codes, names = classes_by_place(labels, columns, names, matrix, notes)
-    return Given(kind, matrix, names, codes, single=single, notes=tuple(notes))
+        return text_of(choices.classes.split(","), n_classes, "--classes").tolist()
+    if "class_names" not in arrays:
+        return None
+    names: list[str] = text_of(arrays["class_names"], n_classes, "class_names").tolist()
+    if len(set(names)) < n_classes:
+        raise InputError("one is repeated", field="class_names", fixes="give each its own")
+    return names
+
+
+def of_array(arrays: Held, labels: Labels, choices: Choices) -> Given:
+    """Answers as one array, whose columns are classes by name or by number."""
+    answers = array_of_answers(arrays, choices, None, len(labels.places))
+    notes = list[str]()
+    codes, names = classes_by_place(labels, answers.n_classes, answers.names, answers.matrix, notes)
+    return Given(
+        answers.kind, answers.matrix, names, codes, single=answers.single, notes=tuple(notes)
+    )
 
 
 def classes_by_place(
@@ -114,6 +154,11 @@ def classes_by_place(
         return codes, names
     if names and (labels.is_text or all(as_number(name) is not None for name in names)):
         raise _unknown(labels, names)
+    twice = one_number_twice(texts)
+    if twice is not None:
+        told = f"{' and '.join(twice)}, which are one number but two names,"
+        fixes = ["write them alike if they are one class", CLASS_NAMES]
+        raise InputError(told, field="labels", row=labels.row(twice[1]), fixes=fixes)
     if labels.is_text and None not in numbers:
         _check_order_of_text(texts)
     if in_range:
@@ -179,9 +224,6 @@ def _no_class(labels: Labels, columns: int, by_number: int, by_order: int) -> In
 
 def _unknown(labels: Labels, names: Sequence[str]) -> InputError:
     """The error on labels that are none of `names`, the classes of the columns."""
-    if labels.are_known:
-        told, fix = f"{some_of(names)}, while the classes are {some_of(labels.texts)}", "give these"
-        return InputError(told, field="class_names", fixes=fix)
     odd = next((text for text in labels.texts if text not in names), labels.texts[0])
     told = f"{cut_off(odd)}, no class's name (they are {some_of(names)}),"
     return InputError(told, field="labels", row=labels.row(odd), fixes="correct it")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from utility_calibration.metrics.archive import array_headers, array_names, read_arrays
 from utility_calibration.metrics.errors import InputError, naming
@@ -32,7 +32,8 @@ def read(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Held:
     """The columns of the table in a file, or the arrays of an npz whose names `is_used`."""
     check_is_given(path)
     if is_table(path):
-        return {str(name): column for name, column in read_table(path, choices.decimal).items()}
+        table = read_table(path, choices.decimal, has_names=choices.has_names)
+        return {str(name): column for name, column in table.items()}
     if ending_of(path) not in ("", ".npz"):
         with path.open("rb") as file:
             if file.read(2) != b"PK":
@@ -61,8 +62,8 @@ def _check_headers(path: Path, used: Sequence[str], matrices: Sequence[str]) -> 
             raise InputError(told, field=name, file=path, fixes="give one short entry per row")
 
 
-def read_table(path: Path, decimal: str | None = None, may_group: bool = False) -> pd.DataFrame:
-    """The whole table in a file (tables.py), and its arguments."""
+def read_table(path: Path, decimal: str | None = None, **others: Any) -> pd.DataFrame:
+    """The whole table in a file; `decimal` and `others` are arguments of `tables`."""
     with naming(path):
-        (table,) = tables(path, None, decimal, may_group)
+        (table,) = tables(path, None, decimal, **others)
     return table

@@ -25,7 +25,7 @@ from utility_calibration.metrics.validation import (
 
 from ..precision import in_float32
 from .given import Given
-from .rules import SUMS_ARE_NOT_ONE, first_that_holds, is_softmax_of_probabilities
+from .rules import ENOUGH_ROWS, SUMS_ARE_NOT_ONE, first_that_holds, is_softmax_of_probabilities
 
 NOTED = 1e-5  # a larger difference of a row's sum from one is noted; float32 makes smaller ones
 DIGITS = (2, 3, 4, 5)  # probabilities may have been rounded to so many, significant or not
@@ -54,6 +54,8 @@ def with_logits(given: Given, values: str) -> Given:
                 fixes.append("if they are logits, say so: --values logits")
                 raise InputError(message, field=kind, fixes=fixes)
             _refuse_two_kinds(np.asarray(matrix), given.tested)
+        elif values == "logits":
+            notes += _note_on_unit_range(numbers)
         warning = lost_digits(logits)
         if warning:
             notes.append(f"WARNING: {warning}")
@@ -116,6 +118,20 @@ def _are_probabilities(numbers: Array, kind: str | None) -> bool:
         fixes.append("if they are logits, such as cosines: --values logits")
     message = f"all values are in [0, 1], and {rule.message}: the sum is {float(sums[row]):.4g}"
     raise InputError(message, field=kind or "columns", row=row, fixes=fixes)
+
+
+def _note_on_unit_range(numbers: Array) -> list[str]:
+    """A note if logits, as the person says they are, can be probabilities or sigmoid scores."""
+    is_in_unit = bool((numbers >= 0).all() and (numbers <= 1).all())
+    if len(numbers) < ENOUGH_ROWS or not is_in_unit:
+        return []
+    sums_to_one = bool((np.abs(numbers.sum(axis=1) - 1) <= ROW_SUM_TOLERANCE).all())
+    if not sums_to_one and float(numbers.max()) < LIKE_COSINES:
+        return []
+    return [
+        "WARNING: all values are in [0, 1], but --values says that they are logits: if these are "
+        "probabilities or sigmoid scores, give what the softmax or the sigmoid was applied to"
+    ]
 
 
 def _refuse_two_kinds(matrix: NDArray[Any], tested: NDArray[np.bool_] | None) -> None:

@@ -10,7 +10,7 @@ import gzip
 import json
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -21,6 +21,7 @@ from utility_calibration.metrics.errors import InputError, MissingResource, reas
 
 from .decimals import decimal_sign, ungrouped
 from .forms import LINE_BY_LINE, LINES, ending_of
+from .spelling import plain_names
 from .told import cut_off, is_plain, normal, some_of
 
 if TYPE_CHECKING:
@@ -33,12 +34,22 @@ PER_CELL, PER_TEXT = 16, 64  # bytes that a cell takes then: of numbers, and of 
 
 
 def tables(
-    path: Path, rows: int | None = None, decimal: str | None = None, may_group: bool = False
+    path: Path,
+    rows: int | None = None,
+    decimal: str | None = None,
+    may_group: bool = False,
+    has_names: Callable[[str], bool] = lambda column: False,
 ) -> Iterator[pd.DataFrame]:
     """The table in a file, or tables of some `rows` of it, where the form is one of PARTED.
 
-    Each has at least one row, and names that are printable text without spaces around it. `decimal`
-    is the sign that the person names, and `may_group` as in decimals.py.
+    Each has at least one row, and names that are printable text without spaces around it.
+
+    Args:
+        path: the file.
+        rows: the number of rows of each table; None: all.
+        decimal: the sign that the person names.
+        may_group: as in decimals.py.
+        has_names: whether the entries of a column are names, such as labels (spelling.py).
     """
     kind, form = ending_of(path).removeprefix("."), "text in UTF-8 with a line of names"
     try:
@@ -52,7 +63,7 @@ def tables(
             form = "text in UTF-8 with one object per line"
             yield named(_of_lines(path))
         else:
-            yield from map(named, _separated(path, rows, decimal, may_group))
+            yield from map(named, _separated(path, rows, decimal, may_group, has_names))
     except (InputError, MissingResource):
         raise
     except Exception as error:  # pandas and Arrow raise many kinds for damaged files
@@ -187,7 +198,11 @@ def _of_line(line: str, row: int, entries: Any) -> dict[str, Any]:
 
 
 def _separated(
-    path: Path, rows: int | None, said: str | None, may_group: bool
+    path: Path,
+    rows: int | None,
+    said: str | None,
+    may_group: bool,
+    has_names: Callable[[str], bool],
 ) -> Iterator[pd.DataFrame]:
     """The table in a file, or tables of some `rows` of it."""
     import pandas as pd
@@ -210,8 +225,6 @@ def _separated(
         "low_memory": False,
         "skipinitialspace": True,
     }
-    if separator == decimal:  # dots group digits, which pandas would take for decimals
-        options["dtype"] = str
     with warnings.catch_warnings(), _told_by_row(path, separator):
         # pandas would drop the rest of rows that are longer than the header.
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -219,15 +232,27 @@ def _separated(
         # pandas gives new names to names that occur twice, and to columns without a name.
         first_row: dict[str, Any] = {**options, "header": None, "nrows": 1, "dtype": str}
         names = pd.read_csv(path, keep_default_na=False, **first_row)
+        of_names = [name for name in names.iloc[0] if has_names(str(name).strip())]
+        options["dtype"] = dict.fromkeys(of_names, str)
+        if separator == decimal:  # dots group digits, which pandas would take for decimals
+            options["dtype"] = str
         read: Any = pd.read_csv(
             path, keep_default_na=False, na_values=[""], chunksize=rows, **options
         )
+        spellings: dict[str, dict[float, str]] = {name: {} for name in of_names}
         for table in [read] if rows is None else read:
             pairs = zip(names.iloc[0], table.columns, strict=True)
             table.columns = pd.Index(
-                [given if str(given).strip() else made for given, made in pairs]
+                [written if str(written).strip() else made for written, made in pairs]
             )
-            yield ungrouped(table, decimal) if is_grouped else table
+            changed = {
+                name: plain_names(table[name], options["decimal"], spellings[name])
+                for name in of_names
+                if names.iloc[0].eq(name).sum() == 1  # a name that occurs twice is refused later
+            }
+            if is_grouped:
+                table = ungrouped(table, decimal)
+            yield table.assign(**changed)
 
 
 @contextmanager

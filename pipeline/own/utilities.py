@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 Names = Sequence[str]
 Utilities = TypeVar("Utilities", bound=UtilityClass)
+ONE_PER_ACTION = "give a column for each action, also for doing nothing"
+FIRST_NAMES = "add a first column with the name of each line's class"
 FIX = ["write numbers such as 0.5"]
 
 
@@ -95,6 +97,9 @@ def losses(path: str | Path, class_names: Names, **file: str) -> Decision:
     lines = _lines(path, class_names, file)
     with naming(path):
         actions = list(lines.columns)
+        if len(actions) == 1:
+            message, fix = f"one action, `{actions[0]}`, leaves nothing to decide", ONE_PER_ACTION
+            raise InputError(message, field="columns", fixes=fix)
         decision = Decision(numbers_of(lines, actions, FIX), actions)
     return _named(decision, f"{Path(path).stem} (utility: minus the loss)")
 
@@ -147,7 +152,16 @@ def _users(
 def _lines(path: str | Path, class_names: Names, file: Mapping[str, str]) -> pd.DataFrame:
     """All columns but the first of a file with a line per class, in the order of the classes."""
     table = _read(path, **file)
+    first, n_columns = table.columns[0], len(table.columns)
+    if n_columns == 1:
+        message = f"`{cut_off(first)}` is the only column, but the first one names the classes"
+        raise InputError(message, field="columns", file=path, fixes=FIRST_NAMES)
     names = [normal(name) for name in text_column(table.iloc[:, 0]).tolist()]
+    if len(names) == len(class_names) and not set(names) & set(class_names):
+        message = (
+            f"`{cut_off(first)}` names {some_of(names)}, and no class ({some_of(class_names)})"
+        )
+        raise InputError(message, field="columns", file=path, fixes=FIRST_NAMES)
     check_match(names, class_names, path, "line", "class")
     place = {name: row for row, name in enumerate(names)}
     return table.iloc[[place[name] for name in class_names], 1:]

@@ -62,8 +62,8 @@ def check(path, content, field="", row=None, column="", fix="", number="", **opt
 UNCLEAR = [
     ({"logits": LOGITS}, "labels", None, "--labels NAME"),
     ({"arr_0": LOGITS, "labels": Y}, "logits", None, "--logits NAME"),
-    (BOTH, "logits", None, "--values logits"),
-    (arrays(logit=LOGITS), "logits", None, "--ignore logit"),
+    (BOTH, "logits", None, "--logits logits"),
+    (arrays(logit=LOGITS), "logits", None, "--logits logit"),
     (arrays(LOGITS > 0), "logits", None, "numbers"),
     (arrays(np.zeros(N, [("ant", "f8"), ("bee", "f8")])), "logits", None, "numbers"),
     (arrays(WRONG), "logits", 1, ""),

@@ -221,6 +221,33 @@ def test_a_number_of_two_readings_is_refused(tmp_path, cells):
         read_table(path)
 
 
+@pytest.mark.parametrize(
+    ("form", "decimal"), [("{:,.0f}", "."), ("{:,.2f}", "."), ("{:.4f}", ","), ("{:.3f}", ",")]
+)
+def test_quoted_numbers_with_commas_name_the_option_that_reads_them(tmp_path, form, decimal):
+    scores = np.round(3000 * LOGITS)
+    cells = [[form.format(value) for value in row] for row in scores]
+    if decimal == ",":
+        cells = [[cell.replace(".", ",") for cell in row] for row in cells]
+    path = written(tmp_path / "a.csv", table(cells))
+    with refuses(fix=f"--decimal '{decimal}'", column="p_0"):
+        file_logits(path=path)
+    result = file_logits(path=path, decimal=decimal)
+    np.testing.assert_array_equal(result.logits.argsort(axis=1), scores.argsort(axis=1))
+    assert np.ptp(result.logits) == np.ptp(scores)
+
+
+@pytest.mark.parametrize(
+    "scores", [1 / (1 + np.exp(-LOGITS - 2)), P, P**0.5, np.clip(LOGITS / 9 + 1, 0, 1)]
+)
+def test_logits_that_look_like_probabilities_are_noted(tmp_path, scores):
+    result = read(tmp_path / "a.csv", table(scores), values="logits")
+    assert result.details["origin"]["values"] == "logits"
+    assert "sigmoid" in " ".join(result.details["warnings"])
+    result = read(tmp_path / "a.csv", table(LOGITS), values="logits")
+    assert "sigmoid" not in " ".join(result.details["warnings"])
+
+
 @pytest.mark.parametrize("name", ["weight", "split", "cluster", "y", "labels"])
 def test_what_is_ignored_has_no_purpose(tmp_path, name):
     odd = {name: -np.ones(N)}
@@ -275,3 +302,14 @@ def test_repeated_names_of_patients_bring_one_line_of_advice(tmp_path, values, o
     for content in (table(patient_id=values), single, arrays):
         _, notes = own_of(read(tmp_path / "a.csv", content, **options))
         assert sum("say --clusters patient_id" in note for note in notes) == count
+
+
+@pytest.mark.parametrize("name", ["date", "remark", "diagnosis_text"])
+def test_text_beside_a_single_column_of_answers_is_left_out(tmp_path, name):
+    risk, outcome = P[:, 1], 1 * (Y == 1)
+    content = pd.DataFrame({"patient": np.arange(N), "risk": risk, "outcome": outcome})
+    result = read(tmp_path / "a.csv", content.assign(**{name: "2024-01-01, none"}))
+    np.testing.assert_allclose(softmax(result.logits, axis=1)[:, 1], risk, atol=1e-6)
+    assert name in " ".join(result.details["warnings"])
+    with refuses("columns", fix="--classes risk", number=name):  # numbers may be answers
+        read(tmp_path / "a.csv", content.assign(**{name: np.arange(N) / 7}))

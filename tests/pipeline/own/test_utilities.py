@@ -95,3 +95,19 @@ def test_an_amount_with_a_point_before_three_digits_has_two_readings(tmp_path, s
         entry = own_utilities.entry_of("losses", str(path), NAMES, decimal)
         losses = instantiate(entry).losses[0]
         np.testing.assert_array_equal(losses[:2], [[1.5 * factor, 250], [0, 2.25 * factor]])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["loss\n1\n2\n3\n", "class\ncat\ndog\nemu\n", "ask,adopt\n1,2\n3,4\n5,6\n"],
+)
+def test_losses_without_names_of_the_classes_say_so(tmp_path, text):
+    path = csv(tmp_path, text)
+    with refuses("columns", fix="first column", file=path):
+        own_utilities.losses(path, NAMES)
+
+
+def test_one_action_is_no_decision(tmp_path):
+    path = csv(tmp_path, "class,ask\ncat,0\ndog,1\nemu,2\n")
+    with refuses("columns", fix="each action", number="ask", file=path):
+        own_utilities.losses(path, NAMES)

@@ -1,0 +1,104 @@
+"""The errors on columns that do not show which class they bear, each with what settles it."""
+
+import re
+from collections.abc import Collection, Sequence
+
+from utility_calibration.metrics.errors import InputError
+
+from .cells import Held
+from .choices import MOST, matching
+from .lists import has_lists
+from .patterns import Bearers, as_number
+from .told import IGNORE, NAME_CLASSES, some_of
+from .usual import REJECTS, spelt
+
+IN_ORDER = "say which they are, in the order of the labels: --classes NAME,NAME"
+
+
+def _option(names: Collection[str], pattern: str, columns: Sequence[str]) -> str:
+    """The option that means exactly these of the `columns`: their pattern, or their names."""
+    for text in (pattern, *[",".join(names)] * (len(names) <= MOST)):
+        if set(matching(text, columns, None)) == set(names):
+            return f"--classes {text!r}"
+    others = [*dict.fromkeys(re.sub(r"\d+", "*", k) for k in columns if k not in names)]
+    text = ",".join(others)
+    if len(others) > MOST or set(matching(text, columns, None)) & set(names):
+        return "--classes NAME,NAME"
+    return f"--ignore {text!r}"
+
+
+def several_sets(
+    sets: Sequence[Bearers], usable: Sequence[Bearers], columns: Sequence[str]
+) -> InputError:
+    """The error on several sets, of these columns, of which each bears all labels."""
+    shown = [f"{bearers.pattern} ({some_of([*bearers.labels])})" for bearers in sets[:4]]
+    message = f"{len(sets)} sets bear all classes: {' and '.join(shown)}"
+    fixes = list[str]()
+    for bearers in usable[:2]:
+        # Further numbers are classes without a point.
+        are_numbers = None not in map(as_number, bearers.named.values())
+        names = bearers.named if are_numbers else bearers.labels
+        fixes.append(f"take one set: {_option(names, bearers.pattern, columns)}")
+    return InputError(message, field="columns", fixes=fixes or [NAME_CLASSES])
+
+
+def in_question(
+    unknown: Sequence[str], bearers: Bearers | None = None, likely: Sequence[str] = ()
+) -> InputError:
+    """The error on columns that bear no label.
+
+    Args:
+        unknown: these columns.
+        bearers: the columns that bear all labels; its others may be of classes without a point.
+        likely: single columns that can be answers.
+    """
+    message, fixes = f"{some_of(unknown, MOST)}: no label has this name", [NAME_CLASSES, IGNORE]
+    if bearers is not None and bearers.others:
+        message += f", but {some_of([*bearers.others])} may be a class without a point"
+        numbers = [as_number(of) for of in bearers.named.values()]
+        if None in numbers or _are_counted(numbers):
+            option = _option(bearers.named, bearers.pattern, [*bearers.labels, *unknown])
+            fixes = [f"if so: {option}"]
+    elif bearers is not None:
+        left_out = ",".join(k if len(k) < 60 else f"{k[:30]}*" for k in unknown[:MOST])
+        message += f", while {bearers.pattern} has those of all labels"
+        fixes = [f"leave out what is no class: --ignore {left_out}"]
+        option = _option(bearers.labels, bearers.pattern, [*bearers.labels, *unknown])
+        fixes.append(f"name the classes: {option}")
+        parts = bearers.parts_of(unknown)
+        rejects = [name for name, part in parts.items() if spelt(part) in REJECTS]
+        if rejects:
+            names = ",".join([*bearers.labels, *rejects])
+            fixes.append(f"if {some_of(rejects)} is a class, too: --classes {names!r}")
+    elif len(likely) == 1:
+        fixes = [f"take the one that can be the answer for one of two: --classes {likely[0]}"]
+    if any("group" in name.lower() for name in unknown):
+        fixes.append("name the groups of points: --groups NAME")
+    return InputError(message, field="columns", fixes=fixes)
+
+
+def _are_counted(numbers: Sequence[float | None]) -> bool:
+    """Whether these are the whole numbers from 0 on, or from 1 on."""
+    return any(set(numbers) == set(range(first, first + len(numbers))) for first in (0, 1))
+
+
+def no_bearers(
+    held: Held, columns: Sequence[str], texts: Sequence[str], is_in_order: bool
+) -> InputError:
+    """The error on columns that bear none of the classes `texts`.
+
+    is_in_order: whether --classes may name columns in the order of the classes.
+    """
+    ways = [
+        f"say which one has the answers: --logits {name} or --probabilities {name}"
+        for name in columns
+        if has_lists(held[name])
+    ]
+    if len(texts) == 2 and len(columns) == 1:
+        ways.append(f"say that it is for {texts[1]}: --classes {columns[0]}")
+    elif is_in_order:
+        ways.append(IN_ORDER)
+    shown = some_of(columns, MOST) or "nothing beside the labels"
+    message = f"{shown}: these do not bear the labels {some_of(texts)}"
+    fixes = ["name each column as its label", *ways, IGNORE]
+    return InputError(message, field="columns", fixes=fixes)
