@@ -98,6 +98,6 @@ class Algorithm1:
         signed = -witness.sign * step.size
         move(self.state, self.update, witness.rows, vectors, signed)
         self.number += 1
-        n = len(self.state.probabilities)
         where = witness.utility, witness.low, witness.high
-        return Patch(*where, signed, witness.error, step.change / n, len(witness.rows))
+        change = step.change / self.state.points
+        return Patch(*where, signed, witness.error, change, len(witness.rows))

@@ -53,10 +53,14 @@ class Vectors(NamedTuple):
         """Return the vectors of a slice of the rows."""
         return self if len(self.table) == 1 else self._replace(table=self.table[rows])
 
-    def spread(self, classes: int) -> float:
-        """Return the mean ‖u⃗ - mean u⃗‖² of the rows; the simplex has no room along mean u⃗."""
+    def spread(self, classes: int, weights: Array) -> float:
+        """Return the mean ‖u⃗ - mean u⃗‖² of rows of `weights` [k].
+
+        The simplex has no room along mean u⃗.
+        """
         means = self.table.sum(axis=1) / classes
-        return float((np.square(self.table).sum(axis=1) - classes * np.square(means)).mean())
+        squares = np.square(self.table).sum(axis=1) - classes * np.square(means)
+        return float(squares[0] if len(squares) == 1 else np.average(squares, weights=weights))
 
 
 @dataclass(frozen=True)
