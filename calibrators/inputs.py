@@ -25,7 +25,8 @@ MAJORITY = 0.6
 """Rows with a common sum are votes only if some row's largest entry exceeds this share of it.
 Shifted or quantised logits can also have a common sum, but with more than a few classes their
 largest entry hardly exceeds half of it."""
-ENOUGH_ROWS = 10  # fewer rows may have the same sum by chance
+ENOUGH_ROWS = 10
+"""Fewer rows may be in some order, or have one sum, or look like probabilities by chance."""
 
 
 @overload
@@ -136,15 +137,18 @@ def warn_of_lookalike(logits: Array, stacklevel: int = 3) -> None:
 
 def warn_of_absent(labels: Array, classes: NDArray[Any], is_learned: bool) -> None:
     """Warn the caller of `fit` about classes without a point among `labels` [n]."""
+    if not is_learned:
+        return
     present = np.unique(labels)
     absent = np.delete(classes, present)
-    if len(present) == 1 < len(labels):
+    if len(present) == 1:
+        points = "the only point is" if len(labels) == 1 else f"all {len(labels)} are"
         warnings.warn(
-            f"labels: all {len(labels)} are {classes[present[0]]}, so nothing can be learned and "
+            f"labels: {points} {classes[present[0]]}, so nothing can be learned and "
             "probabilities stay as they are; give points of at least two classes",
             stacklevel=3,
         )
-    elif len(absent) and len(present) > 1 and is_learned:
+    elif len(absent):
         shown = ", ".join(map(str, absent[:5]))
         shown += f" and {len(absent) - 5} more" * (len(absent) > 5)
         warnings.warn(

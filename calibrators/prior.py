@@ -28,10 +28,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from utility_calibration.metrics.arrays import Array, OtherArray, as_array, like
 from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
 TOLERANCE = 1e-3  # of the sum of stated shares
 ITERATIONS, CONVERGED = 10_000, 1e-9  # of expectation maximisation; largest change of a share
-SMALLEST = 1e-12  # probability whose logarithm is taken
 FLAT = 1e-10
 """An eigenvalue below this share of the largest is that of a direction without information."""
 
@@ -145,7 +145,7 @@ def _covariance(likelihoods: Array, before: Array, prior: Array, n_points: float
     joint = likelihoods * before
     totals = joint.sum(axis=1)
     p = joint / totals[:, None]  # under the shares of the calibration points
-    log_p = np.log(p.clip(min=SMALLEST))
+    log_p = np.log(p.clip(min=LIKELIHOOD_FLOOR))
     posterior = scores * prior
     centred = log_p - (posterior * log_p).sum(axis=1, keepdims=True)
     of_offsets = np.diag(scores.mean(axis=0)) - information * prior

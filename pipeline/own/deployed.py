@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utility_calibration.calibrators.base import Calibrator
-from utility_calibration.calibrators.inputs import Inputs
+from utility_calibration.calibrators.inputs import ENOUGH_ROWS, Inputs
 from utility_calibration.metrics.errors import InputError
 
 from ..harness.settings import Settings
@@ -27,7 +27,6 @@ from .cells import Held, Labels, text_of
 from .choices import Choices
 from .given import Known
 from .lists import arrays_of, named_by_row
-from .rules import ENOUGH_ROWS
 from .scale import with_logits
 from .told import some_of
 
