@@ -116,12 +116,13 @@ class ClassCurvature:
         diagonal = self.diagonal + penalty
         least = FLOOR * (self.largest + float(penalty[:, :-1].max()))
         np.maximum(diagonal[:, :-1], least, out=diagonal[:, :-1])
+        roots = (1 / np.sqrt(diagonal)).astype(self.rows.dtype)
         classes, count, width = self.rows.shape
         small = np.empty((classes, count, count))
         for first, last in row_blocks(classes, count * width, BLOCK):
-            rows = self.rows[first:last]
-            scaled = rows / diagonal[first:last, None]
-            small[first:last] = scaled.astype(rows.dtype) @ rows.mT
+            scaled = self.rows[first:last] * roots[first:last, None]
+            # NumPy computes half of a matrix times its own transpose, and copies the other half.
+            small[first:last] = scaled @ scaled.mT
         small[:, np.arange(count), np.arange(count)] += 1.0
         kernel = np.linalg.inv(small).astype(self.rows.dtype)
         turned = self.rows.mT
