@@ -27,6 +27,8 @@ from utility_calibration.metrics.kernels.threads import PRODUCT_ELEMENTS, row_bl
 from ..losses import Loss, logit_curvature, row_weights
 from ..solvers.sums import summed
 
+Precondition = Callable[[Array], Array]
+"""Applies an approximate inverse Hessian to a stack of gradients [k, …]."""
 TOP_ROWS = 64
 FLOOR = 1e-6  # smallest diagonal entry, relative to the largest
 INTERCEPT = 1e-3
@@ -108,7 +110,7 @@ class ClassCurvature:
         ]
         return cls(rows, diagonal, largest)
 
-    def preconditioner(self, penalty: Array) -> Callable[[Array], Array]:
+    def preconditioner(self, penalty: Array) -> Precondition:
         """Return the approximate inverse of the Hessian plus the diagonal `penalty` [C, C + 1].
 
         It takes a stack of gradients [k, C, C + 1].

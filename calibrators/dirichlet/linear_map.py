@@ -28,7 +28,7 @@ from ..losses import Loss, block_residuals, row_weights
 from ..solvers.lbfgs import PRINTED_DIGITS, Minimum, Pairs, dot, minimize
 from ..solvers.sums import summed
 from ..stored import Learned, Stored
-from .curvature import ClassCurvature
+from .curvature import ClassCurvature, Precondition
 
 LOSS_ELEMENTS = 1 << 17
 """Logits in a block of `map_loss`, so few that the cache holds them between its two products: for
@@ -103,10 +103,12 @@ class LinearMapProblem:
         max_iterations: int,
         give_up: Callable[[int, Array], bool] | None = None,
         pairs: Pairs | None = None,
+        precondition: Precondition | None = None,
     ) -> Minimum:
         """Minimise the mean loss + Σ weights (V - start)² + ridge, from `begin` or the start.
 
         The start is (β I, 0), so off the diagonal the penalties are those of V itself.
+        `precondition` is the `preconditioner` of these weights, computed anew if None.
         """
 
         origin = self.start if begin is None else begin
@@ -119,19 +121,23 @@ class LinearMapProblem:
             penalty = dot(pull, away) + 0.5 * dot(ridge, away)
             return loss + penalty, ridge + 2.0 * pull + gradient
 
-        assert self.curvature is not None  # `__post_init__` computes it
         exact = self.inputs.dtype == np.float64
         with one_thread(self.inputs.size * self.inputs.shape[1] <= ONE_THREAD_WORK):
             return minimize(
                 objective,
                 origin,
-                self.curvature.preconditioner(2 * weights + self.ridge),
+                precondition or self.preconditioner(weights),
                 tolerance=tolerance,
                 max_iterations=max_iterations,
                 noise=0.0 if exact else FLOAT32_NOISE,
                 give_up=give_up,
                 pairs=pairs,
             )
+
+    def preconditioner(self, weights: Array) -> Precondition:
+        """Return the approximate inverse Hessian of the objective with penalties `weights`."""
+        assert self.curvature is not None  # `__post_init__` computes it
+        return self.curvature.preconditioner(2 * weights + self.ridge)
 
     def _loss_and_gradient(self, point: Array) -> tuple[float, Array]:
         """Return the mean loss and its gradient [C, C + 1] at `point`, without penalties."""
