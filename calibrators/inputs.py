@@ -100,14 +100,14 @@ def check_columns(X: ArrayLike, columns: int, calibrator: Any) -> None:
     before = getattr(calibrator, "feature_names_in_", ())
     for place, (name, fitted) in enumerate(zip(column_names(X) or (), before)):
         if name != fitted:
-            told = f"column {place} is {name!r}, at the fit {str(fitted)!r}"
-            raise InputError(told, field="logits", fixes="give the columns of the fit in order")
+            message = f"column {place} is {name!r}, at the fit {str(fitted)!r}"
+            raise InputError(message, field="logits", fixes="give the columns of the fit in order")
     if columns != calibrator.n_features_in_:
         name, fix = type(calibrator).__name__, ""
-        told = f"{columns} columns, but the {name} was fitted on {calibrator.n_features_in_}"
+        message = f"{columns} columns, but the {name} was fitted on {calibrator.n_features_in_}"
         if np.ndim(X) == 1:
             fix = "give one point as X.reshape(1, -1)"
-        raise InputError(f"{told} classes", field="logits", fixes=fix)
+        raise InputError(f"{message} classes", field="logits", fixes=fix)
 
 
 @cache
@@ -119,7 +119,8 @@ def _choices(kind: type[Any]) -> dict[str, tuple[Any, ...]]:
 def check_choices(calibrator: Any) -> None:
     """Raise `InputError` for an argument that is none of the literals of its type."""
     for name, choices in _choices(calibrator.__class__).items():
-        if (value := getattr(calibrator, name)) not in choices:
+        value = getattr(calibrator, name)
+        if value not in choices:
             raise InputError(f"{value!r}", field=name, fixes=f"choose {' or '.join(choices)}")
 
 
@@ -127,7 +128,8 @@ def warn_of_lookalike(logits: Array, stacklevel: int = 3) -> None:
     """Warn a caller, that of `fit` by default, if `logits` [n, C] look like something else."""
     is_single = logits.shape[1] == 2 and not bool(logits[:, 0].any())
     scores = validation.both_classes(logits[:, 1:], "logits") if is_single else logits
-    if seen := lookalike(scores):
+    seen = lookalike(scores)
+    if seen is not None:
         warnings.warn(
             f"logits: {seen.what}; {seen.step}give their logarithm: "
             "utility_calibration.calibrators.from_probabilities(probabilities)",

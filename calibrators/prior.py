@@ -94,8 +94,8 @@ def estimate_prior(
     """Estimate the shares of the classes among points without labels, with intervals.
 
     >>> p = [[0.9, 0.1]] * 70 + [[0.1, 0.9]] * 30  # of a fit to both classes in equal shares
-    >>> found = estimate_prior(p, shares=[0.5, 0.5], n_points=1000)
-    >>> found.shares.round(2), found.lower.round(2), found.upper.round(2)
+    >>> prior = estimate_prior(p, shares=[0.5, 0.5], n_points=1000)
+    >>> prior.shares.round(2), prior.lower.round(2), prior.upper.round(2)
     (array([0.75, 0.25]), array([0.63, 0.13]), array([0.87, 0.37]))
 
     Args:

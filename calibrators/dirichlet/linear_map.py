@@ -147,8 +147,8 @@ class LinearMapProblem:
 
     def _at_origin(self, point: Array) -> tuple[float, Array]:
         """Return `_loss_and_gradient`, remembered: many fits of a search begin at one point."""
-        for known, loss, gradient in self._origins:
-            if np.array_equal(point, known):
+        for origin, loss, gradient in self._origins:
+            if np.array_equal(point, origin):
                 return loss, gradient
         loss, gradient = self._loss_and_gradient(point)
         self._origins.append((point, loss, gradient))

@@ -79,8 +79,10 @@ class Algorithm1:
     stopped: Ending | None = None
 
     def __iter__(self) -> Iterator[Patch]:
-        while (patch := self.round()) is not None:
+        patch = self.round()
+        while patch is not None:
             yield patch
+            patch = self.round()
 
     def round(self) -> Patch | None:
         """Do a round and return its patch; if the run ends, return None and set `stopped`."""

@@ -71,16 +71,16 @@ def project_row(x: Any) -> None:
     tau = np.floor((total - 1.0) / active / CELL) * CELL
     while True:
         total = 0.0
-        kept = 0
+        remaining = 0
         for j in range(x.size):
             above = x[j] > tau
             total += x[j] if above else 0.0
-            kept += above
+            remaining += above
         # τ grows from pass to pass, so the active set only shrinks. Rounding can break that by an
         # ulp (hence >=), and can make all entries equal to τ (hence 0).
-        if kept >= active or kept == 0:
+        if remaining >= active or remaining == 0:
             break
-        active = kept
+        active = remaining
         tau = np.floor((total - 1.0) / active / CELL) * CELL
     for j in range(x.size):
         x[j] = max(x[j] - tau, 0.0)

@@ -80,8 +80,8 @@ class Features(NamedTuple):
 
     def gradient(self, residuals: Array) -> Array:
         """Return the gradient by θ of a loss with gradient `residuals` [n, C] by the scores."""
-        own = np.take_along_axis(residuals, self.places, axis=1)
-        return own.ravel() @ self.values.reshape(own.size, self.values.shape[-1])
+        top = np.take_along_axis(residuals, self.places, axis=1)
+        return top.ravel() @ self.values.reshape(top.size, self.values.shape[-1])
 
 
 class Data(NamedTuple):
