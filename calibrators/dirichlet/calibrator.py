@@ -255,21 +255,25 @@ class TuningFits:
     As λ falls, fits begin to overfit more and more. `HOPELESS` says when the path ends.
 
     Of the rows `inputs` [n, C], with `labels` and `weights` [n], a share of their number is scored,
-    whatever their weights. `of` has the share, the seed that draws them, and the loss.
+    whatever their weights. The calibrator has the share, the seed that draws them, and the loss.
     """
 
     def __init__(
-        self, of: DirichletCalibration, inputs: Array, labels: Array, weights: Array | None
+        self,
+        calibrator: DirichletCalibration,
+        inputs: Array,
+        labels: Array,
+        weights: Array | None,
     ) -> None:
-        n, loss = inputs.shape[0], of.loss
-        scored = round(of.holdout * n)
+        n, loss = inputs.shape[0], calibrator.loss
+        scored = round(calibrator.holdout * n)
         if not 0 < scored < n:
             raise InputError(
-                f"{n} points leave no hold-out of {of.holdout:g} to tune λ and μ on",
+                f"{n} points leave no hold-out of {calibrator.holdout:g} to tune λ and μ on",
                 field="labels",
                 fixes="give more points, or give l2 and odir",
             )
-        order = np.random.default_rng(of.seed).permutation(n)
+        order = np.random.default_rng(calibrator.seed).permutation(n)
 
         def points(rows: Array) -> tuple[Array, Array, Array | None]:
             return inputs[rows], labels[rows], None if weights is None else weights[rows]
