@@ -130,8 +130,8 @@ class Calibrator(Estimator, ABC):
         named = names_to_fit(self, groups, z.shape[0])
         if self.inputs == "logits":
             warn_of_lookalike(z)
-        known = classes_of(y, X, z.shape[1], classes)
-        data = [z, codes_of(y, z.shape[0], known)]
+        names_of_classes = classes_of(y, X, z.shape[1], classes)
+        data = [z, codes_of(y, z.shape[0], names_of_classes)]
         self.tuning_log_: list[dict[str, Any]] = []
         if sample_weight is not None:
             if not self.takes_weights:
@@ -145,16 +145,17 @@ class Calibrator(Estimator, ABC):
             named = {key: names[counted] for key, names in named.items()}
         with blas_on_one_thread(), one_thread(z.size <= LITTLE):
             self._learn(*data, **named)
-        warn_of_absent(data[1], known, self.is_learned)
-        self.classes_ = known
-        self.shares_ = shares_of(data[1], len(known), *data[2:])
+        warn_of_absent(data[1], names_of_classes, self.is_learned)
+        self.classes_ = names_of_classes
+        self.shares_ = shares_of(data[1], len(names_of_classes), *data[2:])
         self.n_points_ = float(data[2].sum()) if len(data) > 2 else float(len(data[1]))
         if self.takes_groups:
             self.groups_ = np.unique(named.get("names", np.empty(0, np.str_)))
         self.n_features_in_ = int(z.shape[1])
         self.__dict__.pop("feature_names_in_", None)
-        if (names := column_names(X)) is not None:
-            self.feature_names_in_: NDArray[np.str_] = np.array(names)
+        columns = column_names(X)
+        if columns is not None:
+            self.feature_names_in_: NDArray[np.str_] = np.array(columns)
         return self
 
     @overload
@@ -254,9 +255,10 @@ class Calibrator(Estimator, ABC):
                 f"parameters of another version ({error})", file=path, fixes="fit again"
             ) from error
         vars(calibrator).update(fitted, tuning_log_=[])
-        if problem := calibrator._problem(fitted):
-            told = f"damaged or changed, {problem}"
-            raise InputError(told, file=path, fixes="fit and save it again")
+        problem = calibrator._problem(fitted)
+        if problem:
+            message = f"damaged or changed, {problem}"
+            raise InputError(message, file=path, fixes="fit and save it again")
         return calibrator
 
     def _problem(self, fitted: dict[str, Any]) -> str | None:
@@ -273,11 +275,11 @@ class Calibrator(Estimator, ABC):
         if not self.is_learned:
             return None
         try:
-            known = self._known()
-            if known is not None:
-                if not (0 < known.beta < np.inf and known.gap > 0):
+            learned = self._conditioning()
+            if learned is not None:
+                if not (0 < learned.beta < np.inf and learned.gap > 0):
                     return "conditioning_ holds no inverse temperature"
-                if len(known.present) == 1 and not known.whole:
+                if len(learned.present) == 1 and not learned.whole:
                     return None  # `_fit` learned nothing
             ramp = np.arange(float(self.n_features_in_))
             p = self._trial(np.stack([0 * ramp, ramp, -ramp]))
@@ -306,22 +308,23 @@ class Calibrator(Estimator, ABC):
         fit: Callable[..., None] = self._fit
         if not self.is_learned:
             return
-        known = condition(z, labels, *weights, whole=self._is_whole(), zeros=not self.takes_zeros)
-        self.present_ = known.present
-        self.conditioning_ = np.array([known.zero, known.gap, known.beta, known.log_weight])
-        self.kept_ = known.kept
-        if not known.whole:
-            labels = np.searchsorted(known.present, labels)
-        if len(known.present) > 1:
-            fit(known.seen(z), labels, *weights, **named)
+        whole, zeros = self._is_whole(), not self.takes_zeros
+        learned = condition(z, labels, *weights, whole=whole, zeros=zeros)
+        marks = learned.zero, learned.gap, learned.beta, learned.log_weight
+        self.present_, self.conditioning_ = learned.present, np.array(marks)
+        self.kept_ = learned.factors
+        if not learned.whole:
+            labels = np.searchsorted(learned.present, labels)
+        if len(learned.present) > 1:
+            fit(learned.seen(z), labels, *weights, **named)
 
     def _predicted(self, z: Array, **named: Array) -> Array:
         """Return float64 [n, C] for checked logits [n, C], which may be -inf."""
         method: Callable[..., Array] = self._predict_proba
-        known, predict = self._known(), partial(method, **named)
-        return predict(z) if known is None else known.predicted(z, predict)
+        learned, predict = self._conditioning(), partial(method, **named)
+        return predict(z) if learned is None else learned.predicted(z, predict)
 
-    def _known(self) -> Conditioning | None:
+    def _conditioning(self) -> Conditioning | None:
         if not self.is_learned:
             return None
         zero, gap, beta, log_weight = self.conditioning_.tolist()

@@ -117,23 +117,23 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _stacked(self, X: Any, codes: Any, weights: Any, folds: Any) -> tuple[Any, Calibrator]:
         """Return the classifier of all points, and the calibrator of all held-out scores."""
-        given = {} if weights is None else {"sample_weight": weights}
-        options: Any = {"cv": folds, "method": self._method(), "params": given}
+        weighted = {} if weights is None else {"sample_weight": weights}
+        options: Any = {"cv": folds, "method": self._method(), "params": weighted}
         scores = cross_val_predict(self.classifier, X, codes, **options)
-        calibrator = self._calibrator().fit(self._logits(scores), codes, **given)
-        return clone(self.classifier).fit(X, codes, **given), calibrator
+        calibrator = self._calibrator().fit(self._logits(scores), codes, **weighted)
+        return clone(self.classifier).fit(X, codes, **weighted), calibrator
 
     def _member(self, X: Any, codes: Any, weights: Any, fold: Any) -> tuple[Any, Calibrator]:
         """Return the classifier of a fold's training points, and the calibrator of the others."""
-        train, held = fold
+        train, others = fold
         parts = [{} if weights is None else {"sample_weight": weights[k]} for k in fold]
         if len(np.unique(codes[train])) < len(self.classes_):
             raise InputError(
                 "the training points of a fold lack a class", field="cv", fixes="take other folds"
             )
         classifier = clone(self.classifier).fit(_safe_indexing(X, train), codes[train], **parts[0])
-        scores = getattr(classifier, self._method())(_safe_indexing(X, held))
-        return classifier, self._calibrator().fit(self._logits(scores), codes[held], **parts[1])
+        scores = getattr(classifier, self._method())(_safe_indexing(X, others))
+        return classifier, self._calibrator().fit(self._logits(scores), codes[others], **parts[1])
 
     def predict_proba(self, X: object) -> NDArray[np.float64]:
         """Return calibrated probabilities [n, C], columns in the order of `classes_`."""

@@ -64,8 +64,8 @@ class Conditioning:
     largest of their row are paddings. `beta` is the inverse temperature of the possible classes,
     and `log_weight` is ln w. It is -inf if calibration points have paddings, but none of them is
     of such a class; a padding then has the probability 0. `present`, int64 [P], are the classes
-    that have calibration points; with `whole` the calibrator gets the others, too. `kept`, float64
-    [C], multiplies their probabilities.
+    that have calibration points; with `whole` the calibrator gets the others, too. `factors`,
+    float64 [C], multiplies their probabilities.
     """
 
     zero: float
@@ -73,7 +73,7 @@ class Conditioning:
     beta: float
     log_weight: float
     present: Array
-    kept: Array
+    factors: Array
     whole: bool = False
 
     @property
@@ -111,7 +111,7 @@ class Conditioning:
     ) -> Array:
         """Return the calibrator's probabilities of all classes [n, C].
 
-        An absent class has `kept` times the probability of temperature scaling, and the others
+        An absent class has `factors` times the probability of temperature scaling, and the others
         share the rest as the calibrator says. If only one class is present, nothing was learned.
         """
         z, marked = self.filled(logits)
@@ -121,12 +121,12 @@ class Conditioning:
         else:
             p = softmax(z, self.beta)
             if len(present) > 1:
-                p = p * self.kept
+                p = p * self.factors
                 p = p / p.sum(axis=1, keepdims=True)
-                own = calibrator(z)[:, present] if self.whole else calibrator(z[:, present])
+                mapped = calibrator(z)[:, present] if self.whole else calibrator(z[:, present])
                 if self.whole:
-                    own = own / own.sum(axis=1, keepdims=True).clip(min=LIKELIHOOD_FLOOR)
-                p[:, present] = own * p[:, present].sum(axis=1, keepdims=True)
+                    mapped = mapped / mapped.sum(axis=1, keepdims=True).clip(min=LIKELIHOOD_FLOOR)
+                p[:, present] = mapped * p[:, present].sum(axis=1, keepdims=True)
                 p = p.clip(max=1.0)  # rounding may exceed 1
         if marked is None:
             return p
@@ -176,7 +176,8 @@ def _padding_gap(logits: Array, scale: float) -> tuple[float, bool]:
     low, top = (ends.astype(np.float64) for ends in (logits.min(axis=1), logits.max(axis=1)))
     if bool(np.isneginf(low).any()):
         low = np.where(np.isneginf(logits), np.inf, logits).min(axis=1).astype(np.float64)
-    if not (widest := float((top - low).max())):
+    widest = float((top - low).max())
+    if not widest:
         return math.inf, False
     if widest > FAR * scale:
         blocks = [logits[start:stop] for start, stop in row_blocks(*logits.shape)]
@@ -214,23 +215,23 @@ def condition(
     scale = _median_gap(logits)
     zero = _largest_zero(logits) if zeros else -math.inf
     (gap, has_paddings), beta = _padding_gap(logits, scale), 1 / (scale or 1.0)
-    kept = np.ones(logits.shape[1])
-    marks = Conditioning(zero, gap, beta, -math.inf, present, kept, whole)
+    factors = np.ones(logits.shape[1])
+    marks = Conditioning(zero, gap, beta, -math.inf, present, factors, whole)
     unmarked = replace(marks, zero=-math.inf, gap=math.inf)
     data = logits, labels, weights
-    known = _learned(marks, *data) or _learned(unmarked, *data) or unmarked
-    if not has_paddings and known.log_weight == -math.inf:
-        known = replace(known, log_weight=known.log_share)
-    if len(present) < len(kept):
+    learned = _learned(marks, *data) or _learned(unmarked, *data) or unmarked
+    if not has_paddings and learned.log_weight == -math.inf:
+        learned = replace(learned, log_weight=learned.log_share)
+    if len(present) < len(factors):
         shares = row_weights(weights, logits)
-        observed = np.bincount(labels, shares, minlength=len(kept))
-        expected = np.zeros(len(kept))
+        observed = np.bincount(labels, shares, minlength=len(factors))
+        expected = np.zeros(len(factors))
         for start, stop in row_blocks(*logits.shape):
-            p = softmax(known.filled(logits[start:stop])[0], known.beta)
+            p = softmax(learned.filled(logits[start:stop])[0], learned.beta)
             expected += shares[start:stop] @ p
-        kept = absent_factors(observed, expected)
-        kept[present] = 1
-    return replace(known, kept=kept)
+        factors = absent_factors(observed, expected)
+        factors[present] = 1
+    return replace(learned, factors=factors)
 
 
 def _learned(

@@ -24,14 +24,14 @@ class Estimator:
 
         The arguments of an estimator in the argument `name` are called `name__argument`.
         """
-        found: dict[str, Any] = {}
+        parameters: dict[str, Any] = {}
         for name in _parameters(type(self)):
             value = getattr(self, name)
-            found[name] = value
+            parameters[name] = value
             if deep and hasattr(value, "get_params") and not isinstance(value, type):
                 inner = value.get_params(deep=True)
-                found |= {f"{name}__{argument}": entry for argument, entry in inner.items()}
-        return found
+                parameters |= {f"{name}__{argument}": entry for argument, entry in inner.items()}
+        return parameters
 
     def set_params(self, **params: Any) -> Self:
         """Set arguments by the names of `get_params`; `ValueError` for a name that is none."""
@@ -39,8 +39,8 @@ class Estimator:
         for key, value in params.items():
             name, is_inner, argument = key.partition("__")
             if name not in _parameters(type(self)):
-                kind, known = type(self).__name__, ", ".join(_parameters(type(self)))
-                raise ValueError(f"{kind} has no argument {name!r}; it has {known}")
+                kind, names = type(self).__name__, ", ".join(_parameters(type(self)))
+                raise ValueError(f"{kind} has no argument {name!r}; it has {names}")
             if is_inner:
                 inner.setdefault(name, {})[argument] = value
             else:

@@ -142,6 +142,6 @@ def _check_headers(
     limit = max(LARGEST_VALUE, 8 * (classes + 1) ** 2)
     for name in sorted(values - set(of_any_size(kind))):
         if sizes[name] > limit:
-            told = f"{sizes[name]:,} bytes for {classes:,} classes"
+            message = f"{sizes[name]:,} bytes for {classes:,} classes"
             fixes = [fix, f"declare its sizes in {kind}.learned"]
-            raise InputError(told, field=name, file=path, fixes=fixes)
+            raise InputError(message, field=name, file=path, fixes=fixes)

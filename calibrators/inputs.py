@@ -25,7 +25,8 @@ MAJORITY = 0.6
 """Rows with a common sum are votes only if some row's largest entry exceeds this share of it.
 Shifted or quantised logits can also have a common sum, but with more than a few classes their
 largest entry hardly exceeds half of it."""
-ENOUGH_ROWS = 10  # fewer rows may have the same sum by chance
+ENOUGH_ROWS = 10
+"""Fewer rows may be in some order, or have one sum, or look like probabilities by chance."""
 
 
 @overload
@@ -99,14 +100,14 @@ def check_columns(X: ArrayLike, columns: int, calibrator: Any) -> None:
     before = getattr(calibrator, "feature_names_in_", ())
     for place, (name, fitted) in enumerate(zip(column_names(X) or (), before)):
         if name != fitted:
-            told = f"column {place} is {name!r}, at the fit {str(fitted)!r}"
-            raise InputError(told, field="logits", fixes="give the columns of the fit in order")
+            message = f"column {place} is {name!r}, at the fit {str(fitted)!r}"
+            raise InputError(message, field="logits", fixes="give the columns of the fit in order")
     if columns != calibrator.n_features_in_:
         name, fix = type(calibrator).__name__, ""
-        told = f"{columns} columns, but the {name} was fitted on {calibrator.n_features_in_}"
+        message = f"{columns} columns, but the {name} was fitted on {calibrator.n_features_in_}"
         if np.ndim(X) == 1:
             fix = "give one point as X.reshape(1, -1)"
-        raise InputError(f"{told} classes", field="logits", fixes=fix)
+        raise InputError(f"{message} classes", field="logits", fixes=fix)
 
 
 @cache
@@ -118,7 +119,8 @@ def _choices(kind: type[Any]) -> dict[str, tuple[Any, ...]]:
 def check_choices(calibrator: Any) -> None:
     """Raise `InputError` for an argument that is none of the literals of its type."""
     for name, choices in _choices(calibrator.__class__).items():
-        if (value := getattr(calibrator, name)) not in choices:
+        value = getattr(calibrator, name)
+        if value not in choices:
             raise InputError(f"{value!r}", field=name, fixes=f"choose {' or '.join(choices)}")
 
 
@@ -126,7 +128,8 @@ def warn_of_lookalike(logits: Array, stacklevel: int = 3) -> None:
     """Warn a caller, that of `fit` by default, if `logits` [n, C] look like something else."""
     is_single = logits.shape[1] == 2 and not bool(logits[:, 0].any())
     scores = validation.both_classes(logits[:, 1:], "logits") if is_single else logits
-    if seen := lookalike(scores):
+    seen = lookalike(scores)
+    if seen is not None:
         warnings.warn(
             f"logits: {seen.what}; {seen.step}give their logarithm: "
             "utility_calibration.calibrators.from_probabilities(probabilities)",
@@ -136,15 +139,18 @@ def warn_of_lookalike(logits: Array, stacklevel: int = 3) -> None:
 
 def warn_of_absent(labels: Array, classes: NDArray[Any], is_learned: bool) -> None:
     """Warn the caller of `fit` about classes without a point among `labels` [n]."""
+    if not is_learned:
+        return
     present = np.unique(labels)
     absent = np.delete(classes, present)
-    if len(present) == 1 < len(labels):
+    if len(present) == 1:
+        points = "the only point is" if len(labels) == 1 else f"all {len(labels)} are"
         warnings.warn(
-            f"labels: all {len(labels)} are {classes[present[0]]}, so nothing can be learned and "
+            f"labels: {points} {classes[present[0]]}, so nothing can be learned and "
             "probabilities stay as they are; give points of at least two classes",
             stacklevel=3,
         )
-    elif len(absent) and len(present) > 1 and is_learned:
+    elif len(absent):
         shown = ", ".join(map(str, absent[:5]))
         shown += f" and {len(absent) - 5} more" * (len(absent) > 5)
         warnings.warn(

@@ -28,10 +28,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from utility_calibration.metrics.arrays import Array, OtherArray, as_array, like
 from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
 TOLERANCE = 1e-3  # of the sum of stated shares
 ITERATIONS, CONVERGED = 10_000, 1e-9  # of expectation maximisation; largest change of a share
-SMALLEST = 1e-12  # probability whose logarithm is taken
 FLAT = 1e-10
 """An eigenvalue below this share of the largest is that of a direction without information."""
 
@@ -94,8 +94,8 @@ def estimate_prior(
     """Estimate the shares of the classes among points without labels, with intervals.
 
     >>> p = [[0.9, 0.1]] * 70 + [[0.1, 0.9]] * 30  # of a fit to both classes in equal shares
-    >>> found = estimate_prior(p, shares=[0.5, 0.5], n_points=1000)
-    >>> found.shares.round(2), found.lower.round(2), found.upper.round(2)
+    >>> prior = estimate_prior(p, shares=[0.5, 0.5], n_points=1000)
+    >>> prior.shares.round(2), prior.lower.round(2), prior.upper.round(2)
     (array([0.75, 0.25]), array([0.63, 0.13]), array([0.87, 0.37]))
 
     Args:
@@ -145,7 +145,7 @@ def _covariance(likelihoods: Array, before: Array, prior: Array, n_points: float
     joint = likelihoods * before
     totals = joint.sum(axis=1)
     p = joint / totals[:, None]  # under the shares of the calibration points
-    log_p = np.log(p.clip(min=SMALLEST))
+    log_p = np.log(p.clip(min=LIKELIHOOD_FLOOR))
     posterior = scores * prior
     centred = log_p - (posterior * log_p).sum(axis=1, keepdims=True)
     of_offsets = np.diag(scores.mean(axis=0)) - information * prior

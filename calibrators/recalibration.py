@@ -74,10 +74,10 @@ def recalibration_gain(
     if len(y) < 2 * FOLDS:
         raise InputError(f"{len(y)} points, at least {2 * FOLDS} are needed", field="labels")
     logits, recalibrated = from_probabilities(p), np.empty_like(p)
-    for kept, held in folds_of(y, seed):
-        of_kept = None if weights is None else weights[kept]
-        fitted = PooledScaling(seed=seed).fit(logits[kept], y[kept], of_kept)
-        recalibrated[held] = fitted.predict_proba(logits[held])
+    for outside, inside in folds_of(y, seed):
+        shares = None if weights is None else weights[outside]
+        fitted = PooledScaling(seed=seed).fit(logits[outside], y[outside], shares)
+        recalibrated[inside] = fitted.predict_proba(logits[inside])
     before, after = (PatchedForecast(each, y).losses(loss) for each in (p, recalibrated))
     gains = before - after
     shares = np.full(len(gains), 1 / len(gains)) if weights is None else weights / weights.sum()

@@ -52,10 +52,10 @@ def class_named(name: str, base: type[Any], path: object) -> type[Any]:
         getattr(calibrators, name)
     kinds = {kind.__name__: kind for kind in _concrete(base)}
     if name not in kinds:
-        told, fix = f"expected {' or '.join(sorted(kinds))}", "load it by Calibrator.load"
+        message, fix = f"expected {' or '.join(sorted(kinds))}", "load it by Calibrator.load"
         if name not in dir(calibrators):
-            told, fix = "no class of this package", "import the module that defines it first"
-        raise InputError(f"holds a fitted {name}, {told}", file=path, fixes=fix)
+            message, fix = "no class of this package", "import the module that defines it first"
+        raise InputError(f"holds a fitted {name}, {message}", file=path, fixes=fix)
     return kinds[name]
 
 
@@ -89,17 +89,17 @@ def problem_of(kind: type[Any], fitted: Mapping[str, Any], whole: bool) -> str |
     sizes = {"C": classes, "P": classes if whole else present.size}
     declared["present_"] = Stored((present.size,), 0, classes - 1, "i", rises=True)
     for name, value in sorted(fitted.items()):
-        held, array = declared.get(name), np.asarray(value)
-        if held is not None:
-            if array.dtype.kind not in held.kinds + "iu" * ("f" in held.kinds):
+        rule, array = declared.get(name), np.asarray(value)
+        if rule is not None:
+            if array.dtype.kind not in rule.kinds + "iu" * ("f" in rule.kinds):
                 return f"{name} is of type {array.dtype}"
-            shape = tuple(
-                size if isinstance(size, int) else sizes.setdefault(size, found)
-                for size, found in zip(held.shape, array.shape, strict=False)
-            )
-            if shape != array.shape or len(held.shape) != array.ndim:
+            expected = []
+            for size, length in zip(rule.shape, array.shape, strict=False):
+                # A letter stands for the length that the first value with it has.
+                expected.append(size if isinstance(size, int) else sizes.setdefault(size, length))
+            if tuple(expected) != array.shape or len(rule.shape) != array.ndim:
                 return f"{name} has the shape {list(array.shape)}"
-            if held.rises and bool((np.diff(array) <= 0).any()):
+            if rule.rises and bool((np.diff(array) <= 0).any()):
                 return f"{name} does not rise"
         if array.dtype.kind == "U":
             letters = {letter for text in array.ravel().tolist() for letter in text}
@@ -108,7 +108,7 @@ def problem_of(kind: type[Any], fitted: Mapping[str, Any], whole: bool) -> str |
         elif array.dtype.kind not in "iufb":
             return f"{name} is of type {array.dtype}"
         else:
-            low, high = (-LARGEST, LARGEST) if held is None else (held.low, held.high)
+            low, high = (-LARGEST, LARGEST) if rule is None else (rule.low, rule.high)
             numbers = array.astype(np.float64)
             if not bool(((numbers >= low) & (numbers <= high)).all()):
                 return f"{name} holds values that no fit gives"

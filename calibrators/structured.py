@@ -95,13 +95,20 @@ class StructuredMatrixScaling(_OfMixture, LinearMapCalibrator):
         penalties = linear_map.penalty_weights(classes, *strengths)
         with one_thread(x.size * classes <= linear_map.ONE_THREAD_WORK):
             curvature = ClassCurvature.at(x.astype(np.float32), 1.0, counts=weights)
-        begin, left, pairs = None, self.max_iterations, None
+        begin, left, pairs, precondition = None, self.max_iterations, None, None
         # Products of float32 take half the time. Where they say no more, those of float64 go on.
         for kind in dict.fromkeys((np.float32, linear_map.products_type(n, classes))):
-            problem = LinearMapProblem(
-                x.astype(kind, copy=False), labels, 1.0, spread, "nll", weights, curvature
+            inputs: Array = x.astype(kind, copy=False)
+            problem = LinearMapProblem(inputs, labels, 1.0, spread, "nll", weights, curvature)
+            if precondition is None:
+                precondition = problem.preconditioner(penalties)
+            best = problem.solve(
+                penalties,
+                begin,
+                max_iterations=left,
+                pairs=pairs,
+                precondition=precondition,
             )
-            best = problem.solve(penalties, begin, max_iterations=left, pairs=pairs)
             begin, left, pairs = best.point, max(1, left - best.iterations), best.pairs
         warn_unless_converged(best, "StructuredMatrixScaling")
         self.nll_ = linear_map.map_loss(x, labels, best.point, counts=weights)

@@ -32,7 +32,6 @@ from .linear_map import LinearMapCalibrator, LinearMapProblem
 
 TOLERANCE = 3e-6  # Newton decrement in nats, about twice the gap to the minimal objective
 TINY = 1e-300  # added to λ and μ before their logarithm: a user may set either to zero
-WARM_STARTS = 8  # number of earlier solutions that a fit may start from
 PRINTED = 1e-7  # hold-out losses that differ by less than this share are equal
 PATIENCE = 1  # iterations after which a fit may be stopped; the first iteration may overshoot
 MAX_ITERATIONS = 300
@@ -256,35 +255,48 @@ class TuningFits:
     As λ falls, fits begin to overfit more and more. `HOPELESS` says when the path ends.
 
     Of the rows `inputs` [n, C], with `labels` and `weights` [n], a share of their number is scored,
-    whatever their weights. `of` has the share, the seed that draws them, and the loss.
+    whatever their weights. The calibrator has the share, the seed that draws them, and the loss.
     """
 
     def __init__(
-        self, of: DirichletCalibration, inputs: Array, labels: Array, weights: Array | None
+        self,
+        calibrator: DirichletCalibration,
+        inputs: Array,
+        labels: Array,
+        weights: Array | None,
     ) -> None:
-        n, loss = inputs.shape[0], of.loss
-        held = round(of.holdout * n)
-        if not 0 < held < n:
+        n, loss = inputs.shape[0], calibrator.loss
+        scored = round(calibrator.holdout * n)
+        if not 0 < scored < n:
             raise InputError(
-                f"{n} points leave no hold-out of {of.holdout:g} to tune λ and μ on",
+                f"{n} points leave no hold-out of {calibrator.holdout:g} to tune λ and μ on",
                 field="labels",
                 fixes="give more points, or give l2 and odir",
             )
-        order = np.random.default_rng(of.seed).permutation(n)
-        (x, y, counts), self.held = (
-            (inputs[k], labels[k], None if weights is None else weights[k])
-            for k in (np.sort(order[held:]), np.sort(order[:held]))
-        )
+        order = np.random.default_rng(calibrator.seed).permutation(n)
+
+        def points(rows: Array) -> tuple[Array, Array, Array | None]:
+            return inputs[rows], labels[rows], None if weights is None else weights[rows]
+
+        x, y, counts = points(np.sort(order[scored:]))
+        self.held_out = points(np.sort(order[:scored]))
+        self.latest: tuple[Array | None, float] = None, math.nan
         begin = fit_temperature(x, y, loss, counts)
         self.problem = LinearMapProblem(x, y, begin.beta, begin.spread, loss, counts)
         self.temperature_loss = self.held_out_loss(self.problem.start)
         self.limit, self.hopeless = EXCESS * self.temperature_loss, 0
-        self.earlier: deque[tuple[tuple[float, float], Array]] = deque(maxlen=WARM_STARTS)
+        self.earlier: deque[tuple[tuple[float, float], Array]] = deque(
+            maxlen=linear_map.WARM_STARTS
+        )
 
     def held_out_loss(self, point: Array) -> float:
         """Return the mean loss of the held-out rows under the map `point`."""
-        inputs, labels, counts = self.held
-        return linear_map.map_loss(inputs, labels, point, loss=self.problem.loss, counts=counts)
+        if point is not self.latest[0]:  # a fit that is given up has just been scored
+            inputs, labels, counts = self.held_out
+            loss = self.problem.loss
+            value = linear_map.map_loss(inputs, labels, point, loss=loss, counts=counts)
+            self.latest = point, value
+        return self.latest[1]
 
     def score(self, odir: float, l2: float) -> float:
         """Return the hold-out loss of the fit with λ = `odir`, μ = `l2`."""

@@ -27,6 +27,8 @@ from utility_calibration.metrics.kernels.threads import PRODUCT_ELEMENTS, row_bl
 from ..losses import Loss, logit_curvature, row_weights
 from ..solvers.sums import summed
 
+Precondition = Callable[[Array], Array]
+"""Applies an approximate inverse Hessian to a stack of gradients [k, …]."""
 TOP_ROWS = 64
 FLOOR = 1e-6  # smallest diagonal entry, relative to the largest
 INTERCEPT = 1e-3
@@ -108,7 +110,7 @@ class ClassCurvature:
         ]
         return cls(rows, diagonal, largest)
 
-    def preconditioner(self, penalty: Array) -> Callable[[Array], Array]:
+    def preconditioner(self, penalty: Array) -> Precondition:
         """Return the approximate inverse of the Hessian plus the diagonal `penalty` [C, C + 1].
 
         It takes a stack of gradients [k, C, C + 1].
@@ -116,12 +118,13 @@ class ClassCurvature:
         diagonal = self.diagonal + penalty
         least = FLOOR * (self.largest + float(penalty[:, :-1].max()))
         np.maximum(diagonal[:, :-1], least, out=diagonal[:, :-1])
+        roots = (1 / np.sqrt(diagonal)).astype(self.rows.dtype)
         classes, count, width = self.rows.shape
         small = np.empty((classes, count, count))
         for first, last in row_blocks(classes, count * width, BLOCK):
-            rows = self.rows[first:last]
-            scaled = rows / diagonal[first:last, None]
-            small[first:last] = scaled.astype(rows.dtype) @ rows.mT
+            scaled = self.rows[first:last] * roots[first:last, None]
+            # NumPy computes half of a matrix times its own transpose, and copies the other half.
+            small[first:last] = scaled @ scaled.mT
         small[:, np.arange(count), np.arange(count)] += 1.0
         kernel = np.linalg.inv(small).astype(self.rows.dtype)
         turned = self.rows.mT

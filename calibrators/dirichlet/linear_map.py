@@ -6,6 +6,7 @@ softmax and the sums over blocks of rows are always float64.
 """
 
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -27,7 +28,7 @@ from ..losses import Loss, block_residuals, row_weights
 from ..solvers.lbfgs import PRINTED_DIGITS, Minimum, Pairs, dot, minimize
 from ..solvers.sums import summed
 from ..stored import Learned, Stored
-from .curvature import ClassCurvature
+from .curvature import ClassCurvature, Precondition
 
 LOSS_ELEMENTS = 1 << 17
 """Logits in a block of `map_loss`, so few that the cache holds them between its two products: for
@@ -36,6 +37,7 @@ rows as classes, up to `PRODUCT_ELEMENTS`: adding up the blocks' gradients would
 DOUBLE_WORK = 2_000_000_000  # n C² up to which products run in float64; larger ones take too long
 ONE_THREAD_WORK = 100_000_000  # n C² up to which a fit works on one thread
 RIDGE = 1e-8  # weight of the pull towards the start that makes the optimum unique
+WARM_STARTS = 8  # number of earlier solutions that a fit of a search may start from
 RENEWED = 100
 """Iterations after which a slow fit computes the curvature anew. A map that nearly interpolates
 ends where few rows are undecided; the curvature of its start says nothing of them."""
@@ -88,6 +90,7 @@ class LinearMapProblem:
         self.start = start_point(self.inputs.shape[1], self.beta)
         self.ridge = np.full_like(self.start, RIDGE * (self.spread or 1.0) ** 2)
         self.ridge[:, -1] = RIDGE
+        self._origins: deque[tuple[Array, float, Array]] = deque(maxlen=WARM_STARTS)
         if self.curvature is None:
             self.curvature = ClassCurvature.at(self.inputs, self.beta, self.loss, self.counts)
 
@@ -100,33 +103,56 @@ class LinearMapProblem:
         max_iterations: int,
         give_up: Callable[[int, Array], bool] | None = None,
         pairs: Pairs | None = None,
+        precondition: Precondition | None = None,
     ) -> Minimum:
         """Minimise the mean loss + Σ weights (V - start)² + ridge, from `begin` or the start.
 
         The start is (β I, 0), so off the diagonal the penalties are those of V itself.
+        `precondition` is the `preconditioner` of these weights, computed anew if None.
         """
 
+        origin = self.start if begin is None else begin
+
         def objective(point: Array) -> tuple[float, Array]:
-            data, gradient = (self.inputs, self.labels, point), np.empty_like(point)
-            loss = map_loss(*data, gradient, loss=self.loss, counts=self.counts)
+            at_origin = np.array_equal(point, origin)
+            loss, gradient = (self._at_origin if at_origin else self._loss_and_gradient)(point)
             away = point - self.start
             pull, ridge = weights * away, self.ridge * away
             penalty = dot(pull, away) + 0.5 * dot(ridge, away)
             return loss + penalty, ridge + 2.0 * pull + gradient
 
-        assert self.curvature is not None  # `__post_init__` computes it
         exact = self.inputs.dtype == np.float64
         with one_thread(self.inputs.size * self.inputs.shape[1] <= ONE_THREAD_WORK):
             return minimize(
                 objective,
-                self.start if begin is None else begin,
-                self.curvature.preconditioner(2 * weights + self.ridge),
+                origin,
+                precondition or self.preconditioner(weights),
                 tolerance=tolerance,
                 max_iterations=max_iterations,
                 noise=0.0 if exact else FLOAT32_NOISE,
                 give_up=give_up,
                 pairs=pairs,
             )
+
+    def preconditioner(self, weights: Array) -> Precondition:
+        """Return the approximate inverse Hessian of the objective with penalties `weights`."""
+        assert self.curvature is not None  # `__post_init__` computes it
+        return self.curvature.preconditioner(2 * weights + self.ridge)
+
+    def _loss_and_gradient(self, point: Array) -> tuple[float, Array]:
+        """Return the mean loss and its gradient [C, C + 1] at `point`, without penalties."""
+        gradient = np.empty_like(point)
+        data = self.inputs, self.labels, point, gradient
+        return map_loss(*data, loss=self.loss, counts=self.counts), gradient
+
+    def _at_origin(self, point: Array) -> tuple[float, Array]:
+        """Return `_loss_and_gradient`, remembered: many fits of a search begin at one point."""
+        for origin, loss, gradient in self._origins:
+            if np.array_equal(point, origin):
+                return loss, gradient
+        loss, gradient = self._loss_and_gradient(point)
+        self._origins.append((point, loss, gradient))
+        return loss, gradient
 
     def solve_renewed(self, weights: Array, max_iterations: int) -> Minimum:
         """Return `solve` from the start; a slow fit takes the curvature anew on its way.

@@ -79,8 +79,10 @@ class Algorithm1:
     stopped: Ending | None = None
 
     def __iter__(self) -> Iterator[Patch]:
-        while (patch := self.round()) is not None:
+        patch = self.round()
+        while patch is not None:
             yield patch
+            patch = self.round()
 
     def round(self) -> Patch | None:
         """Do a round and return its patch; if the run ends, return None and set `stopped`."""
@@ -98,6 +100,6 @@ class Algorithm1:
         signed = -witness.sign * step.size
         move(self.state, self.update, witness.rows, vectors, signed)
         self.number += 1
-        n = len(self.state.probabilities)
         where = witness.utility, witness.low, witness.high
-        return Patch(*where, signed, witness.error, step.change / n, len(witness.rows))
+        change = step.change / self.state.points
+        return Patch(*where, signed, witness.error, change, len(witness.rows))

@@ -10,6 +10,7 @@ compared with a tolerance (`EQUAL`). So the witness does not depend on the last 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,7 +57,7 @@ def rows_within(v: Array, low: float, high: float) -> Array:
 def witness_of(state: PatchedForecast, utility: Utility) -> Witness:
     """Return the worst witness of one utility; its interval ends in the middle of gaps of v."""
     v, u = utility.predicted_and_realized(state)
-    worst = interval_of_sums(v, u, TIED)
+    worst = interval_of_sums(v, u, TIED, state.weights)
     below, above = v[v < worst.low], v[v > worst.high]
     low = (float(below.max()) + worst.low) / 2 if len(below) else -math.inf
     high = (float(above.min()) + worst.high) / 2 if len(above) else math.inf
@@ -77,17 +78,24 @@ class Family:
     utility: Callable[[int], Utility]
 
 
-def _payoff_family(kind: Kind, payoffs: Array, codes: Array, predicted: Array) -> Family:
-    """Return utilities with `payoffs` [m, L] for `codes` [n], and their `predicted` [m, n]."""
+class Realized(NamedTuple):
+    """What happened at n points: `codes` [n] of the outcomes, and the points' weights [n]."""
+
+    codes: Array
+    weights: Array | None
+
+
+def _payoff_family(kind: Kind, payoffs: Array, realized: Realized, predicted: Array) -> Family:
+    """Return utilities with `payoffs` [m, L] for outcomes, and their `predicted` [m, n]."""
     return Family(
-        lambda known: _errors(predicted, payoffs, codes, known),
+        lambda known: _errors(predicted, payoffs, realized, known),
         # The copy is needed, because a view of a row would keep all payoffs in memory.
         lambda number: Utility.standard(kind, number, payoffs[number].copy()),
     )
 
 
 def _sampled_family(
-    kind: Kind, payoffs: Array, factors: Array, matrix: Array, codes: Array
+    kind: Kind, payoffs: Array, factors: Array, matrix: Array, realized: Realized
 ) -> Family:
     """Return utilities whose predictions are `factors` [m, C] @ `matrix` [n, C] transposed."""
 
@@ -95,7 +103,7 @@ def _sampled_family(
         parts = []
         for start, stop in row_blocks(len(factors), len(matrix), PREDICTED_AT_ONCE):
             predicted = factors[start:stop] @ matrix.T
-            parts.append(_errors(predicted, payoffs[start:stop], codes, known))
+            parts.append(_errors(predicted, payoffs[start:stop], realized, known))
         return np.concatenate(parts)
 
     return Family(errors, lambda number: Utility.standard(kind, number, payoffs[number].copy()))
@@ -105,24 +113,45 @@ def class_family(utilities: UtilityClass, state: PatchedForecast, first: int = 0
     """Return the utilities of a `UtilityClass`, numbered from `first`, with their exact errors."""
     forecast = state.forecast()
     outcomes = Outcomes(state.labels[None], forecast=forecast)
-    blocks = utilities.tied_blocks(forecast, outcomes)
-    errors = [_errors(b.predicted, b.payoffs, b.codes[0], 0.0, math.inf) for b in blocks]
+    errors = []
+    for block in utilities.tied_blocks(forecast, outcomes):
+        realized = Realized(block.codes[0], state.weights)
+        errors.append(_errors(block.predicted, block.payoffs, realized, 0.0, math.inf))
     exact = np.concatenate(errors)
     return Family(lambda known: exact, lambda k: Utility("own", first + k, utilities, k))
 
 
 def _errors(
-    predicted: Array, payoffs: Array, codes: Array, known: float, margin: float = 2 * EQUAL
+    predicted: Array, payoffs: Array, realized: Realized, known: float, margin: float = 2 * EQUAL
 ) -> Array:
     """Return the errors [k] over intervals between gaps: predicted [k, n], payoffs [k, L].
 
     Errors within `margin` of the largest and of `known` are exact. The others may be upper bounds,
     which are also smaller by more than `margin`.
     """
+    codes, weights = realized
+    if weights is not None:
+        return _weighted_errors(predicted, payoffs, codes, weights)
     n = predicted.shape[1]
     limits = {"tolerance": TIED, "margin": margin * n, "known": known * n}
     ranges, _ = prefix_range(predicted, payoffs, codes[None], **limits)
     return ranges[0] / n
+
+
+def _weighted_errors(predicted: Array, payoffs: Array, codes: Array, weights: Array) -> Array:
+    """Return `_errors` of points with weights [n], all of them exact, by sorting."""
+    ranges = np.empty(len(predicted))
+    for start, stop in row_blocks(len(ranges), predicted.shape[1], PREDICTED_AT_ONCE):
+        block = predicted[start:stop]
+        order = np.argsort(block, axis=1, kind="stable")
+        v = np.take_along_axis(block, order, axis=1)
+        u = np.take_along_axis(payoffs[start:stop], codes[order], axis=1)
+        sums = np.cumsum(weights[order] * (u - v), axis=1)
+        is_end = np.diff(v, axis=1, append=math.inf) > TIED
+        # The running sum begins at 0, so a 0 in place of a sum within a tie changes no extreme.
+        ends = np.where(is_end, sums, 0.0)
+        ranges[start:stop] = ends.max(axis=1).clip(min=0) - ends.min(axis=1).clip(max=0)
+    return ranges / weights.sum()
 
 
 Auditor = Callable[[PatchedForecast, int], Sequence[Family]]
@@ -145,15 +174,16 @@ class StandardFamilies:
         classes = p.shape[1]
         hits = np.eye(classes)  # 1{y = c}
         within = np.tri(classes)  # 1{rank < K}
+        by_class, by_rank = Realized(labels, state.weights), Realized(ranks, state.weights)
         families = [
-            _payoff_family("class", hits, labels, p.T),
-            _payoff_family("top_k", within, ranks, top_sums.T),
+            _payoff_family("class", hits, by_class, p.T),
+            _payoff_family("top_k", within, by_rank, top_sums.T),
         ]
         if self.sampled_count:
             linear, rank = self.draw(number, classes)
             families += [
-                _sampled_family("linear", linear, linear, p, labels),
-                _sampled_family("rank", rank, drops(rank), top_sums, ranks),
+                _sampled_family("linear", linear, linear, p, by_class),
+                _sampled_family("rank", rank, drops(rank), top_sums, by_rank),
             ]
         return families
 

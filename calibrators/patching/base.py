@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
-from itertools import accumulate, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,8 +30,9 @@ from .utilities import KINDS, SAMPLED, Utility, classes_of, described
 class Patching(Calibrator):
     """Base of the patching calibrators.
 
-    Weights are not supported: the error bounds, step sizes, hold-outs and folds would all need
-    weighted versions. Draw points in proportion to their weights instead.
+    If points have weights, every mean is weighted: errors, losses, step sizes, and the scores of
+    hold-outs and folds. A fold is a share of the rows: a point of weight 3 is in one fold, while
+    three rows may be in three.
 
     Attributes:
         kinds_: int64 [T] index into ("class", "top_k", "linear", "rank", "own"); indices_: int64
@@ -56,6 +57,7 @@ class Patching(Calibrator):
     }
 
     takes_utilities = True
+    takes_weights = True
     _: KW_ONLY
     tolerance: float = 1e-4
     seed: int = 0
@@ -76,25 +78,31 @@ class Patching(Calibrator):
         if not self.tolerance >= 0:
             raise InputError(f"{self.tolerance}, expected 0 or more", field="tolerance")
         for name, bound in least.items():
-            if (value := getattr(self, name)) is not None or name != "steps":
-                check_whole(value, name, bound)
+            value = getattr(self, name)
+            if name == "steps" and value is None:  # it is tuned
+                continue
+            check_whole(value, name, bound)
 
-    def _own(self, classes: int) -> list[tuple[int, UtilityClass]]:
+    def _numbered_utilities(self, classes: int) -> list[tuple[int, UtilityClass]]:
         """Return each of `utilities` with the number of its first utility."""
-        own = classes_of(self.utilities, self.standard)
-        return list(zip(accumulate((u.count(classes) for u in own), initial=0), own, strict=False))
+        numbered = []
+        first = 0
+        for utilities in classes_of(self.utilities, self.standard):
+            numbered.append((first, utilities))
+            first += utilities.count(classes)
+        return numbered
 
     def _auditor(self, state: PatchedForecast, sampled_count: int) -> Auditor:
         """Return the families that compete on `state`: the standard ones and those of `utilities`.
 
         They compete by their errors, each in its own unit. So a payoff of 100 outweighs one of 1.
         """
-        own = self._own(state.probabilities.shape[1])
+        numbered = self._numbered_utilities(state.probabilities.shape[1])
         standard = StandardFamilies(sampled_count, self.seed)
 
         def families(state: PatchedForecast, number: int) -> list[Family]:
             fixed = standard(state, number) if self.standard else []
-            return fixed + [class_family(utilities, state, first) for first, utilities in own]
+            return fixed + [class_family(utilities, state, first) for first, utilities in numbered]
 
         return families
 
@@ -104,7 +112,8 @@ class Patching(Calibrator):
 
     def _patch(self, start: Calibrator, run: Algorithm1, most: int) -> None:
         """Make at most `most` patches; store the start and the patches as arrays."""
-        loss, classes = run.state.losses(run.update.loss).mean(), run.state.probabilities.shape[1]
+        loss = run.state.mean_loss(run.update.loss)
+        classes = run.state.probabilities.shape[1]
         fitted = list(islice(run, most))
         self.stopped_: str = run.stopped or "limit"
         self.__dict__.update(stored(start))
@@ -115,19 +124,19 @@ class Patching(Calibrator):
         self.vectors_ = np.stack(payoffs) if payoffs else np.empty((0, classes))
         numbers = np.array([(p.low, p.high, p.shift, p.error) for p in fitted]).reshape(-1, 4)
         self.lows_, self.highs_, self.shifts_, self.errors_ = numbers.T.copy()
-        self.losses_ = float(loss) + np.cumsum([0.0, *(p.loss_change for p in fitted)])
+        self.losses_ = loss + np.cumsum([0.0, *(p.loss_change for p in fitted)])
 
     def patches(self) -> list[Patch]:
         """Return the fitted patches in the order of their application."""
         classes = self.vectors_.shape[1]
-        own, sampled = self._own(classes), iter(self.vectors_)
+        numbered, sampled = self._numbered_utilities(classes), iter(self.vectors_)
         numbers = self.lows_, self.highs_, self.shifts_, self.errors_, np.diff(self.losses_)
         columns = (column.tolist() for column in (self.kinds_, self.indices_, *numbers))
         patches = []
         for number, index, *row in zip(*columns, strict=True):
             kind = KINDS[number]
             if kind == "own":
-                first, utilities = [pair for pair in own if pair[0] <= index][-1]
+                first, utilities = [pair for pair in numbered if pair[0] <= index][-1]
                 utility = Utility(kind, index, utilities, index - first)
             else:
                 payoff = next(sampled) if kind in SAMPLED else None

@@ -103,17 +103,17 @@ class UtilityPatching(Patching):
     start: PaperStart = "softmax"
     search: How = "even"
 
-    def _fit(self, logits: Array, labels: Array) -> None:
+    def _fit(self, logits: Array, labels: Array, weights: Array | None = None) -> None:
         self._check_shared({"steps": 0, "max_steps": 1, "tuning_runs": 1, "sampled_count": 0})
         if not 0 < self.holdout < 1:
             raise InputError(f"{self.holdout}, expected a share between 0 and 1", field="holdout")
         if self.step_size is not None and not self.step_size > 0:
             raise InputError(f"{self.step_size}, expected a positive number", field="step_size")
-        start, probabilities = fit_start(self.start, logits, labels, self.seed)
-        chosen = self._tuned(probabilities, labels)
+        start, probabilities = fit_start(self.start, logits, labels, weights, self.seed)
+        chosen = self._tuned(probabilities, labels, weights)
         self.step_size_, self.step_limit_ = chosen["step_size"], chosen["steps"]
         self.sampled_ = chosen["sampled"]
-        state = PatchedForecast(probabilities, labels)
+        state = PatchedForecast(probabilities, labels, weights)
         self._patch(start, self._run(self.step_size_, self.sampled_, state), self.step_limit_)
 
     def _run(self, step_size: float, sampled: bool, state: PatchedForecast) -> Algorithm1:
@@ -123,14 +123,14 @@ class UtilityPatching(Patching):
     def _score(self, state: PatchedForecast) -> float:
         """Return the objective of a held-out forecast; u_comb contains no sampled utilities."""
         if self.objective != "u_comb":
-            return float(state.losses(self.objective).mean())
+            return state.mean_loss(self.objective)
         return find_worst(self._auditor(state, sampled_count=0)(state, 0))[2]
 
     def _update(self, step_size: float | None = None) -> ProjectedDescent:
         size = self.step_size_ if step_size is None else step_size
         return ProjectedDescent(size, line_search(self.line_search))
 
-    def _tuned(self, probabilities: Array, labels: Array) -> dict[str, Any]:
+    def _tuned(self, probabilities: Array, labels: Array, weights: Array | None) -> dict[str, Any]:
         """Return step_size, steps and sampled; those left at None are the hold-out's best.
 
         Each pair of step size and sampling has a run, up to the largest `steps` to try, unless
@@ -144,7 +144,7 @@ class UtilityPatching(Patching):
         if None not in fixed.values():
             return fixed
         if self.search == "bayes":
-            return fixed | self._tuned_by_bayes(fixed, probabilities, labels)
+            return fixed | self._tuned_by_bayes(fixed, probabilities, labels, weights)
         limits = list(range(SCORED_EVERY, self.max_steps + 1, SCORED_EVERY)) or [self.max_steps]
         space: dict[str, Sequence[Any]] = {
             "step_size": STEP_SIZES,
@@ -163,7 +163,7 @@ class UtilityPatching(Patching):
         total = sum(len(run.limits) for run in runs)
         score = with_progress(self._score, "UtilityPatching: settings", total, self.verbose)
         hold_out = self.holdout, self.seed, self._run, score
-        begun = HoldOut(probabilities, labels, *hold_out).race(runs)
+        begun = HoldOut(probabilities, labels, weights, *hold_out).race(runs)
         self.tuning_log_ = [
             {**tried, "parameters": {name: tried["parameters"][name] for name in free}}
             for run in begun
@@ -172,7 +172,11 @@ class UtilityPatching(Patching):
         return {**fixed, **best_run(self.tuning_log_)["parameters"]}
 
     def _tuned_by_bayes(
-        self, fixed: dict[str, Any], probabilities: Array, labels: Array
+        self,
+        fixed: dict[str, Any],
+        probabilities: Array,
+        labels: Array,
+        weights: Array | None,
     ) -> dict[str, Any]:
         """Return the best of `tuning_runs` settings that scikit-optimize proposes."""
         every: dict[str, Any] = {
@@ -181,7 +185,8 @@ class UtilityPatching(Patching):
             "sampled": (False, True),
         }
         space: Space = {name: every[name] for name in fixed if fixed[name] is None}
-        hold_out = HoldOut(probabilities, labels, self.holdout, self.seed, self._run, self._score)
+        points = probabilities, labels, weights
+        hold_out = HoldOut(*points, self.holdout, self.seed, self._run, self._score)
 
         def score(**tried: Any) -> float:
             setting = {**fixed, **tried}

@@ -9,7 +9,7 @@ unseen, or too small to learn from, keeps the forecast without groups.
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,16 +27,35 @@ SMALLEST = 50  # points that a group needs; with fewer, errors below .1 cannot b
 Begin = Callable[[PatchedForecast], Algorithm1]
 
 
+class Members(NamedTuple):
+    """Points with their groups: probabilities [n, C], labels, weights and names of groups [n]."""
+
+    p: Array
+    labels: Array
+    weights: Array | None
+    names: NDArray[np.str_]
+
+    def rows(self, rows: Array) -> Self:
+        """Return some of the points."""
+        weights = None if self.weights is None else self.weights[rows]
+        return type(self)(self.p[rows], self.labels[rows], weights, self.names[rows])
+
+    def forecast(self) -> PatchedForecast:
+        """Return their forecast."""
+        return PatchedForecast(self.p, self.labels, self.weights)
+
+
 class GroupRun:
     """Runs of Algorithm 1, one for each group, of which each round takes the one most in error.
 
-    `p` [n, C], `labels` and `names` [n] are probabilities, labels and groups of the points; `begin`
-    begins the algorithm on the forecast of a group.
+    `begin` begins the algorithm on the forecast of a group.
     """
 
-    def __init__(self, p: Array, labels: Array, names: NDArray[np.str_], begin: Begin) -> None:
-        rows = {name: names == name for name in np.unique(names).tolist()}
-        self.runs = {g: begin(PatchedForecast(p[at], labels[at])) for g, at in rows.items()}
+    def __init__(self, members: Members, begin: Begin) -> None:
+        self.runs: dict[str, Algorithm1] = {}
+        for name in np.unique(members.names).tolist():
+            rows = np.flatnonzero(members.names == name)
+            self.runs[name] = begin(members.rows(rows).forecast())
         self.errors: dict[str, float] = {}  # √n_g times the largest error, as of the last audit
 
     def round(self) -> tuple[str, Patch] | None:
@@ -44,49 +63,53 @@ class GroupRun:
         for group, run in self.runs.items():
             if group not in self.errors:
                 error = find_worst(run.auditor(run.state, run.number))[2]
-                self.errors[group] = error * len(run.state.labels) ** 0.5
+                self.errors[group] = error * run.state.points**0.5
         while any(error > 0 for error in self.errors.values()):
             worst = max(self.errors, key=lambda group: self.errors[group])
-            if (patch := self.runs[worst].round()) is not None:
+            patch = self.runs[worst].round()
+            if patch is not None:
                 del self.errors[worst]
                 return worst, patch
             self.errors[worst] = 0.0
         return None
 
 
-def group_patches(
-    p: Array, labels: Array, names: NDArray[np.str_], begin: Begin, most: int, seed: int
-) -> list[tuple[str, Patch]]:
+def group_patches(members: Members, begin: Begin, most: int, seed: int) -> list[tuple[str, Patch]]:
     """Return the patches of groups, as many as cross-validation chooses, at most `most`."""
-    distinct, counts = np.unique(names, return_counts=True)
-    if (small := distinct[counts < SMALLEST]).size:
+    distinct, codes = np.unique(members.names, return_inverse=True)
+    small = distinct[np.bincount(codes, members.weights) < SMALLEST]
+    if len(small):
         warnings.warn(
             f"groups: {', '.join(small[:5])} have fewer than {SMALLEST} points, so they get the "
             "map without groups",
             stacklevel=6,
         )
-    large = ~np.isin(names, small)
-    p, labels, names = p[large], labels[large], names[large]
-    if len(labels) < 2 * FOLDS:
+    members = members.rows(np.flatnonzero(~np.isin(members.names, small)))
+    if len(members.labels) < 2 * FOLDS:
         return []
     folds = []
-    for kept, held in folds_of(labels, seed):
-        run = GroupRun(p[kept], labels[kept], names[kept], begin)
-        folds.append((run, held, p[held]))
-    losses = np.empty((0, len(labels)))
+    for outside, inside in folds_of(members.labels, seed):
+        folds.append((GroupRun(members.rows(outside), begin), members.rows(inside)))
+    shares = np.concatenate([scored.forecast().shares for _, scored in folds])
+    losses = np.empty((0, len(shares)))
     moved = True
     while moved:
-        now = [PatchedForecast(q, labels[held]).losses("nll") for _, held, q in folds]
+        now = [scored.forecast().losses("nll") for _, scored in folds]
         losses = np.concatenate([losses, np.concatenate(now)[None]])
         moved = False
-        if len(losses) <= min(most, fewest_patches(losses) + PATIENCE):
-            for run, held, q in folds:
-                if each := run.round():
-                    apply_to(q, names[held], [each], run.runs[each[0]].update)
+        if len(losses) <= min(most, fewest_patches(losses, shares) + PATIENCE):
+            for run, scored in folds:
+                patch = run.round()
+                if patch is not None:
+                    apply_to(scored.p, scored.names, [patch], run.runs[patch[0]].update)
                     moved = True
-    run = GroupRun(p, labels, names, begin)
-    rounds = (run.round() for _ in range(fewest_patches(losses)))
-    return [each for each in rounds if each is not None]
+    run = GroupRun(members, begin)
+    patches = []
+    for _ in range(fewest_patches(losses, shares)):
+        patch = run.round()
+        if patch is not None:
+            patches.append(patch)
+    return patches
 
 
 def apply_to(

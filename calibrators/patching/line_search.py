@@ -87,28 +87,29 @@ JAXOPT = LineSearch(
 NAMED = {"capped": CAPPED, "jaxopt": JAXOPT, THEORY: None}
 
 
-def line_search(given: str | Mapping[str, Any]) -> LineSearch | None:
+def line_search(choice: str | Mapping[str, Any]) -> LineSearch | None:
     """Return the search of a name or of options, whose defaults are those of `CAPPED`.
 
     "theory" is no search: None. `InputError` says what is wrong with a name or an option.
     """
     names = ", ".join(NAMED)
-    if isinstance(given, str):
-        if given not in NAMED:
+    if isinstance(choice, str):
+        if choice not in NAMED:
             raise InputError(
-                f"{given!r}", field="line_search", fixes=f"choose {names}, or give options"
+                f"{choice!r}", field="line_search", fixes=f"choose {names}, or give options"
             )
-        return NAMED[given]
+        return NAMED[choice]
     options = [option.name for option in fields(LineSearch)]
-    if not isinstance(given, Mapping) or not set(given) <= set(options):
+    if not isinstance(choice, Mapping) or not set(choice) <= set(options):
         raise InputError(
-            f"{given!r}", field="line_search", fixes=f"choose {names}, or of {', '.join(options)}"
+            f"{choice!r}", field="line_search", fixes=f"choose {names}, or of {', '.join(options)}"
         )
-    search = LineSearch(**given)
+    search = LineSearch(**choice)
     check_choices(search)
     check_whole(search.trials, "line_search.trials", 1)
     for name in ("decrease", "armijo"):
-        if not 0 < (share := getattr(search, name)) < 1:
-            told = f"{share}, expected a number between 0 and 1"
-            raise InputError(told, field=f"line_search.{name}")
+        share = getattr(search, name)
+        if not 0 < share < 1:
+            message = f"{share}, expected a number between 0 and 1"
+            raise InputError(message, field=f"line_search.{name}")
     return search

@@ -25,7 +25,7 @@ from . import groups as by_group
 from .algorithm import Algorithm1
 from .audit import StandardFamilies
 from .base import Patching
-from .groups import apply_to, group_patches
+from .groups import Members, apply_to, group_patches
 from .start import Start, fit_start
 from .state import PatchedForecast
 from .tuning import FOLDS, PATIENCE, fewest_patches, held_out_losses
@@ -104,7 +104,13 @@ class LogitShiftPatching(Patching):
             warnings.warn("to_module: leaves out the patches of groups", stacklevel=3)
         return super()._to_module(dtype)
 
-    def _fit(self, logits: Array, labels: Array, names: Array | None = None) -> None:
+    def _fit(
+        self,
+        logits: Array,
+        labels: Array,
+        weights: Array | None = None,
+        names: Array | None = None,
+    ) -> None:
         if names is not None and not self.standard:
             raise InputError(
                 "patches are for standard=True", field="groups", fixes="leave out standard=False"
@@ -114,19 +120,28 @@ class LogitShiftPatching(Patching):
             raise InputError(
                 f"{self.shrinkage}, expected a number above 0, at most 1", field="shrinkage"
             )
-        start, probabilities = fit_start(self.start, logits, labels, self.seed)
+        start, probabilities = fit_start(self.start, logits, labels, weights, self.seed)
+        patched = PatchedForecast(probabilities, labels, weights)
         steps, self.held_out_ = self.steps, np.empty(0)
         if steps is None and len(labels) < 2 * FOLDS:
             steps = 0  # too few points for folds
         elif steps is None:
-            pooled = self.start == "pooled"
-            best = partial(fewest_patches, errors=FEW / len(labels) if pooled else 1.0)
+            is_pooled = self.start == "pooled"
+            best = partial(fewest_patches, errors=FEW / patched.points if is_pooled else 1.0)
             shown = "LogitShiftPatching: patches", max(1, self.max_steps), self.verbose
-            given = probabilities, labels, self._run, self.objective, self.max_steps, self.seed
-            patience = POOLED_PATIENCE if pooled else PATIENCE
-            losses = held_out_losses(*given, with_progress(best, *shown), patience)
-            steps, self.held_out_ = best(losses), losses.mean(axis=1)
-        patched = PatchedForecast(probabilities, labels)
+            losses, shares = held_out_losses(
+                probabilities,
+                labels,
+                weights,
+                self._run,
+                self.objective,
+                self.max_steps,
+                self.seed,
+                with_progress(best, *shown),
+                POOLED_PATIENCE if is_pooled else PATIENCE,
+            )
+            steps = best(losses, shares)
+            self.held_out_ = np.average(losses, axis=1, weights=shares)
         self._patch(start, self._run(patched), steps)
         patches = []
         if names is not None:
@@ -135,7 +150,8 @@ class LogitShiftPatching(Patching):
             def begin(state: PatchedForecast) -> Algorithm1:
                 return Algorithm1(state, families, self._update(), self.tolerance)
 
-            patches = group_patches(p, labels, names, begin, self.max_steps, self.seed)
+            members = Members(p, labels, weights, names)
+            patches = group_patches(members, begin, self.max_steps, self.seed)
         self.__dict__.update(by_group.stored_patches(patches))
 
     def _run(self, state: PatchedForecast) -> Algorithm1:

@@ -35,18 +35,19 @@ def moved_rows(state: PatchedForecast, rows: Array, vectors: Vectors, step: floa
 def displacement(
     state: PatchedForecast, rows: Array, vectors: Vectors, step: float
 ) -> tuple[float, float]:
-    """Return Σ<p - y, d> and Σ‖d‖² over `rows`, where d are the displacements by a step.
+    """Return Σ w <p - y, d> and Σ w ‖d‖² over `rows`, where d are the displacements by a step.
 
-    The sum of Brier scores would change by exactly 2 Σ<p - y, d> + Σ‖d‖².
+    The weighted sum of Brier scores would change by exactly 2 Σ w <p - y, d> + Σ w ‖d‖².
     """
     sums, labels = np.empty((len(rows), 2)), state.labels
 
     def work(start: int, stop: int) -> None:
         block = slice(start, stop)
-        given = _arrays(state, rows[block], vectors.of(block))
-        _try_rows(*given, step, labels, sums[block])
+        arrays = _arrays(state, rows[block], vectors.of(block))
+        _try_rows(*arrays, step, labels, sums[block])
 
     over_blocks(work, row_blocks(len(rows), state.probabilities.shape[1], MOVED_ELEMENTS))
+    sums *= state.shares[rows, None]
     slope, square = sums.sum(axis=0)
     return float(slope), float(square)
 
@@ -70,16 +71,16 @@ def project_row(x: Any) -> None:
     tau = np.floor((total - 1.0) / active / CELL) * CELL
     while True:
         total = 0.0
-        kept = 0
+        remaining = 0
         for j in range(x.size):
             above = x[j] > tau
             total += x[j] if above else 0.0
-            kept += above
+            remaining += above
         # τ grows from pass to pass, so the active set only shrinks. Rounding can break that by an
         # ulp (hence >=), and can make all entries equal to τ (hence 0).
-        if kept >= active or kept == 0:
+        if remaining >= active or remaining == 0:
             break
-        active = kept
+        active = remaining
         tau = np.floor((total - 1.0) / active / CELL) * CELL
     for j in range(x.size):
         x[j] = max(x[j] - tau, 0.0)

@@ -26,18 +26,19 @@ PREFIX = "start_"
 KIND = "start_kind_"
 
 
-def fit_start(start: Start, logits: Array, labels: Array, seed: int) -> tuple[Calibrator, Array]:
+def fit_start(
+    start: Start, logits: Array, labels: Array, weights: Array | None, seed: int
+) -> tuple[Calibrator, Array]:
     """Return the start, fitted on all points, and the probabilities to patch, float64 [n, C].
 
     `seed` determines the fifths.
     """
-    calibrator = STARTS[start]()
-    if not isinstance(calibrator, PooledScaling):
-        calibrator._fit(logits, labels)
-        return calibrator, calibrator._predict_proba(logits)
-    calibrator.seed = seed
-    calibrator._fit(logits, labels)
-    return calibrator, calibrator.cross_fitted
+    calibrator: Any = STARTS[start]()
+    is_pooled = isinstance(calibrator, PooledScaling)
+    if is_pooled:
+        calibrator.seed = seed
+    calibrator._fit(logits, labels, weights)
+    return calibrator, calibrator.cross_fitted if is_pooled else calibrator._predict_proba(logits)
 
 
 def stored(start: Calibrator) -> dict[str, Any]:

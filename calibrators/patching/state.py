@@ -28,26 +28,33 @@ class PatchedForecast:
     """Probabilities float64 [n, C], their order [n, C] and top-K sums [n, C].
 
     `probabilities` before patching are copied. Without `labels`, int64 [n], the state can be moved,
-    but not audited. `ranks`, int64 [n], are those of the labels.
+    but not audited. `ranks`, int64 [n], are those of the labels. `weights`, float64 [n], are
+    positive numbers of points, one each if None; `shares` are the same, ones if None, and `points`
+    is their sum.
     """
 
-    def __init__(self, probabilities: Array, labels: Array | None = None) -> None:
+    def __init__(
+        self, probabilities: Array, labels: Array | None = None, weights: Array | None = None
+    ) -> None:
         first = np.ascontiguousarray(probabilities, np.float64)
         self.probabilities, self.top_sums = np.empty_like(first), np.empty_like(first)
         self.order = np.empty(first.shape, np.int32)
         all_rows = np.arange(len(first))
         self.labels = np.full_like(all_rows, -1) if labels is None else labels
         self.ranks = np.empty_like(all_rows)
+        self.weights = weights
+        self.shares = np.ones(len(first)) if weights is None else weights
+        self.points = float(self.shares.sum())
         self.move(all_rows, lambda block: first[block])
 
     def move(self, rows: Array, moved: Callable[[slice], Array]) -> None:
         """Give `rows[block]` the probabilities `moved(block)` [k, C], and rank them."""
-        own = self.probabilities, self.order, self.top_sums, self.labels, self.ranks
+        arrays = self.probabilities, self.order, self.top_sums, self.labels, self.ranks
 
         def work(start: int, stop: int) -> None:
             block, p = rows[start:stop], moved(slice(start, stop))
             order = descending_order(p, TIED_RANKS)
-            _replace_rows(np.ascontiguousarray(p), order, block, *own)
+            _replace_rows(np.ascontiguousarray(p), order, block, *arrays)
 
         over_blocks(work, row_blocks(len(rows), self.probabilities.shape[1], MOVED_ELEMENTS))
 
@@ -58,6 +65,10 @@ class PatchedForecast:
             return -np.log(of_label.clip(min=LIKELIHOOD_FLOOR))
         # Σ (p - y)² = ‖p‖² - 2 p_y + 1, which needs no matrix of outcomes.
         return np.square(self.probabilities).sum(axis=1) - 2 * of_label + 1
+
+    def mean_loss(self, loss: Loss) -> float:
+        """Return the weighted mean of `losses`."""
+        return float(np.average(self.losses(loss), weights=self.weights))
 
     def forecast(self, rows: Array | None = None) -> Forecast:
         """Return the current forecast of all points or of `rows`, with the same ties."""

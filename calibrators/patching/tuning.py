@@ -69,27 +69,30 @@ class TuningRun:
 class HoldOut:
     """The points that runs are fitted on, and the points that they are scored on.
 
-    Of the calibration points, `probabilities` [n, C] and `labels` [n], a `share` is held out, drawn
-    by `seed`. `begin` begins the algorithm for a step size, sampled utilities or not, and a
-    forecast; `score` scores a held-out forecast, smaller is better.
+    Of the calibration points, `probabilities` [n, C], `labels` and `weights` [n], a `share` of the
+    rows is held out, drawn by `seed`. `begin` begins the algorithm for a step size, sampled
+    utilities or not, and a forecast; `score` scores a held-out forecast, smaller is better.
     """
 
     probabilities: Array
     labels: Array
+    weights: Array | None
     share: float
     seed: int
     begin: Callable[[float, bool, PatchedForecast], Algorithm1]
     score: Callable[[PatchedForecast], float]
 
     def __post_init__(self) -> None:
-        if (n := len(self.labels)) < 2:
+        n = len(self.labels)
+        if n < 2:
             raise InputError(
                 "tuning needs at least two points",
                 field="labels",
                 fixes="give step_size, steps, sampled",
             )
-        order, held = shuffled(self.labels, self.seed), min(max(1, round(self.share * n)), n - 1)
-        self.parts = order[held:], order[:held]
+        order = shuffled(self.labels, self.seed)
+        scored = min(max(1, round(self.share * n)), n - 1)
+        self.parts = order[scored:], order[:scored]
 
     def race(self, runs: Sequence[TuningRun]) -> list[TuningRun]:
         """Score all runs up to the first cut, its survivors up to the next cut, and so on.
@@ -128,7 +131,9 @@ class HoldOut:
             return
         reached = run.reached or [self.probabilities[part] for part in self.parts]
         run.reached = []
-        fitted, held = map(PatchedForecast, reached, [self.labels[part] for part in self.parts])
+        fitted, scored = (
+            forecast_of(p, self.labels, self.weights, rows) for p, rows in zip(reached, self.parts)
+        )
         del reached  # forecasts of many classes are large
         algorithm = self.begin(run.step_size, run.sampled, fitted)
         algorithm.number = run.made
@@ -137,14 +142,19 @@ class HoldOut:
             """Return the score after so many patches, or after fewer if the run has ended."""
             if algorithm.stopped is None:
                 for patch in islice(algorithm, steps - algorithm.number):
-                    patch.apply(held, algorithm.update)
-            return self.score(held)
+                    patch.apply(scored, algorithm.update)
+            return self.score(scored)
 
         for limit in limits:
             tried = {"step_size": run.step_size, "steps": limit, "sampled": run.sampled}
             run_and_log(score, tried, run.log)
         if len(run.log) < len(run.limits):
-            run.made, run.reached = algorithm.number, [fitted.probabilities, held.probabilities]
+            run.made, run.reached = algorithm.number, [fitted.probabilities, scored.probabilities]
+
+
+def forecast_of(p: Array, labels: Array, weights: Array | None, rows: Array) -> PatchedForecast:
+    """Return the forecast of some `rows`, whose probabilities are `p`."""
+    return PatchedForecast(p, labels[rows], None if weights is None else weights[rows])
 
 
 def shuffled(labels: Array, seed: int) -> Array:
@@ -156,34 +166,40 @@ def folds_of(labels: Array, seed: int) -> Iterator[tuple[Array, Array]]:
     """Yield for every fold the numbers of the points outside and inside it, both int64."""
     order = shuffled(labels, seed)
     folds = [order[k::FOLDS] for k in range(FOLDS)]
-    for k, held in enumerate(folds):
-        yield np.concatenate(folds[:k] + folds[k + 1 :]), held
+    for k, inside in enumerate(folds):
+        yield np.concatenate(folds[:k] + folds[k + 1 :]), inside
 
 
 def held_out_losses(
     probabilities: Array,
     labels: Array,
+    weights: Array | None,
     run: Callable[[PatchedForecast], Algorithm1],
     loss: Loss,
     most: int,
     seed: int,
-    best: Callable[[Array], int],
+    best: Callable[[Array, Array], int],
     patience: int = PATIENCE,
-) -> Array:
-    """Return the losses of held-out points after 0, 1, … patches: float64 [T + 1, held].
+) -> tuple[Array, Array]:
+    """Return the losses of held-out points after 0, 1, … patches, and the points' weights.
 
-    All points have `probabilities` [n, C] before any patch, and `labels` [n]. `run` begins the
+    The losses are float64 [T + 1, m], and the weights, [m], are ones without `weights`. All points
+    have `probabilities` [n, C] before any patch, `labels` and `weights` [n]. `run` begins the
     algorithm on a forecast. T is `most`, or smaller if all runs end, or `patience` patches after
     the number that `best` chooses, such as `fewest_patches`.
     """
     runs: list[tuple[Algorithm1, PatchedForecast]] = []
-    for kept, held in folds_of(labels, seed):
-        if sum(len(state.labels) for _, state in runs) < ENOUGH:
-            fitted, scored = (PatchedForecast(probabilities[k], labels[k]) for k in (kept, held))
+    for outside, inside in folds_of(labels, seed):
+        if sum(state.points for _, state in runs) < ENOUGH:
+            fitted, scored = (
+                forecast_of(probabilities[rows], labels, weights, rows)
+                for rows in (outside, inside)
+            )
             runs.append((run(fitted), scored))
     states = [state for _, state in runs]
+    shares = np.concatenate([state.shares for state in states])
     losses = np.concatenate([state.losses(loss) for state in states])[None]
-    while len(losses) <= min(most, best(losses) + patience):
+    while len(losses) <= min(most, best(losses, shares) + patience):
         patches = [(algorithm.round(), algorithm.update, state) for algorithm, state in runs]
         if not any(patch for patch, _, _ in patches):
             break
@@ -192,16 +208,22 @@ def held_out_losses(
                 patch.apply(state, update)
         now = np.concatenate([state.losses(loss) for state in states])
         losses = np.concatenate([losses, now[None]])
-    return losses
+    return losses, shares
 
 
-def fewest_patches(losses: Array, errors: float = 1.0) -> int:
+def fewest_patches(losses: Array, weights: Array, errors: float = 1.0) -> int:
     """Return the smallest t whose mean of `losses` [T + 1, n] is within noise of the smallest.
 
-    Noise is so many standard `errors` of the paired difference.
+    Noise is so many standard `errors` of the paired difference. The means are weighted by
+    `weights` [n], whose sum is a number of points.
     """
-    means = losses.mean(axis=1)
-    best, points = int((means <= means.min() + ROUNDING).argmax()), losses.shape[1]
+    points = float(weights.sum())
+    means = np.average(losses, axis=1, weights=weights)
+    best = int((means <= means.min() + ROUNDING).argmax())
     excess = losses[: best + 1] - losses[best]
-    noise = errors * excess.std(axis=1, ddof=1) / points**0.5 if points > 1 else np.inf
-    return int((excess.mean(axis=1) <= noise + ROUNDING).argmax())
+    mean_excess = np.average(excess, axis=1, weights=weights)
+    squares = weights * np.square(excess - mean_excess[:, None])
+    noise: Any = np.inf
+    if points > 1:
+        noise = errors * np.sqrt(squares.sum(axis=1) / (points - 1) / points)
+    return int((mean_excess <= noise + ROUNDING).argmax())

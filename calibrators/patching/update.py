@@ -51,7 +51,8 @@ class ProjectedDescent:
 
     def step(self, state: PatchedForecast, witness: Witness, vectors: Vectors) -> Step | None:
         """Search for η, or take theory's η."""
-        n, classes = state.probabilities.shape
+        classes = state.probabilities.shape[1]
+        weights = state.shares[witness.rows]
 
         def try_step(eta: float) -> tuple[float, float]:
             return displacement(state, witness.rows, vectors, -witness.sign * eta)
@@ -60,8 +61,9 @@ class ProjectedDescent:
             eta = witness.error / classes
             slope, square = try_step(eta)
             return Step(eta, 2 * slope + square) if 2 * slope + square < 0 else None
-        spread = vectors.spread(classes)
-        first = self.search.first(witness.error * n / len(witness.rows), spread, self.step_size)
+        spread = vectors.spread(classes, weights)
+        error_on_rows = witness.error * state.points / float(weights.sum())
+        first = self.search.first(error_on_rows, spread, self.step_size)
         return self.search.step(try_step, first)
 
 
@@ -102,14 +104,16 @@ class ExponentialTilting:
 
 @dataclass(frozen=True)
 class TiltProblem:
-    """The NLL of k points as a function of the tilt δ; its slope is Σ (v_δ - u).
+    """The NLL of k points as a function of the tilt δ; its slope is Σ w (v_δ - u).
 
     levels: float64 [k or 1, L], the values of u⃗, shifted so that each row's smallest is zero;
-    masses: float64 [k, L], their probabilities; realized: Σ u, shifted too; span: largest level.
+    masses: float64 [k, L], their probabilities; weights: float64 [k], the w; realized: Σ w u,
+    shifted too; span: largest level.
     """
 
     levels: Array
     masses: Array
+    weights: Array
     realized: float
     span: float
 
@@ -117,30 +121,32 @@ class TiltProblem:
     def of(cls, state: PatchedForecast, witness: Witness, vectors: Vectors) -> Self:
         """Return the problem. An event has two levels, any other utility one level per class."""
         rows = witness.rows
-        v, u = witness.v[rows], witness.u[rows]
+        v, u, weights = witness.v[rows], witness.u[rows], state.shares[rows]
         if witness.utility.kind in ("class", "top_k"):
             v = v.clip(max=1)
             levels, masses = np.array([[0.0, 1.0]]), np.stack([1 - v, v], axis=1)
-            return cls(levels, masses, float(u.sum()), 1.0)
+            return cls(levels, masses, weights, float((weights * u).sum()), 1.0)
         masses, levels = state.probabilities[rows], vectors.table
         if vectors.by_rank:
             masses = np.take_along_axis(masses, state.order[rows], axis=1)
             levels = np.pad(levels, ((0, 0), (0, masses.shape[1] - levels.shape[1])))
         lowest = levels.min(axis=1, keepdims=True)
         levels = levels - lowest
-        return cls(levels, masses, float((u - lowest[:, 0]).sum()), float(levels.max()))
+        realized = float((weights * (u - lowest[:, 0])).sum())
+        return cls(levels, masses, weights, realized, float(levels.max()))
 
     def excess(self, delta: float) -> tuple[float, float, bool]:
-        """Return Σ (v_δ - u), which increases with δ, its derivative, and whether it is zero."""
+        """Return Σ w (v_δ - u), which increases with δ, its derivative, and whether it is zero."""
         total, first, second = self._moments(delta)
         v = first / total
-        excess, curvature = float(v.sum()) - self.realized, float((second / total - v * v).sum())
-        return excess, curvature, abs(excess) <= NO_RESIDUAL * self.span * len(v)
+        excess = float((self.weights * v).sum()) - self.realized
+        curvature = float((self.weights * (second / total - v * v)).sum())
+        return excess, curvature, abs(excess) <= NO_RESIDUAL * self.span * float(self.weights.sum())
 
     def change(self, delta: float) -> float:
-        """Return the change of the summed NLL by a tilt by δ: Σ (log Z - δ u)."""
-        total = self._moments(delta)[0]
-        return float(np.log(total / self.masses.sum(axis=1)).sum()) - delta * self.realized
+        """Return the change of the summed NLL by a tilt by δ: Σ w (log Z - δ u)."""
+        growth = np.log(self._moments(delta)[0] / self.masses.sum(axis=1))
+        return float((self.weights * growth).sum()) - delta * self.realized
 
     def _moments(self, delta: float) -> Array:
         """Return Σ_l m_l e^{δ l} l^r of every point for r = 0, 1, 2: [3, k]."""

@@ -53,10 +53,14 @@ class Vectors(NamedTuple):
         """Return the vectors of a slice of the rows."""
         return self if len(self.table) == 1 else self._replace(table=self.table[rows])
 
-    def spread(self, classes: int) -> float:
-        """Return the mean ‖u⃗ - mean u⃗‖² of the rows; the simplex has no room along mean u⃗."""
+    def spread(self, classes: int, weights: Array) -> float:
+        """Return the mean ‖u⃗ - mean u⃗‖² of rows of `weights` [k].
+
+        The simplex has no room along mean u⃗.
+        """
         means = self.table.sum(axis=1) / classes
-        return float((np.square(self.table).sum(axis=1) - classes * np.square(means)).mean())
+        squares = np.square(self.table).sum(axis=1) - classes * np.square(means)
+        return float(squares[0] if len(squares) == 1 else np.average(squares, weights=weights))
 
 
 @dataclass(frozen=True)
@@ -137,9 +141,9 @@ def described(utilities: Any) -> dict[str, Any]:
     of = GainMatrix if isinstance(utilities, GainMatrix) else type(utilities)  # sampled ones, too
     kind = of.__name__
     if GIVEN_BY_NUMBERS.get(kind) is not of:
-        told = f"a {kind} is not given by numbers, so it cannot be saved and predicting needs it"
+        message = f"a {kind} is not given by numbers, so it cannot be saved and predicting needs it"
         fixes = ["keep the calibrator in memory", f"use one of {', '.join(GIVEN_BY_NUMBERS)}"]
-        raise InputError(told, field="utilities", fixes=fixes)
+        raise InputError(message, field="utilities", fixes=fixes)
     if isinstance(utilities, GainMatrix):
         numbers = np.stack([utilities.matrix(k) for k in range(utilities.utilities)])
     else:
@@ -150,8 +154,8 @@ def described(utilities: Any) -> dict[str, Any]:
 def classes_of(utilities: Sequence[Any] | None, standard: bool) -> list[UtilityClass]:
     """Return the classes of the argument `utilities`, which may be given as `described` them."""
     if isinstance(utilities, UtilityClass | str | Mapping):
-        told, fix = "expected a list of utility classes", "put brackets around it"
-        raise InputError(told, field="utilities", fixes=fix)
+        message, fix = "expected a list of utility classes", "put brackets around it"
+        raise InputError(message, field="utilities", fixes=fix)
     classes: list[UtilityClass] = []
     for entry in utilities or ():
         if isinstance(entry, Mapping) and entry.get("kind") in GIVEN_BY_NUMBERS:

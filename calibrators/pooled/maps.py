@@ -16,7 +16,6 @@ ranks, and for the first class the gap to the second. Only the most probable cla
 any. The others share what little probability is left, and no rank among them means anything.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -28,7 +27,7 @@ from utility_calibration.metrics.kernels.ranks import descending_order
 from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.kernels.threads import row_blocks
 
-from ..dirichlet.curvature import ClassCurvature
+from ..dirichlet.curvature import ClassCurvature, Precondition
 from ..dirichlet.linear_map import penalty_weights
 from ..losses import block_residuals
 from ..solvers.lbfgs import Minimum, Pairs, dot, minimize
@@ -44,7 +43,6 @@ TIED = 1e-6  # neighbours in a row's order whose ℓ are no further apart are ra
 OFF_DIAGONAL = 3.0  # strength of the penalty off the diagonal
 TOLERANCE = 1e-10  # Newton decrement in nats; the penalties leave no flat direction
 MAX_ITERATIONS = 200
-Precondition = Callable[[Array], Array]
 
 
 class Features(NamedTuple):
@@ -82,8 +80,8 @@ class Features(NamedTuple):
 
     def gradient(self, residuals: Array) -> Array:
         """Return the gradient by θ of a loss with gradient `residuals` [n, C] by the scores."""
-        own = np.take_along_axis(residuals, self.places, axis=1)
-        return own.ravel() @ self.values.reshape(own.size, self.values.shape[-1])
+        top = np.take_along_axis(residuals, self.places, axis=1)
+        return top.ravel() @ self.values.reshape(top.size, self.values.shape[-1])
 
 
 class Data(NamedTuple):

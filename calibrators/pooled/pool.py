@@ -131,12 +131,12 @@ def cross_fit(data: maps.Data, seed: int) -> tuple[Array, Array]:
         fits.append((data, maps.solve(data, begin, of_b), of_b))
     members = [fit.point for _, fit, _ in fits]
     scores = np.empty((len(members), n, classes))
-    for kept, held in folds_of(data.labels, seed):
+    for outside, inside in folds_of(data.labels, seed):
         for member, (points, fit, precondition) in enumerate(fits):
-            fitted, scored = points.rows(kept), points.rows(held)
+            fitted, scored = points.rows(outside), points.rows(inside)
             without = maps.solve(fitted, fit.point, precondition, fit.pairs).point
             point = maps.MapPoint.of(without, classes)
-            scores[member, held] = point.scores(scored.inputs, scored.features)
+            scores[member, inside] = point.scores(scored.inputs, scored.features)
     size = len(members[-1])
     return np.stack([m if len(m) == size else maps.widened(m, classes) for m in members]), scores
 

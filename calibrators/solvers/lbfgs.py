@@ -56,12 +56,12 @@ class Pairs:
         self.steps, self.changes = np.empty((2, most, start.size), start.dtype)
         self.inverse, self.curvatures = np.zeros((most, most), start.dtype), np.empty(most)
         if others is not None:
-            self.added, known = others.added, others.known
+            self.added, used = others.added, others.used
             for name in ("steps", "changes", "inverse", "curvatures"):
-                getattr(self, name)[known] = getattr(others, name)[known]
+                getattr(self, name)[used] = getattr(others, name)[used]
 
     @property
-    def known(self) -> slice:
+    def used(self) -> slice:
         """The rows in use; the others may hold anything."""
         return slice(min(self.added, len(self.steps)))
 
@@ -70,19 +70,19 @@ class Pairs:
         at = self.added % len(self.steps)
         self.steps[at], self.changes[at], self.inverse[at] = step.ravel(), change.ravel(), 0
         self.added += 1
-        along = self.steps[self.known] @ self.changes[at]
-        known, curvature = self.known, float(along[at])
-        self.inverse[known, at] = self.inverse[known, known] @ (along / -curvature)
+        along = self.steps[self.used] @ self.changes[at]
+        used, curvature = self.used, float(along[at])
+        self.inverse[used, at] = self.inverse[used, used] @ (along / -curvature)
         self.inverse[at, at], self.curvatures[at] = 1 / curvature, curvature
 
     def direction(self, gradient: Array, precondition: Callable[[Array], Array]) -> Array:
         """Return -H⁻¹ gradient."""
-        direction, known = -gradient, self.known
+        direction, used = -gradient, self.used
         if not self.added:
             return precondition(direction[None])[0]
-        steps, changes, inverse = self.steps[known], self.changes[known], self.inverse[known, known]
+        steps, changes, inverse = self.steps[used], self.changes[used], self.inverse[used, used]
         last = (self.added - 1) % len(self.steps)
-        change, curvatures = changes[last].reshape(gradient.shape), self.curvatures[known]
+        change, curvatures = changes[last].reshape(gradient.shape), self.curvatures[used]
         weights = inverse @ (steps @ direction.ravel())
         direction = direction - (weights @ changes).reshape(gradient.shape)
         solved, solved_change = precondition(np.stack([direction, change]))
@@ -158,34 +158,35 @@ def minimize(
 
     point = start.copy()
     value, gradient = counted(point)
-    known = Pairs(point, pairs)
+    memory = Pairs(point, pairs)
     decrement, iteration, given_up, enough = float("inf"), 0, False, tolerance
     while iteration < max_iterations:
-        direction = known.direction(gradient, precondition)
+        direction = memory.direction(gradient, precondition)
         slope = dot(gradient, direction)
         decrement = -slope
         enough = max(tolerance, noise * abs(value))
         if 0 <= decrement <= enough:
             break
-        if given_up := give_up is not None and give_up(iteration, point):
+        given_up = give_up is not None and give_up(iteration, point)
+        if given_up:
             break
         iteration += 1
         equal = max(noise, ROUNDING) * abs(value)
         # An uphill direction means that the pairs are stale, or that the problem is not convex.
         step = _line_search(counted, point, value, slope, direction, equal) if slope < 0 else None
         if step is None:
-            if not known.added:  # even the preconditioned gradient gives no step
+            if not memory.added:  # even the preconditioned gradient gives no step
                 break
-            known = Pairs(point)
+            memory = Pairs(point)
             continue
         point, value, new_gradient, length = step
         change = new_gradient - gradient
         gradient = new_gradient
         curvature = length * dot(direction, change)
         if curvature > 0:  # pragma: no branch - the line search ensures it, except for rounding
-            known.add(direction * length, change)
+            memory.add(direction * length, change)
     converged = 0 <= decrement <= max(enough, ACCEPTED) and not given_up
-    return Minimum(point, decrement, iteration, next(calls), converged, known)
+    return Minimum(point, decrement, iteration, next(calls), converged, memory)
 
 
 def warn_unless_converged(fit: Minimum, name: str) -> None:

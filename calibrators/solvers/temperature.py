@@ -112,7 +112,7 @@ def moments(
     terms = _nll_terms if loss == "nll" else _brier_terms
     shares = row_weights(weights, logits)
 
-    def of(start: int, stop: int) -> Array:
+    def of_rows(start: int, stop: int) -> Array:
         rows = slice(start, stop)
         d = logits[rows].astype(np.float64, copy=False)
         d = d - d.max(axis=1, keepdims=True)
@@ -124,7 +124,7 @@ def moments(
         return (terms(d, scaled, labels[rows], beta) * shares[rows]).sum(axis=1)
 
     blocks = row_blocks(len(logits), logits.shape[1], BLOCK)
-    totals = np.sum(over_blocks(of, blocks), axis=0)
+    totals = np.sum(over_blocks(of_rows, blocks), axis=0)
     mean, slope, curvature, size = (totals / float(shares.sum())).tolist()
     return Moments(mean, slope, curvature, 4 * EPS * size)
 

@@ -26,7 +26,7 @@ from .settings import Settings
 from .workers import UnitsFailed, can_fork, workers
 
 BYTES_PER_LOGIT = 60  # of a process, per n x C of its unit; patching takes most, about 48
-LITTLE = 200_000  # logits of all units together; up to here score --quick is faster without workers
+FEW_LOGITS = 200_000  # of all units together; up to here score --quick is faster without workers
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP)  # errors of a file system that cannot lock files
 NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")  # equal but for numbers: printed once
 
@@ -121,7 +121,7 @@ def job_count(jobs: int | str, sizes: Sequence[int], are_there: bool = False) ->
         return 1
     if jobs != "auto":
         return min(int(jobs), len(sizes))
-    if sum(sizes) <= LITTLE and not are_there:
+    if sum(sizes) <= FEW_LOGITS and not are_there:
         return 1
     fitting = max(1, free_memory() // (BYTES_PER_LOGIT * max([1, *sizes])))
     return min(core_count(), fitting, len(sizes))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from utility_calibration.calibrators.inputs import ENOUGH_ROWS
 from utility_calibration.metrics.errors import InputError, naming
 
 from ..harness.machine import free_memory
@@ -26,7 +27,6 @@ from .choices import Choices, matching
 from .forms import PARTED, check_is_given, ending_of
 from .given import Known, KnownClasses
 from .read import read
-from .rules import ENOUGH_ROWS
 from .splits import is_empty, only_training, without_training
 from .tables import LARGEST_TABLE, PER_CELL, parquet_size, tables
 

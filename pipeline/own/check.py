@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from utility_calibration.calibrators.inputs import ENOUGH_ROWS
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.validation import check_weights
 
 from .cells import text_of
 from .copies import note_on_copies, without_copies
 from .given import Given
-from .rules import ENOUGH_ROWS
 from .scale import with_logits
 from .splits import tested
 from .ties import note_on_ties

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utility_calibration.calibrators.base import Calibrator
-from utility_calibration.calibrators.inputs import Inputs
+from utility_calibration.calibrators.inputs import ENOUGH_ROWS, Inputs
 from utility_calibration.metrics.errors import InputError
 
 from ..harness.settings import Settings
@@ -28,7 +28,6 @@ from .choices import Choices
 from .given import Known, KnownClasses
 from .known_classes import answers_of_classes
 from .lists import arrays_of, named_by_row
-from .rules import ENOUGH_ROWS
 from .scale import with_logits
 from .told import some_of
 

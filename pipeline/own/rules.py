@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from utility_calibration.calibrators.inputs import ENOUGH_ROWS
 from utility_calibration.metrics.validation import ROW_SUM_TOLERANCE
 
-ENOUGH_ROWS = 10
-"""Fewer rows may be in some order, or have one sum, or look like probabilities by chance."""
 NEAR_LIMIT = 0.9
 """Of two classes, an honest forecast may stay between 1/(1 + e) and e/(1 + e). One that a softmax
 of probabilities has made also comes near these ends."""

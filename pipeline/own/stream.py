@@ -19,7 +19,7 @@ from utility_calibration.metrics.registry import metric
 from utility_calibration.metrics.shown import tie_note
 
 from ..harness.artifacts import sha256_of, sha256_of_json, write_json, write_text
-from ..harness.parallel import LITTLE, Task, run_tasks
+from ..harness.parallel import FEW_LOGITS, Task, run_tasks
 from ..harness.parameters import UsageError
 from ..harness.progress import say
 from ..harness.settings import Settings
@@ -191,7 +191,7 @@ def _cells_at_once(path: Path, classes: int) -> int:
     cells = sum(file.stat().st_size for file in files) // BYTES_PER_CELL
     is_by_rows = not path.is_dir() and ending_of(path) in PARTED
     if is_by_rows or _is_uncompressed(path):
-        return min(cells, max(LITTLE, ROWS * classes))
+        return min(cells, max(FEW_LOGITS, ROWS * classes))
     return cells
 
 

@@ -26,6 +26,7 @@ from utility_calibration.calibrators import (
     Wrapped,
     from_probabilities,
 )
+from utility_calibration.metrics.kernels.softmax import softmax
 
 CHEAP = {
     "DirichletCalibration": {"odir": 1.0, "l2": 0.1},
@@ -209,6 +210,20 @@ WRONG = [
 def test_an_argument_out_of_range_is_named(field, method):
     with refuses(field):
         method.fit(np.eye(3), np.arange(3))
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_points_of_one_class_teach_nothing_and_fit_says_so(method, made_up, n):
+    """A single point is one of these cases: it was passed over without a word."""
+    logits, _ = made_up(n=n)
+    weighted = {"sample_weight": np.ones(n)} if method.takes_weights else {}
+    for given in ({}, weighted):
+        if not method.is_learned:
+            method.fit(logits, np.full(n, 2), **given)  # a warning is an error in the tests
+            continue
+        with pytest.warns(UserWarning, match="labels: .* nothing can be learned"):
+            method.fit(logits, np.full(n, 2), **given)
+        np.testing.assert_array_equal(method.predict_proba(logits), softmax(logits))
 
 
 def test_rows_that_the_fit_does_not_know_are_named(made_up):

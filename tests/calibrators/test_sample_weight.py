@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from tests.calibrators.test_conventions import METHODS
 from tests.refusals import refuses
@@ -10,7 +11,9 @@ from utility_calibration.calibrators import (
     LogitShiftPatching,
     StructuredMatrixScaling,
     TemperatureScaling,
+    UtilityPatching,
     VectorScaling,
+    Wrapped,
 )
 from utility_calibration.calibrators.dirichlet.calibrator import TuningFits
 from utility_calibration.metrics.kernels.softmax import softmax
@@ -22,7 +25,8 @@ WEIGHTED = {
     "dirichlet_brier": DirichletCalibration(odir=1.0, l2=0.1, loss="brier"),
 }
 del WEIGHTED["Uncalibrated"]  # it takes weights, and has no use for them
-del WEIGHTED["PooledScaling"]  # its folds are of rows; test_pooled.py puts copies into one fold
+for name in ("PooledScaling", "LogitShiftPatching"):
+    del WEIGHTED[name]  # their folds are of rows; test_pooled.py puts copies into one fold
 
 
 @pytest.mark.parametrize("method", WEIGHTED.values(), ids=list(WEIGHTED))
@@ -59,4 +63,34 @@ def test_weights_that_are_none_are_refused(weights, made_up):
     with refuses("sample_weight"):
         TemperatureScaling().fit(*made_up(n=40), weights)
     with refuses("sample_weight", fix="draw points"):
-        LogitShiftPatching().fit(*made_up(n=40), np.ones(40))
+        Wrapped(LogisticRegression()).fit(*made_up(n=40), np.ones(40))
+
+
+def test_groups_and_weights_go_together(made_up):
+    """A group whose points have the weight 0 is no group, and ones change nothing."""
+    logits, labels = made_up(n=400)
+    labels[:120] = (labels[:120] + 1) % 5
+    names = np.repeat(["north", "south", "west"], [120, 200, 80])
+    method = LogitShiftPatching("temperature", steps=5, max_steps=20)
+    plain = method.fit(logits, labels, groups=names).predict_proba(logits, groups=names)
+    ones = method.fit(logits, labels, np.ones(400), names).predict_proba(logits, groups=names)
+    np.testing.assert_array_equal(plain, ones)
+    assert "north" in method.group_names_
+    weights = np.where(names == "north", 0, 2)
+    assert method.fit(logits, labels, weights, names).groups_.tolist() == ["south", "west"]
+    few = np.where(names == "west", 1e-3, 1.0)  # fewer than 50 points by weight
+    with pytest.warns(UserWarning, match="west"):
+        method.fit(logits, labels, few, names)
+
+
+@pytest.mark.parametrize("method", [LogitShiftPatching(), UtilityPatching(tuning_runs=3)])
+def test_what_patching_chooses_by_held_out_points_is_weighted(method, made_up):
+    """Points whose labels are drawn at random matter as much as their weights say."""
+    logits, labels = made_up(n=600)
+    noisy = np.arange(600) < 300
+    labels[noisy] = np.random.default_rng(5).integers(0, 5, 300)
+    weights = np.where(noisy, 1e-6, 1.0)
+    weighted = method.fit(logits, labels, weights).predict_proba(logits)
+    alone = method.fit(logits[~noisy], labels[~noisy]).predict_proba(logits)
+    both = method.fit(logits, labels).predict_proba(logits)
+    assert np.abs(weighted - alone).mean() < 0.5 * np.abs(weighted - both).mean()

@@ -113,7 +113,7 @@ def test_given_steps_are_scored_as_given():
 def test_one_point_cannot_be_tuned_on():
     point = np.full((1, 3), 1 / 3), np.zeros(1, np.int64)
     with refuses("labels", fix="step_size"):
-        HoldOut(*point, 0.3, 0, None, None)
+        HoldOut(*point, None, 0.3, 0, None, None)
 
 
 # ---- The number of patches of a logit shift, chosen by cross-validation --------------------
@@ -121,16 +121,18 @@ def test_one_point_cannot_be_tuned_on():
 
 def test_the_fewest_patches_as_good_as_the_best_are_enough():
     always = np.array([[0.5, 0.9, 0.1], [0.4, 0.8, 0.0], [0.41, 0.81, 0.01]])
-    assert fewest_patches(always) == 1  # a gain on every point is taken however small
+    assert fewest_patches(always, np.ones(3)) == 1  # a gain on every point is taken however small
     noise = np.random.default_rng(1).normal(size=64)
     noise -= noise.mean()
+    ones = np.ones(64)
     within = np.stack([0 * noise, noise - 0.05])
-    assert fewest_patches(within) == 0
-    assert fewest_patches(np.concatenate([within[:1], within[1:] - 0.2])) == 1
+    assert fewest_patches(within, ones) == 0
+    assert fewest_patches(within, 100 * ones) == 1  # 6,400 points tell that gain from noise
+    assert fewest_patches(np.concatenate([within[:1], within[1:] - 0.2]), ones) == 1
     losses = -np.array([0.0, 0.5, 0.9, 0.99, 1.0])[:, None].repeat(64, axis=1)
     losses[3:] += 0.3 * noise * np.array([[0.0], [1.0]])
-    assert fewest_patches(losses) == 3
-    assert fewest_patches(losses, errors=0.0) == 4
+    assert fewest_patches(losses, ones) == 3
+    assert fewest_patches(losses, ones, errors=0.0) == 4
 
 
 def test_every_fifth_point_is_predicted_by_patches_of_the_others():
@@ -142,9 +144,9 @@ def test_every_fifth_point_is_predicted_by_patches_of_the_others():
         kept.append(state.labels)
         return LogitShiftPatching()._run(state)
 
-    losses = held_out_losses(p, y, run, "nll", 3, 0, fewest_patches)
+    losses, shares = held_out_losses(p, y, None, run, "nll", 3, 0, fewest_patches)
     assert [len(part) for part in kept] == [48] * 5
-    assert losses.shape == (4, 60)
+    assert losses.shape == (4, 60) and np.array_equal(shares, np.ones(60))
     at_first = PatchedForecast(p, y).losses("nll")
     np.testing.assert_array_equal(np.sort(losses[0]), np.sort(at_first))
 
@@ -154,7 +156,7 @@ def test_a_run_with_sampled_utilities_waits_unnoticed():
     logits, labels = over_confident(120, 4, seed=4)
     calibrator = UtilityPatching(sampled_count=20)
     scored = calibrator._run, calibrator._score
-    points = HoldOut(softmax(logits), labels, 0.3, 0, *scored)
+    points = HoldOut(softmax(logits), labels, None, 0.3, 0, *scored)
     waits, whole = (TuningRun(0.1, True, [3, 7]) for _ in range(2))
     points.go_on(waits, 3)
     for run in (waits, whole):

@@ -22,7 +22,7 @@ from utility_calibration.pipeline.harness.artifacts import save_npz
 from utility_calibration.pipeline.harness.machine import free_memory
 from utility_calibration.pipeline.harness.parallel import (
     BYTES_PER_LOGIT,
-    LITTLE,
+    FEW_LOGITS,
     Task,
     all_called,
     attempt,
@@ -109,12 +109,12 @@ def test_a_killed_worker_is_told_and_the_same_call_makes_the_rest(tmp_path):
 
 def test_jobs_are_as_many_as_cores_and_memory_allow(monkeypatch):
     monkeypatch.setattr(parallel, "core_count", lambda: 8)
-    monkeypatch.setattr(parallel, "free_memory", lambda: 3 * BYTES_PER_LOGIT * LITTLE)
-    many = [LITTLE // 10] * 20
+    monkeypatch.setattr(parallel, "free_memory", lambda: 3 * BYTES_PER_LOGIT * FEW_LOGITS)
+    many = [FEW_LOGITS // 10] * 20
     assert job_count("auto", many) == 8
-    assert job_count("auto", [*many, LITTLE]) == 3  # the largest unit decides
-    assert job_count("auto", [LITTLE] * 2) == 2
-    assert job_count("auto", [LITTLE // 20] * 20) == 1  # workers would not pay
+    assert job_count("auto", [*many, FEW_LOGITS]) == 3  # the largest unit decides
+    assert job_count("auto", [FEW_LOGITS] * 2) == 2
+    assert job_count("auto", [FEW_LOGITS // 20] * 20) == 1  # workers would not pay
     assert job_count(5, many) == 5
     assert job_count("auto", [], are_there=True) == job_count(5, []) == 1
 
