@@ -22,7 +22,7 @@ from .names import FLOOR_METHOD, method_name
 from .tables import ResultTable, TableSpec, remarks_of
 from .verdict import Verdict, verdict_of
 from .wording import TextTable, bare, decimals, p_value, short
-from .worst import Worst, present_of
+from .worst import Worst
 
 Array = NDArray[np.float64]
 
@@ -98,8 +98,9 @@ def section_of(
     worst: dict[str, dict[str, Worst]] = {}
     for method in decisions.methods:
         for key, record in scores.worst(method).items():
-            if row := decisions.rows.get((method, key)):
-                one = Worst(**record, error=row.mean, floor=row.floor_q95)
+            row = decisions.rows.get((method, key))
+            if row is not None:
+                one = Worst(**record, error=row.mean, is_beyond=row.beyond_floor)
                 worst.setdefault(key, {})[method] = one
     if not scores.group:
         remarks = remarks_of(scores.facts, decisions)
@@ -107,7 +108,7 @@ def section_of(
     section = Section(
         decisions=decisions,
         tables=[ResultTable.of(decisions, spec) for spec in specs],
-        verdict=replace(verdict_of(decisions, costs), present=present_of(decisions, worst)),
+        verdict=verdict_of(decisions, costs, worst),
         costs=None if costs is None else costs_table(costs),
         curves=all_curves(scores, methods),
         worst=worst,
