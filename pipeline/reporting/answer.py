@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from utility_calibration.metrics.registry import PURPOSES, metric
 
 from ..scoring.choice import is_own, is_use, label_of
-from ..scoring.decisions import INFINITE, Decision, Decisions
+from ..scoring.decisions import FEWEST_POINTS, INFINITE, Decision, Decisions
 from .limits import rarest_words
 from .names import PRESENT
 from .wording import bare, bound, listed, percents, short
@@ -70,10 +70,9 @@ def _answer(decisions: Decisions, rows: Mapping[str, Decision]) -> tuple[str, st
     is_infinite = PRESENT in decisions.marked(INFINITE)
     zeros = "some classes that occurred had a predicted probability of 0"
     if beyond:
-        every = "every use, " if not within and len(beyond) > 1 else ""
         text = (
             "No, do not take the present probabilities at face value: "
-            f"their errors are larger than chance explains for {every}{listed(beyond)}."
+            f"their errors are larger than chance explains for {listed(beyond)}."
         )
         if within:
             text += f" For {listed(within)} no error beyond chance was found."
@@ -85,7 +84,10 @@ def _answer(decisions: Decisions, rows: Mapping[str, Decision]) -> tuple[str, st
     if not rows or all(row.beyond_floor is None for row in rows.values()):
         return UNSURE, f"{DOUBT}how large errors are by chance alone is not known here."
     if decisions.refused:
-        return UNSURE, f"{DOUBT}no error beyond chance was found, but the points cannot show much."
+        reason = "no method can be recommended here, as said below"
+        if decisions.test_points < FEWEST_POINTS:
+            reason = f"{decisions.test_points} test points cannot show much"
+        return UNSURE, f"{DOUBT}no error beyond chance was found, but {reason}."
     unseen = [label_of(key) for key, row in rows.items() if row.within_noise is None]
     if unseen:
         rarest = "some class"
@@ -145,10 +147,8 @@ def _place(key: str, one: Worst, is_error: bool) -> str:
     elif key == "u_topk" and one.utility == 0:
         text = f"the most probable class, predicted at {where}, is right {difference}"
     elif key == "u_topk":
-        count = one.utility + 1
-        text = (
-            f"one of the {count} most probable classes, predicted at {where}, is right {difference}"
-        )
+        which = f"one of the {one.utility + 1} most probable classes"
+        text = f"{which}, predicted at {where}, is right {difference}"
     else:
         text = _place_of_a_utility(key, one, direction)
     share = f"This concerns {100 * one.share:.0f} % of the points"

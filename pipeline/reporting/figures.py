@@ -10,6 +10,7 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -31,6 +32,7 @@ from utility_calibration.metrics.shown import Curve, UtilityDiagram, WorstInterv
 
 from ..scoring.choice import is_own
 from ..scoring.inference import CONFIDENCE
+from .answer import PLAIN
 from .leaderboard import COUNTED, GAINS, Leaderboard
 from .looks import CURVE, look
 from .names import PRESENT, method_name
@@ -51,6 +53,7 @@ PANEL_TITLES = {
     "linear": r"Linear utilities  $\mathcal{U}_{\mathrm{lin}}$",
     "rank": r"Rank-based utilities  $\mathcal{U}_{\mathrm{rank}}$",
 }
+SHADE_EDGE = "#A66F00"
 EXPECTED_DASH = (0, (4, 2))  # of the line on which all comes true as predicted
 MARKS = (("o", "#0072B2"), ("s", "#B8860B"), ("^", "#009E73"))
 """Markers and colours of the figure's kinds of numbers (Okabe-Ito)."""
@@ -73,7 +76,8 @@ def drawings_of(
     key = section.verdict.answer.metric
     present = {}
     if key:
-        present[f"present{end}"] = partial(place_figure, section.worst[key][PRESENT], title)
+        one = section.worst[key][PRESENT]
+        present[f"present{end}"] = partial(place_figure, one, title, key in PLAIN)
     curves = {f"ecdf{end}": partial(ecdf_figure, section.curves, title)} if section.curves else {}
     worst = {
         f"worst{end}_{key}": partial(worst_figure, group, f"{title}: worst of {metric(key).text}")
@@ -129,10 +133,11 @@ def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
     return figure
 
 
-def place_figure(worst: Worst, title: str) -> Figure:
+def place_figure(worst: Worst, title: str, is_probability: bool) -> Figure:
     """The worst place of the present forecast: predicted against realized, and the density below.
 
-    The grey bars are where a calibrated forecast would have the dots. The worst interval is shaded.
+    The grey bars are where a calibrated forecast would have the dots. The worst interval is shaded
+    between two lines.
     """
     diagram = _diagram(worst)
     density = np.array(worst.diagram["density"], dtype=np.float64)
@@ -140,19 +145,30 @@ def place_figure(worst: Worst, title: str) -> Figure:
     color = look(PRESENT).color
     with titled_figure(5.6, 4.6, title) as figure:
         upper, lower = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [3, 1]})
-        for axis in (upper, lower):
-            shade_worst(axis, diagram.worst.low, diagram.worst.high)
         draw_binned(upper, (edges[0], edges[-1]), diagram.bins, color=color, ms=4.5)
         upper.lines[0].set(linestyle=EXPECTED_DASH, color=NOTE_COLOR)
         upper.set_ylabel("Came true")
         lower.stairs(density[:, 2], edges, fill=True, color=NOTE_COLOR)
         lower.set_ylabel("Share of points")
-        lower.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        lower.set_xlabel(f"Predicted: {plain(worst.name)}")
+        for axis in (upper, lower):
+            shade_worst(axis, diagram.worst.low, diagram.worst.high)
+            _draw_ends(axis, diagram.worst)
+        percent = PercentFormatter(1.0, decimals=0)
+        lower.yaxis.set_major_formatter(percent)
+        if is_probability:
+            upper.yaxis.set_major_formatter(percent)
+            lower.xaxis.set_major_formatter(percent)
+        lower.set_xlabel(f"Predicted: {plain(worst.name.removeprefix('class '))}")
         upper.xaxis.set_major_locator(MaxNLocator(6))
         lower.yaxis.set_major_locator(MaxNLocator(3))
         legend_below(figure, diagram_handles(color), "")
     return figure
+
+
+def _draw_ends(axis: Axes, worst: WorstInterval) -> None:
+    """Lines at both ends of the worst interval, because its shade alone is pale."""
+    for end in (worst.low, worst.high):
+        axis.axvline(end, color=SHADE_EDGE, lw=0.9, zorder=0.5)
 
 
 def diagram_handles(color: str) -> list[Line2D | Patch]:
@@ -164,7 +180,7 @@ def diagram_handles(color: str) -> list[Line2D | Patch]:
         ),
         Line2D([], [], label="as predicted", **dash),
         Line2D([], [], color=NOISE, lw=5, label="95 % of calibrated forecasts"),
-        Patch(facecolor=SHADE, alpha=0.55, lw=0, label="worst interval"),
+        Patch(facecolor=SHADE, edgecolor=SHADE_EDGE, lw=0.9, label="worst interval"),
     ]
 
 

@@ -23,14 +23,19 @@ THRESHOLD_RULE = "Choosing another threshold could gain at most twice this bound
 HALF = 0.5  # of the rarest class's frequency: an error of this size is worth a sentence
 
 
-def limits_of(decisions: Decisions, choice: Choice) -> Iterator[str]:
-    """What the sample cannot exclude or show, as far as it is known, a sentence or two each."""
+def limits_of(decisions: Decisions, choice: Choice, is_bound_said: bool = False) -> Iterator[str]:
+    """What the sample cannot exclude or show, as far as it is known, a sentence or two each.
+
+    Args:
+        is_bound_said: whether the answer has the bound on the errors of the method taken.
+    """
     uses, methods = choice.uses, decisions.methods
     taken = list(dict.fromkeys(use.take for use in uses if use.take)) or methods
     if choice.overall:
         taken = methods = [choice.overall]
     yield from _accuracy(decisions, choice.overall)
-    yield from _bounds(decisions, methods, taken)
+    if not is_bound_said:
+        yield from _bounds(decisions, methods, taken)
     if decisions.rarest is not None and decisions.column("u_cwe"):
         yield from _of_the_rarest(decisions, decisions.rarest, uses, taken)
     if len(decisions.methods) > 1:

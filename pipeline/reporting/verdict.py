@@ -14,7 +14,7 @@ from ..scoring import choice as chosen
 from ..scoring.choice import BEYOND, COST, WORSE, Choice, Pick, Use
 from ..scoring.decisions import INFINITE, Decisions
 from ..scoring.inference import FEWEST_SPLITS
-from .answer import Answer, answer_of
+from .answer import YES, Answer, answer_of
 from .limits import limits_of
 from .names import PRESENT, method_name
 from .signs import MARKED, SIGNS, legend_of
@@ -82,12 +82,14 @@ def verdict_of(
     if costs is not None:
         cost = _cost_sentences(decisions, choice, costs)
         headline = f"{headline} {cost}".strip()
+    answer = answer_of(decisions, worst or {})
+    is_bound_said = answer.word == YES and choice.overall == PRESENT
     return Verdict(
-        answer=answer_of(decisions, worst or {}),
+        answer=answer,
         headline=headline,
         by_use="" if costs is not None else _by_use(choice),
         legend=legend_of(choice.uses, [mark for mark in MARKED if decisions.marked(mark)]),
-        summary=list(limits_of(decisions, choice)),
+        summary=list(limits_of(decisions, choice, is_bound_said)),
         uses=choice.uses,
         overall=choice.overall,
         marks={method: marks for method, marks in decisions.marks.items() if marks},
