@@ -48,13 +48,13 @@ def legend_of(uses: Iterable[Use], marked: Collection[str]) -> list[str]:
     lines = [f"{SIGNS[sign]}  {MEANINGS[sign]}" for sign in SIGNS if sign in occurring]
     lines += [f"{mark}  {meaning}" for mark, meaning in MARKED.items() if mark in marked]
     for use in uses:
+        column = metric(use.metric).text if use.metric != COST else ""
         if use.metric in PRACTICES:
-            column = metric(use.metric).text
             lines.append(f"{use.label} (column {column}): {PRACTICES[use.metric]}")
         elif use.metric == COST:
             lines.append(f"{use.label}: what your decisions cost")
         elif chosen.is_own(use.metric):
-            lines.append(f"{use.label} (column {use.metric}): the utility that you gave")
+            lines.append(f"{use.label} (column {column}): the utility that you gave")
     methods = dict.fromkeys(family(method) for use in uses for method in use.signs)
     for root in methods:
         look = SHOWN.get(root, {})
