@@ -29,7 +29,9 @@ STUDY_CAPTIONS = {
     "Every iteration samples new users. The curves show the worst user's calibration error on the "
     "points that are patched and on held-out points. Aligned users tolerate hardly any error. A "
     "misaligned user cares for a part of the labels.",
-    "snapshots": "The distribution of all users' calibration errors after some iterations.",
+    "snapshots": "The distribution of all users' calibration errors after some iterations, on one "
+    "axis. Beside each panel are the medians. Below it is said where a median rises: patches that "
+    "help the worst user of one iteration can harm those of the next.",
 }
 """The figures of the dynamics stage, in their order on the page."""
 INTRODUCTION = (

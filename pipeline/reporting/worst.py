@@ -52,10 +52,14 @@ class Worst:
         if not self.gap:
             return f"{self.name}: realized as predicted"
         direction = "more" if self.gap > 0 else "less"
-        chance = {True: ", more than chance explains", False: ", which chance can explain"}
+        chance = {
+            True: ", more than chance explains",
+            False: ", which chance can explain",
+            None: "",
+        }
         return (
             f"{self.name}, predicted {interval(self.low, self.high)} "
             f"({100 * self.share:.0f} % of the points): "
             f"realized {short(abs(self.gap))} {direction} than predicted; "
-            f"calibration error {short(self.error)}{chance.get(self.is_beyond, '')}"
+            f"calibration error {short(self.error)}{chance[self.is_beyond]}"
         )

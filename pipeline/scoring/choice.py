@@ -57,7 +57,6 @@ class Use:
         has_power: whether the tests can rule out a large error of the methods that they leave.
         spread: if no test separates the methods, the largest half of a 95 % interval of a
             difference.
-        not_seen_below: the 95 % quantile of the noise floor of the method taken, or the largest.
         signs: by method one of the words above.
     """
 
@@ -69,7 +68,6 @@ class Use:
     differs: bool
     has_power: bool
     spread: float | None
-    not_seen_below: float | None
     signs: Mapping[str, str]
 
 
@@ -208,11 +206,10 @@ def _use(decisions: Decisions, column: _Column, is_ranked: bool) -> Use:
     finite = [method for method in remaining if method not in infinite]
     named = _preferred(finite, column.signs)
     left_out = [m for m in _preferred(remaining, column.signs) if m in infinite]
-    rows = column.rows.values()
     has_power = _rules_out_large_errors(column.rows, named)
     spread = None
     if not column.differs:
-        spread = largest(row.difference_half_width for row in rows)
+        spread = largest(row.difference_half_width for row in column.rows.values())
     use = Use(
         metric=column.metric,
         label=label_of(column.metric),
@@ -222,23 +219,18 @@ def _use(decisions: Decisions, column: _Column, is_ranked: bool) -> Use:
         differs=column.differs,
         has_power=has_power,
         spread=spread,
-        not_seen_below=largest(row.floor_q95 for row in rows),
         signs=column.signs,
     )
-    return _with_the_best(decisions, column, use)
+    return replace(use, take=_best_of_use(decisions, column, use))
 
 
-def _with_the_best(decisions: Decisions, column: _Column, use: Use) -> Use:
-    """The use with the best of its named methods, if it names some."""
+def _best_of_use(decisions: Decisions, column: _Column, use: Use) -> str:
+    """The best of the methods that are named for a use, "" if none is."""
     if column.metric == COST:
         pick = _lowest(use.named, COST, column.errors)
     else:
         pick = _best(decisions, use.named, use.named, [use])
-    if pick is None:
-        return use
-    # Costs have no noise floor.
-    floors = [column.rows[pick.method].floor_q95] if column.rows else []
-    return replace(use, take=pick.method, not_seen_below=largest(floors))
+    return "" if pick is None else pick.method
 
 
 def _rules_out_large_errors(rows: Mapping[str, Decision], methods: Sequence[str]) -> bool:
