@@ -118,7 +118,7 @@ def users_of(studies: Sequence[Study]) -> str:
 def medians_of(study: Study) -> dict[int, float]:
     """The median error over the users by iteration."""
     by_iteration = study.snapshots.groupby("iteration")["error"].median()
-    return {int(number): float(median) for number, median in by_iteration.items()}
+    return dict(zip(by_iteration.index.tolist(), by_iteration.tolist(), strict=True))
 
 
 def rises_of(studies: Sequence[Study]) -> list[str]:

@@ -22,7 +22,8 @@ def study(family, errors):
     history = pd.concat(pd.DataFrame({"split": k, **columns}) for k in range(2))
     parts = [pd.DataFrame({"iteration": k, "error": values}) for k, values in errors.items()]
     floor = {"mean": 0.006, "q05": 0.005, "q95": 0.007}
-    record = {"config": {"utilities": 3}, "n": 7000, "n_held_out": 3000, "different_users": 2, "split": 0,
+    record = {"config": {"utilities": 3}, "n": 7000, "n_held_out": 3000, "different_users": 2,
+              "split": 0,
               "worst_noise_floor": floor, "worst_noise_floor_held_out": None}  # fmt: skip
     return Study(family, history, pd.concat(parts), record)
 
