@@ -59,7 +59,7 @@ def answer_of(decisions: Decisions, worst: Mapping[str, Mapping[str, Worst]]) ->
     if not key:
         return Answer(word, sentence)
     one = worst[key][PRESENT]
-    is_error = bool(rows[key].beyond_floor)
+    is_error = rows[key].beyond_floor
     example = _example(key, one) if is_error and one.surely_gains else ""
     return Answer(word, sentence, key, _place(key, one, is_error), example)
 
@@ -133,8 +133,8 @@ def _excess(row: Decision) -> float:
     return row.mean - floor
 
 
-def _place(key: str, one: Worst, is_error: bool) -> str:
-    """Where the forecast errs most, in words."""
+def _place(key: str, one: Worst, is_error: bool | None) -> str:
+    """Where the forecast errs most, in words; `is_error`: None where chance is not known."""
     start = "The worst place" if is_error else "The largest difference found"
     if not one.gap:
         return f"{start}: none; all comes true as predicted."
@@ -142,20 +142,27 @@ def _place(key: str, one: Worst, is_error: bool) -> str:
     where = percents(one.low, one.high)
     difference = f"{short(abs(100 * one.gap))} percentage points {direction} often than predicted"
     if key == "u_cwe":
-        name = one.name.removeprefix("class ")
-        text = f"“{name}” predicted at {where} comes true {difference}"
-    elif key == "u_topk" and one.utility == 0:
-        text = f"the most probable class, predicted at {where}, is right {difference}"
+        text = f"{_event(key, one)} predicted at {where} comes true {difference}"
     elif key == "u_topk":
-        which = f"one of the {one.utility + 1} most probable classes"
-        text = f"{which}, predicted at {where}, is right {difference}"
+        text = f"{_event(key, one)}, predicted at {where}, is right {difference}"
     else:
         text = _place_of_a_utility(key, one, direction)
-    share = f"This concerns {100 * one.share:.0f} % of the points"
-    low_or_high = "low" if one.gap > 0 else "high"
-    if is_error:
-        return f"{start}: {text}. {share}; these predictions are too {low_or_high}."
-    return f"{start}: {text}. {share}; chance can explain it."
+    conclusions = {
+        True: f"these predictions are too {'low' if one.gap > 0 else 'high'}",
+        False: "chance can explain it",
+        None: "whether chance explains it is not known",
+    }
+    share = f"{100 * one.share:.0f} % of the points"
+    return f"{start}: {text}. This concerns {share}; {conclusions[is_error]}."
+
+
+def _event(key: str, one: Worst) -> str:
+    """What is predicted, as a part of a sentence."""
+    if key == "u_topk" and one.utility == 0:
+        return "the most probable class"
+    if key == "u_topk":
+        return f"one of the {one.utility + 1} most probable classes"
+    return f"“{one.name.removeprefix('class ')}”"
 
 
 def _place_of_a_utility(key: str, one: Worst, direction: str) -> str:
@@ -175,18 +182,18 @@ def _example(key: str, one: Worst) -> str:
     worth = f"{short(gain)} ± {short(half)} more per point"
     worth += ", in your unit" if is_own(key) else ", where 1 is the worth of one right act"
     threshold, act_from = _apart(one.threshold, one.act_from, key in PLAIN)
-    name = one.name.removeprefix("class ")
+    event = _event(key, one)
     start = "An example, for the present probabilities only:"
     if act_from is None:
         return (
-            f"{start} where “{name}” is predicted at {threshold} or more, it comes true so seldom "
+            f"{start} where {event} is predicted at {threshold} or more, it comes true so seldom "
             f"that not acting is better; not to act there is worth {worth}."
         )
     is_late = one.act_from is not None and one.act_from <= one.threshold
     if is_late:
-        habit = f"if you act on “{name}” only above {threshold}, you act too seldom"
+        habit = f"if you act on {event} only above {threshold}, you act too seldom"
     else:
-        habit = f"if you act on “{name}” from {threshold} on, you act too often"
+        habit = f"if you act on {event} from {threshold} on, you act too often"
     return f"{start} {habit}; to act from {act_from} on is worth {worth}."
 
 

@@ -131,16 +131,18 @@ def _of_a_tie(decisions: Decisions, pick: Pick | None) -> str:
 def _of_all_uses(decisions: Decisions, uses: Sequence[Use], pick: Pick) -> str:
     """The sentence on a method that tests support."""
     method, name = pick.method, method_name(pick.method)
-    one = "this use" if len(uses) == 1 else "all of these uses"
+    labels = listed([use.label for use in uses])
     errs = _errs(uses, method)
     is_alone = all(list(use.signs.values()).count(WORSE) == len(use.signs) - 1 for use in uses)
     if is_alone:
-        sure = f"it is clearly the best for {one}"
+        sure = "this is clearly the best"
+    elif method == PRESENT:
+        sure = "no test finds anything better"
     else:
         reasons = ["no test finds a better one", _reason(decisions, pick)]
         sure = "; ".join(filter(None, reasons))
     if method != PRESENT:
-        text = f"Take {name} for {one}: {sure}."
+        text = f"Take {name} for {labels}: {sure}."
         text += f" It still errs by {STILL_ERR} for {listed(errs)}." if errs else ""
         return text + _although_present_is_fine(decisions, uses, name)
     if errs:
@@ -148,7 +150,7 @@ def _of_all_uses(decisions: Decisions, uses: Sequence[Use], pick: Pick) -> str:
             f"None of these methods is clearly better than the present probabilities ({name}), "
             f"although these err by {STILL_ERR} for {listed(errs)}."
         )
-    return f"Leave the probabilities as they are ({name}) for {one}: {sure}."
+    return f"Leave the probabilities as they are ({name}) for {labels}: {sure}."
 
 
 def _errs(uses: Sequence[Use], method: str) -> list[str]:
@@ -172,7 +174,7 @@ def _although_present_is_fine(decisions: Decisions, uses: Sequence[Use], name: s
 def _reason(decisions: Decisions, pick: Pick) -> str:
     """Why a method was taken of those that no test finds worse."""
     unmarked = f"without {SIGNS[WORSE]} and {INFINITE}"
-    those = "named below for each use" if pick.are_named else unmarked
+    those = "named below" if pick.are_named else unmarked
     if pick.why == chosen.DEFAULTED:
         return f"it is the default, and no method {unmarked} has a better sign"
     if pick.why == chosen.ONLY or len(pick.values) == 1:
@@ -217,7 +219,7 @@ def _clause(uses: Sequence[Use]) -> str:
         which = f"each of the {counted(left)} methods without {SIGNS[WORSE]}"
         if left == 1:
             which = f"the only method without {SIGNS[WORSE]}"
-        return f"for {labels} there are too few points to rule out a large error of {which}"
+        return f"for {labels} there are too few points to rule out large errors of {which}"
     if not methods:
         return (
             f"for {labels} no method is recommended, because the best ones gave probability 0 to "
@@ -297,6 +299,7 @@ def _calibrated_best(decisions: Decisions, choice: Choice) -> str:
             if count > MOST_NAMED:
                 compared = counted(len(decisions.methods))
                 which = f"{counted(count).capitalize()} of {compared} methods"
-                which += f", without those with {INFINITE}," if use.left_out else ""
-            return f" {which} {'foresees' if count == 1 else 'foresee'} these costs best."
+            verb = "foresees" if count == 1 else "foresee"
+            apart = f", apart from those with {INFINITE}" if use.left_out else ""
+            return f" {which} {verb} these costs best{apart}."
     return ""

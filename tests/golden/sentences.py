@@ -20,8 +20,20 @@ from utility_calibration.pipeline.reporting.group_words import (
 from utility_calibration.pipeline.reporting.keeping import how_to_keep
 from utility_calibration.pipeline.reporting.leaderboard import Leaderboard, leaderboard_of
 from utility_calibration.pipeline.reporting.limits import left_words
+from utility_calibration.pipeline.reporting.tables import BEYOND as BEYOND_NOTE
+from utility_calibration.pipeline.reporting.tables import (
+    CERTIFICATE,
+    FLOOR,
+    INTERVALS,
+    LAST_ROW,
+    NO_EVIDENCE,
+    TESTS,
+    TOGETHER,
+    WITHOUT_FLOOR,
+)
 from utility_calibration.pipeline.reporting.wording import TextTable, escape_markdown
 from utility_calibration.pipeline.reporting.worst import Worst
+from utility_calibration.pipeline.reporting.write import SMALLER
 from utility_calibration.pipeline.scoring.decisions import Rarest
 from utility_calibration.pipeline.scoring.groups import OUTCOMES, Gap, Repair
 
@@ -97,9 +109,12 @@ def page_of_sentences() -> Iterator[str]:
     limits |= dict.fromkeys(left_words({"uncalibrated": (0.26, 0.04), "vector": (0.001, 0.002)}))
     yield from (f"- {escape_markdown(line)}" for line in limits)
     yield from ("", "## Where each method fails", "")
-    for key, changes, row in PLACES.values():
-        words = Worst(**PLACE | changes | {"is_beyond": row.get("beyond_floor", False)}).words
-        yield f"- {key}: {escape_markdown(words)}"
+    for case in ("errors beyond chance", "no error beyond chance", "all as predicted"):
+        _, changes, row = PLACES[case]
+        words = Worst(**PLACE | changes | {"is_beyond": bool(row)}).words
+        yield f"- {escape_markdown(words)}."
+    yield from ("", "## Below the table of numbers", "")
+    yield from (f"- {escape_markdown(note)}" for note in notes_of_tables())
     yield from ("", "## Groups of points", "")
     yield from (f"- {escape_markdown(line)}" for line in of_groups())
 
@@ -145,6 +160,17 @@ def leaderboards() -> Iterator[Leaderboard]:
     yield board
     frame: pd.DataFrame = board.frame.assign(worse=[1, 3])
     yield Leaderboard(board.benchmarks, TextTable("", (), (), ""), frame)
+
+
+def notes_of_tables() -> Iterator[str]:
+    """What marks and numbers of a table mean."""
+    yield SMALLER
+    yield from INTERVALS.values()
+    yield from TESTS.values()
+    yield from (BEYOND_NOTE, TOGETHER, LAST_ROW.format("Temp. Scaling"), FLOOR)
+    yield f"Vector Scaling: {WITHOUT_FLOOR}"
+    yield NO_EVIDENCE.format("U_CWE")
+    yield CERTIFICATE.format("", "Temp. Scaling .13, Vector Scaling .12")
 
 
 def of_groups() -> Iterator[str]:

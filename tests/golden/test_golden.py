@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.pipeline.reporting.conftest import decided, request_of
-from tests.pipeline.reporting.conftest import write_scores as write_scores
 from tests.golden.sentences import page_of_sentences
+from tests.pipeline.reporting.conftest import request_of
+from tests.pipeline.reporting.conftest import write_scores as write_scores
 from tests.printed import check_printed
 from tests.scripts.conftest import quick
 from utility_calibration.pipeline.report import run_report
