@@ -114,7 +114,7 @@ def _write(request: Request, plan: Plan) -> None:
     made = provenance_of(f"Suite {request.suite}.", list(scores.values()), methods)
     some = list(scores) if len(scores) < 4 else ["selection"]  # by name: calarena_imagenet_beit
     stem = "-".join(["report", *some]) if is_part else request.suite
-    page = page_texts(stem + end, heads, sections, made, leaderboard, summary, figures)
+    page = page_texts(results, stem + end, heads, sections, made, leaderboard, summary, figures)
     written += write_texts(results, page)
     if not is_part:
         decisions = [section.decisions for section in sections]

@@ -59,7 +59,8 @@ def write_results(job: Job) -> Section:
     heads = job.first.benchmark.title, " and ".join(read)
     made = provenance_of(MADE, [scores], methods)
     figures = {section.spec.name: svg_files(drawings, images)}
-    written += write_texts(folder, page_texts("report", heads, [section], made, figures=figures))
+    texts = page_texts(folder, "report", heads, [section], made, figures=figures)
+    written += write_texts(folder, texts)
     remove_others(folder, written)
     return section
 

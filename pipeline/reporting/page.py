@@ -137,9 +137,16 @@ SHOWN_BY: dict[str, Any] = {
 
 
 def report_markdown(
-    title: str, sections: Sequence[Section], leaderboard: Leaderboard | None = None
+    title: str,
+    sections: Sequence[Section],
+    leaderboard: Leaderboard | None = None,
+    pictures: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """The whole report; its figures lie beside it."""
+    """The whole report as Markdown.
+
+    Args:
+        pictures: by section the address of the picture of its worst place.
+    """
 
     def bullets(lines: Iterable[str]) -> str:
         return "\n".join(f"- {escape_markdown(line)}" for line in lines)
@@ -151,7 +158,12 @@ def report_markdown(
         verdict, answer = section.verdict, section.verdict.answer
         parts += [f"## {escape_markdown(section.spec.title)}", "### Verdict"]
         parts.append(f"**{escape_markdown(answer.sentence)}**")
-        parts += [escape_markdown(line) for line in (answer.place, answer.example) if line]
+        if answer.place:
+            parts.append(escape_markdown(answer.place))
+        if section.spec.name in pictures:
+            parts.append(f"![{escape_markdown(PLACE_CAPTION)}]({pictures[section.spec.name]})")
+        if answer.example:
+            parts.append(escape_markdown(answer.example))
         if verdict.headline:
             parts.append(f"**{escape_markdown(verdict.headline)}**")
         if verdict.by_use:
@@ -163,7 +175,7 @@ def report_markdown(
             rows = [[escape_markdown(name), *signs] for name, *signs in verdict.grid]
             parts += [markdown_table(headings, rows, text=len(headings)), bullets(verdict.legend)]
         if verdict.summary:
-            parts += ["What is not known", bullets(verdict.summary)]
+            parts += ["What else to know:", bullets(verdict.summary)]
         if section.costs is not None:
             parts.append(section.costs.markdown())
         if section.groups:

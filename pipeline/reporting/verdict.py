@@ -267,8 +267,8 @@ def _cost_sentences(decisions: Decisions, choice: Choice, costs: Mapping[str, An
         if len(others) == 1:
             text += f" {'A' if dearer else 'No'} test finds the other one costlier."
         else:
-            count = counted(dearer) if dearer else "none"
-            text += f" Tests find {count} of the {counted(len(others))} others costlier."
+            some = f"{counted(dearer) if dearer else 'none'} of the {counted(len(others))} others"
+            text += f" Tests find {'all others' if dearer == len(others) else some} costlier."
     text += _constant_sentence(costs, best)
     if best in decisions.marked(INFINITE):
         text += (

@@ -3,6 +3,7 @@
 The report stage and the program score both use it, so a benchmark and a person's file get the same.
 """
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -85,6 +86,7 @@ def write_metrics(folder: Path, benchmarks: Sequence[Decisions]) -> Path:
 
 
 def page_texts(
+    folder: Path,
     stem: str,
     heads: tuple[str, str],
     main: Sequence[Section],
@@ -93,10 +95,19 @@ def page_texts(
     comparison: TextTable | None = None,
     figures: Mapping[str, Mapping[str, Path]] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """`<stem>.html` and `.md`; `heads`: title and `about`, the rest as in page.py."""
+    """`<stem>.html` and `.md`.
+
+    Args:
+        heads: title and `about`; the rest is as in page.py.
+        folder: where the texts will be; pictures are addressed from there.
+    """
     sections = [each for section in main for each in (section, *section.parts.values())]
     page = report_html(*heads, sections, made, comparison, leaderboard, figures)
-    text = report_markdown(heads[0], sections, leaderboard)
+    pictures = {}
+    for name, paths in figures.items():
+        if "present" in paths:
+            pictures[name] = Path(os.path.relpath(paths["present"], folder)).as_posix()
+    text = report_markdown(heads[0], sections, leaderboard, pictures)
     return {f"{stem}.html": page, f"{stem}.md": text}
 
 

@@ -105,7 +105,7 @@ def page_of_sentences() -> Iterator[str]:
         yield from (f"- `{line}`" for line in how_to_keep("vector", Path("my.csv"), saved))
     yield from ("", "## What the signs mean", "")
     yield from (f"- {escape_markdown(line)}" for line in legend)
-    yield from ("", "## What is not known", "")
+    yield from ("", "## What else to know", "")
     limits |= dict.fromkeys(left_words({"uncalibrated": (0.26, 0.04), "vector": (0.001, 0.002)}))
     yield from (f"- {escape_markdown(line)}" for line in limits)
     yield from ("", "## Where each method fails", "")
