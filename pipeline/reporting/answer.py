@@ -23,6 +23,7 @@ UNSCORED = (
     "uncalibrated was not scored."
 )
 DOUBT = "Cannot tell whether the present probabilities can be taken at face value: "
+LOSSES = "u_losses"
 PLAIN = ("u_cwe", "u_topk")  # of these a worst place is a probability and how often it comes true
 
 
@@ -60,7 +61,9 @@ def answer_of(decisions: Decisions, worst: Mapping[str, Mapping[str, Worst]]) ->
         return Answer(word, sentence)
     one = worst[key][PRESENT]
     is_error = rows[key].beyond_floor
-    example = _example(key, one) if is_error and one.surely_gains else ""
+    # Nobody acts on a utility that is no probability from a threshold on.
+    is_example = is_error and one.surely_gains and key in PLAIN
+    example = _example(key, one) if is_example else ""
     return Answer(word, sentence, key, _place(key, one, is_error), example)
 
 
@@ -138,22 +141,37 @@ def _place(key: str, one: Worst, is_error: bool | None) -> str:
     start = "The worst place" if is_error else "The largest difference found"
     if not one.gap:
         return f"{start}: none; all comes true as predicted."
-    direction = "more" if one.gap > 0 else "less"
-    where = percents(one.low, one.high)
-    difference = f"{short(abs(100 * one.gap))} percentage points {direction} often than predicted"
-    if key == "u_cwe":
-        text = f"{_event(key, one)} predicted at {where} comes true {difference}"
-    elif key == "u_topk":
-        text = f"{_event(key, one)}, predicted at {where}, is right {difference}"
-    else:
-        text = _place_of_a_utility(key, one, direction)
+    is_too_low = (one.gap > 0) != (key == LOSSES)  # a predicted cost is minus a utility
+    low_or_high = "low" if is_too_low else "high"
     conclusions = {
-        True: f"these predictions are too {'low' if one.gap > 0 else 'high'}",
+        True: f"these predictions are too {low_or_high}",
         False: "chance can explain it",
         None: "whether chance explains it is not known",
     }
     share = f"{100 * one.share:.0f} % of the points"
-    return f"{start}: {text}. This concerns {share}; {conclusions[is_error]}."
+    return f"{start}: {_difference(key, one)}. This concerns {share}; {conclusions[is_error]}."
+
+
+def _difference(key: str, one: Worst) -> str:
+    """How far what came true is from what was predicted, there."""
+    direction = "more" if one.gap > 0 else "less"
+    where = percents(one.low, one.high)
+    difference = f"{short(abs(100 * one.gap))} percentage points {direction} often than predicted"
+    if key == "u_cwe":
+        return f"{_event(key, one)} predicted at {where} comes true {difference}"
+    if key == "u_topk":
+        return f"{_event(key, one)}, predicted at {where}, is right {difference}"
+    low, high, size = bare(one.low, 2), bare(one.high, 2), short(abs(one.gap))
+    if key == LOSSES:  # its utility is minus the loss
+        low, high = bare(-one.high, 2), bare(-one.low, 2)
+        more = "less" if one.gap > 0 else "more"
+        return f"decisions that should cost {low} to {high} a point cost {size} {more} on average"
+    use = PURPOSES.get(key, metric(key).text)
+    unit = ", in your unit" if is_own(key) else ""
+    return (
+        f"where the utility “{one.name}” ({use}) is predicted at {low} to {high}, {direction} "
+        f"comes true than predicted, by {size} on average{unit}"
+    )
 
 
 def _event(key: str, one: Worst) -> str:
@@ -165,23 +183,11 @@ def _event(key: str, one: Worst) -> str:
     return f"“{one.name.removeprefix('class ')}”"
 
 
-def _place_of_a_utility(key: str, one: Worst, direction: str) -> str:
-    """The worst place where a prediction is no probability."""
-    use = PURPOSES.get(key, metric(key).text)
-    low, high = bare(one.low, 2), bare(one.high, 2)
-    unit = ", in your unit" if is_own(key) else ""
-    return (
-        f"where the utility “{one.name}” ({use}) is predicted at {low} to {high}, {direction} "
-        f"comes true than predicted, by {short(abs(one.gap))} on average{unit}"
-    )
-
-
 def _example(key: str, one: Worst) -> str:
     """From where a user should act, and what that gains on points that did not choose it."""
     gain, half = one.fresh_gain or 0.0, one.fresh_half_width or 0.0
-    worth = f"{short(gain)} ± {short(half)} more per point"
-    worth += ", in your unit" if is_own(key) else ", where 1 is the worth of one right act"
-    threshold, act_from = _apart(one.threshold, one.act_from, key in PLAIN)
+    worth = f"{short(gain)} ± {short(half)} more per point, where 1 is the worth of one right act"
+    threshold, act_from = _apart(one.threshold, one.act_from)
     event = _event(key, one)
     start = "An example, for the present probabilities only:"
     if act_from is None:
@@ -197,21 +203,16 @@ def _example(key: str, one: Worst) -> str:
     return f"{start} {habit}; to act from {act_from} on is worth {worth}."
 
 
-def _apart(threshold: float, act_from: float | None, in_percent: bool) -> tuple[str, str | None]:
+def _apart(threshold: float, act_from: float | None) -> tuple[str, str | None]:
     """The threshold and the advice, with so many decimals that both predictions differ.
 
     The second one is not rounded to a whole number either: .9975 must not read as 1.00. It is None
     where it is better never to act.
     """
     if act_from is None or not math.isfinite(act_from):
-        return _prediction(threshold, 2, in_percent), None
+        return f"{100 * threshold:.0f} %", None
     gaps = abs(act_from - threshold), abs(act_from - round(act_from))
     gap = min(filter(None, gaps), default=1.0)
     digits = 2 if gap >= 0.02 else 1 - math.floor(math.log10(gap))
-    ends = [_prediction(value, digits, in_percent) for value in (threshold, act_from)]
+    ends = [f"{100 * value:.{digits - 2}f} %" for value in (threshold, act_from)]
     return ends[0], ends[1]
-
-
-def _prediction(value: float, digits: int, in_percent: bool) -> str:
-    """A predicted utility; in per cent where it is a probability."""
-    return f"{100 * value:.{digits - 2}f} %" if in_percent else bare(value, digits)

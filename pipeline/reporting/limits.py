@@ -110,7 +110,9 @@ def _of_the_rarest(
 ) -> Iterator[str]:
     """What follows from how rare the rarest class is; nothing if nothing does."""
     column, frequency = decisions.column("u_cwe"), rarest.points / rarest.n
-    upper = largest(column[method].upper for method in taken)
+    # A bound that is large because a method is bad says nothing about the class.
+    uppers = [column[method].upper for method in taken if math.isfinite(column[method].upper)]
+    upper = min(uppers, default=None)
     called = rarest_words(rarest)
     called = called[0].upper() + called[1:]
     if upper is not None and upper >= frequency:

@@ -181,7 +181,7 @@ def report_markdown(
         if section.groups:
             parts += ["### Groups", bullets(section.groups)]
         if section.worst:
-            parts += ["### Where it fails", *filter(None, [section.pooled])]
+            parts += ["### Where each method fails", *filter(None, [section.pooled])]
         for key, group in section.worst.items():
             lines = (f"{method_name(method)}: {worst.words}" for method, worst in group.items())
             parts += [escape_markdown(metric(key).text), bullets(lines)]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tests.pipeline.reporting.conftest import decided
 from tests.pipeline.reporting.test_figures import BENCHMARKS
-from tests.pipeline.reporting.test_verdict import CASES, cell, verdict
+from tests.pipeline.reporting.test_verdict import CASES, PLACE, cell, verdict
 from utility_calibration.pipeline.reporting.answer import answer_of
 from utility_calibration.pipeline.reporting.group_words import (
     words_of_a_small_group,
@@ -44,11 +44,6 @@ sentence that `utility-calibration score` and `report` say of a forecast, with a
 test writes this page from the code, so it cannot differ from it. [Read results](reading-results.md)
 explains the numbers, and [Choose](choosing.md) the rules behind the advice."""
 BEYOND = {"beyond_floor": True, "floor_q95": 0.011}
-PLACE = {
-    "utility": 0, "error": 0.05, "is_beyond": True, "low": 0.44, "high": 0.87, "share": 0.34,
-    "gap": 0.06, "gain": 0.02, "threshold": 0.4, "act_from": 0.47, "diagram": {},
-    "fresh_gain": 0.001, "fresh_half_width": 0.004,
-}  # fmt: skip
 GAINS = {"fresh_gain": 0.013}
 PLACES = {
     "errors beyond chance": ("u_cwe", {"name": "class no finding"}, BEYOND),
@@ -64,7 +59,8 @@ PLACES = {
     ),
     "acting too seldom": ("u_cwe", {"name": "class cat", "act_from": 0.1, **GAINS}, BEYOND),
     "a utility that is no probability": ("u_dcg", {"name": "discount exponent 2"}, BEYOND),
-    "a utility of your own": ("u_losses", {"name": "treat", **GAINS}, BEYOND),
+    "a utility of your own": ("u_payoffs", {"name": "treat"}, BEYOND),
+    "your losses": ("u_losses", {"name": "losses", "low": -0.83, "high": -0.01}, BEYOND),
     "no error beyond chance": ("u_cwe", {"name": "class cat"}, {}),
     "too few points of a class": ("u_cwe", {"name": "class cat"}, {"within_noise": None}),
     "no level of chance": ("u_cwe", {"name": "class cat"}, {"beyond_floor": None}),

@@ -3,10 +3,18 @@
 import pytest
 
 from tests.pipeline.reporting.conftest import decided
-from utility_calibration.pipeline.reporting.answer import NO, UNSCORED, UNSURE, YES, Answer
+from utility_calibration.pipeline.reporting.answer import (
+    NO,
+    UNSCORED,
+    UNSURE,
+    YES,
+    Answer,
+    answer_of,
+)
 from utility_calibration.pipeline.reporting.names import method_name
 from utility_calibration.pipeline.reporting.verdict import verdict_of
 from utility_calibration.pipeline.reporting.wording import bound, interval, p_value
+from utility_calibration.pipeline.reporting.worst import Worst
 from utility_calibration.pipeline.scoring.choice import (
     LOWEST,
     UNSEEN,
@@ -56,6 +64,12 @@ def costs_of(half, **means):
     return {"methods": methods, "best_constant": "wait"}
 
 
+PLACE = {
+    "utility": 0, "error": 0.05, "is_beyond": True, "low": 0.44, "high": 0.87, "share": 0.34,
+    "gap": 0.06, "gain": 0.02, "threshold": 0.4, "act_from": 0.47, "diagram": {},
+    "fresh_gain": 0.001, "fresh_half_width": 0.004,
+}  # fmt: skip
+"""A worst place without its name."""
 ONE = column_of(*THREE, best=[VEC])
 TWO = {"u_cwe": column_of(*THREE, best=[TEMP, VEC])}
 EQUAL = column_of(*THREE, best=THREE, difference_half_width=0.004)
@@ -157,7 +171,7 @@ def test_signs_and_marks_say_why():
 
 
 def test_a_sign_speaks_only_of_columns_whose_named_methods_have_it():
-    """Four are ✓ beside one ○ that is not named; in the other column the same four are ○."""
+    """Four are ✓ beside one † that is not named; in the other column the same four are †."""
     four, beside = FIVE[:4], FIVE[4]
     one = {m: cell(0.01, True, beyond_floor=m == beside) for m in FIVE} | {"sms": cell(0.1)}
     other = {m: cell(0.01, True, **BEYOND) for m in four} | {beside: cell(0.1), "sms": cell(0.1)}
@@ -202,6 +216,24 @@ def test_a_rare_class_is_named_where_its_whole_frequency_cannot_be_excluded():
         column = {"u_cwe": {VEC: cell(0.001, True, upper=upper)}}
         summary = verdict(column, rarest=Rarest(16, 20_000, 0.3, 25, "cat")).summary
         assert sum("“cat” (.080 %" in sentence for sentence in summary) == count
+
+
+def test_a_cost_that_was_foreseen_too_low_is_not_called_too_high():
+    """The utility of losses is minus the loss, so less than predicted means more costly."""
+    place = {**PLACE, "name": "losses", "low": -0.9, "high": -0.1, "gap": -0.3}
+    columns = {"u_losses": {"uncalibrated": cell(0.1, **BEYOND)}}
+    worst = {"u_losses": {"uncalibrated": Worst(**place)}}
+    answer = verdict_of(decided(columns), None, worst).answer
+    assert ".10 to .90" in answer.place and "too low" in answer.place and not answer.example
+
+
+def test_the_worst_place_is_a_probability_before_it_is_another_utility():
+    keys = ("u_dcg", "u_topk", "u_cwe")
+    columns = {key: {"uncalibrated": cell(0.1, beyond_floor=key != "u_cwe")} for key in keys}
+    worst = {key: {"uncalibrated": Worst(**PLACE, name="class cat")} for key in keys}
+    assert answer_of(decided(columns), worst).metric == "u_topk"
+    only = {"u_dcg": columns["u_dcg"]}
+    assert answer_of(decided(only), worst).metric == "u_dcg"
 
 
 def test_bounds_are_rounded_up_and_numbers_have_as_many_digits_as_they_need():
