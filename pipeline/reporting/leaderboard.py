@@ -85,8 +85,8 @@ def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
     frame["regret"] = ratios.agg(lambda ratio: float(np.exp(np.log(ratio).mean())))
     frame["largest_regret"] = ratios.max()
     for key in saved:
-        own = cells[cells["metric"] == key]
-        means = own.pivot(index="method", columns="benchmark", values="mean")
+        of_score = cells[cells["metric"] == key]
+        means = of_score.pivot(index="method", columns="benchmark", values="mean")
         frame[f"{key}_saved"] = (1 - means / means.loc[PRESENT]).mean(axis="columns")
     frame = frame.sort_values("worse", kind="stable").reset_index(names="method")
     count, noise = int(frame["cells"].max()), f"Within noise, of {len(tables)}"

@@ -27,17 +27,17 @@ def limits_of(decisions: Decisions, choice: Choice, is_bound_said: bool = False)
     """What the sample cannot exclude or show, as far as it is known, a sentence or two each.
 
     Args:
-        is_bound_said: whether the answer has the bound on the errors of the method taken.
+        is_bound_said: whether the answer has the bound of the recommended method.
     """
     uses, methods = choice.uses, decisions.methods
-    taken = list(dict.fromkeys(use.take for use in uses if use.take)) or methods
+    recommended = list(dict.fromkeys(use.take for use in uses if use.take)) or methods
     if choice.overall:
-        taken = methods = [choice.overall]
+        recommended = methods = [choice.overall]
     yield from _accuracy(decisions, choice.overall)
     if not is_bound_said:
-        yield from _bounds(decisions, methods, taken)
+        yield from _bounds(decisions, methods, recommended)
     if decisions.rarest is not None and decisions.column("u_cwe"):
-        yield from _of_the_rarest(decisions, decisions.rarest, uses, taken)
+        yield from _of_the_rarest(decisions, decisions.rarest, uses, recommended)
     if len(decisions.methods) > 1:
         apart = [f"{bound(use.spread)} ({use.label})" for use in uses if use.spread]
         if apart:
@@ -61,7 +61,9 @@ def _accuracy(decisions: Decisions, method: str | None) -> Iterator[str]:
         yield f"The accuracy goes from {before} to {after} with {method_name(method)}."
 
 
-def _bounds(decisions: Decisions, methods: Sequence[str], taken: Sequence[str]) -> Iterator[str]:
+def _bounds(
+    decisions: Decisions, methods: Sequence[str], recommended: Sequence[str]
+) -> Iterator[str]:
     """Upper bounds on errors: of the user's own utilities, else of all that were asked.
 
     A mean over splits of bounds that hold with 95 % confidence each is not such a bound itself, so
@@ -79,16 +81,16 @@ def _bounds(decisions: Decisions, methods: Sequence[str], taken: Sequence[str]) 
         start = f"With {_each(methods)} the 95 % upper bound on the error of your utility is"
         yield f"{start} {_at_most(methods)}{listed(own_bounds)}{over}. {THRESHOLD_RULE}"
         return
-    upper = largest(decisions.users.get(method, math.nan) for method in taken)
+    upper = largest(decisions.users.get(method, math.nan) for method in recommended)
     if upper is None:
         return
     which = "Whichever class, length of a shortlist or way to rank you choose"
-    start = f"{which}, the 95 % upper bound on the error with {_each(taken)} is"
+    start = f"{which}, the 95 % upper bound on the error with {_each(recommended)} is"
     before = decisions.users.get(PRESENT, math.nan)
     compared = ""
-    if math.isfinite(before) and PRESENT not in taken:
+    if math.isfinite(before) and PRESENT not in recommended:
         compared = f" (with the present probabilities: {bound(before)})"
-    yield f"{start} {_at_most(taken)}{bound(upper)}{over}{compared}."
+    yield f"{start} {_at_most(recommended)}{bound(upper)}{over}{compared}."
 
 
 def _each(methods: Sequence[str]) -> str:
@@ -106,12 +108,12 @@ def rarest_words(rarest: Rarest) -> str:
 
 
 def _of_the_rarest(
-    decisions: Decisions, rarest: Rarest, uses: Sequence[Use], taken: Sequence[str]
+    decisions: Decisions, rarest: Rarest, uses: Sequence[Use], recommended: Sequence[str]
 ) -> Iterator[str]:
     """What follows from how rare the rarest class is; nothing if nothing does."""
     column, frequency = decisions.column("u_cwe"), rarest.points / rarest.n
     # A bound that is large because a method is bad says nothing about the class.
-    uppers = [column[method].upper for method in taken if math.isfinite(column[method].upper)]
+    uppers = [column[method].upper for method in recommended if math.isfinite(column[method].upper)]
     upper = min(uppers, default=None)
     called = rarest_words(rarest)
     called = called[0].upper() + called[1:]

@@ -39,7 +39,8 @@ SHADES = (0.25, 0.5)
 def look(method: str) -> LineLook:
     """The look that conf/calibrator asks for; a variant has its family's, shaded and marked."""
     root, base = family(method), OTHER
-    if shown := SHOWN.get(root):
+    shown = SHOWN.get(root)
+    if shown:
         dash: Dash = "solid" if shown["dash"] == "solid" else (0, tuple(shown["dash"]))
         base = LineLook(shown["color"], dash, shown.get("width", LineLook.width))
     if method in SHOWN:

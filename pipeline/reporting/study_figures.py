@@ -86,7 +86,8 @@ def history_figure(studies: Sequence[Study], title: str) -> Figure:
                 axis.plot(at, mean, color=study.color, lw=STUDY_WIDTH, ls=line, zorder=3)
                 if splits > 1:
                     axis.fill_between(at, low, high, color=study.color, **STUDY_BAND)
-                if floor := study.record[key]:
+                floor = study.record[key]
+                if floor:
                     axis.axhspan(floor["q05"], floor["q95"], **FLOORS[hatch])
             axis.set_title(f"{study.family.capitalize()} users")
             axis.set_xlabel("Iteration (patches so far)")

@@ -116,10 +116,10 @@ class Column:
     @classmethod
     def of(cls, rows: Mapping[str, Decision], look: str, floor_source: str) -> Self:
         """The column; all its numbers have the same number of digits."""
-        own = metric(next(iter(rows.values())).metric)
-        own = own if look == "paper" else replace(own, power=0)
-        column = cls(own, rows, look, 0, rows[floor_source].floor_q95)
-        scale, most = 10.0**own.power, 3 if look == "paper" else 6
+        shown = metric(next(iter(rows.values())).metric)
+        shown = shown if look == "paper" else replace(shown, power=0)
+        column = cls(shown, rows, look, 0, rows[floor_source].floor_q95)
+        scale, most = 10.0**shown.power, 3 if look == "paper" else 6
         means = [row.mean * scale for row in rows.values()]
         spreads = [column.spread(row) * scale for row in rows.values()]
         return replace(column, digits=decimals(means, spreads, most))
