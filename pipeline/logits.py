@@ -178,12 +178,16 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
     logits = in_float32(result.logits)
     arrays: dict[str, Any] = {"logits": logits, "labels": result.labels.astype(np.int64)}
     chance = 1 / classes
+    counts = np.bincount(result.labels, minlength=classes)
+    rarest = int(counts.argmin())
+    class_names = result.details.get("class_names") or [f"class {k}" for k in range(classes)]
     details = {
         **result.details,
         **({} if rows is None else {"rows": rows}),
         "n": n,
         "classes": classes,
-        "rarest_class": int(np.bincount(result.labels, minlength=classes).min()),
+        "rarest_class": int(counts[rarest]),
+        "rarest_class_name": str(class_names[rarest]),
         "accuracy": accuracy,
         "below_chance": accuracy / 100 < chance - 2 * math.sqrt(chance * (1 - chance) / n),
         "published_accuracy": published,

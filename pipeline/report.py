@@ -82,9 +82,9 @@ def _write(request: Request, plan: Plan) -> None:
         section = section_of(scores[name], methods, specs, columns, images)
         sections.append(section)
         written += write_texts(results / "tables", section_texts(section, f"{stem}_"))
-        own = drawings_of(section, f"_{stem}")
-        drawings_by_stem[stem] = own
-        drawings |= {**own, **study}
+        drawn = drawings_of(section, f"_{stem}")
+        drawings_by_stem[stem] = drawn
+        drawings |= {**drawn, **study}
     is_part = list(request.benchmarks) != list(settings[0].suite.benchmarks)
     end = "" if evaluation == DEFAULT_EVALUATION else f"-{evaluation}"
     leaderboard = leaderboard_of({s.spec.name: s.decisions for s in sections})
@@ -94,8 +94,8 @@ def _write(request: Request, plan: Plan) -> None:
     image_files = draw_all(drawings, results / "figures", settings[0].jobs)
     written += image_files
     figures = {
-        section.spec.name: svg_files(own, image_files, f"_{stem}")
-        for section, (stem, own) in zip(sections, drawings_by_stem.items(), strict=True)
+        section.spec.name: svg_files(drawn, image_files, f"_{stem}")
+        for section, (stem, drawn) in zip(sections, drawings_by_stem.items(), strict=True)
     }
     written += write_all_scores(results)
     summary: TextTable | None = None
@@ -114,7 +114,7 @@ def _write(request: Request, plan: Plan) -> None:
     made = provenance_of(f"Suite {request.suite}.", list(scores.values()), methods)
     some = list(scores) if len(scores) < 4 else ["selection"]  # by name: calarena_imagenet_beit
     stem = "-".join(["report", *some]) if is_part else request.suite
-    page = page_texts(stem + end, heads, sections, made, leaderboard, summary, figures)
+    page = page_texts(results, stem + end, heads, sections, made, leaderboard, summary, figures)
     written += write_texts(results, page)
     if not is_part:
         decisions = [section.decisions for section in sections]

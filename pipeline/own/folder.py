@@ -33,7 +33,7 @@ def names_of(benchmark: str, costs: bool = False) -> list[str]:
 
     costs: whether it says what decisions cost.
     """
-    pictures = ["ecdf", "worst_*", *(["decision_curve"] if costs else [])]
+    pictures = ["present", "ecdf", "worst_*", *(["decision_curve"] if costs else [])]
     names = ["decisions.json", "decisions.md"] if costs else []
     names += [f"{name}.{kind}" for name in pictures for kind in PICTURES]
     scores = [f"scores/{benchmark}{end}" for end in (".csv", ".ecdf.csv", ".json")]

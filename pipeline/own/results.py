@@ -11,11 +11,12 @@ from ..harness.artifacts import CorruptFile, json_text, write_texts
 from ..harness.cache import record_of
 from ..harness.parallel import run_tasks
 from ..plan import costs_step
+from ..reporting.keeping import how_to_keep
+from ..reporting.limits import left_words
 from ..reporting.names import PRESENT, method_name
 from ..reporting.page import provenance_of
 from ..reporting.sections import Section, section_of
 from ..reporting.tables import TableSpec
-from ..reporting.worst import left_words
 from ..reporting.write import page_texts, section_texts
 from ..scoring.files import ON_REQUEST, Scores, score_files
 from ..scoring.left import left_to_gain
@@ -37,6 +38,7 @@ def write_results(job: Job) -> Section:
         raise CorruptFile(f"{files.rows}: removed by another run; score the file again")
     methods = list(dict.fromkeys(unit.calibrator for unit in job.plan.units))
     section = _section(job, scores, methods, costs)
+    section = _with_commands(section, job)
     if not job.options.quick:
         section = _with_what_is_left(section, job, methods)
     texts = section_texts(section)
@@ -57,7 +59,8 @@ def write_results(job: Job) -> Section:
     heads = job.first.benchmark.title, " and ".join(read)
     made = provenance_of(MADE, [scores], methods)
     figures = {section.spec.name: svg_files(drawings, images)}
-    written += write_texts(folder, page_texts("report", heads, [section], made, figures=figures))
+    texts = page_texts(folder, "report", heads, [section], made, figures=figures)
+    written += write_texts(folder, texts)
     remove_others(folder, written)
     return section
 
@@ -81,6 +84,16 @@ def _section(
     columns = [key for key in keys if key not in ON_REQUEST]
     spec = TableSpec("table", job.first.benchmark.title, columns, tuple(_remarks(job)))
     return section_of(scores, methods, [spec], keys, costs=costs)
+
+
+def _with_commands(section: Section, job: Job) -> Section:
+    """The section whose verdict also says how to save and apply the method that it takes."""
+    verdict, options = section.verdict, job.options
+    if verdict.overall is None or verdict.overall == PRESENT:
+        return section
+    saved = options.save if options.method == verdict.overall else None
+    commands = how_to_keep(verdict.overall, options.file, saved)
+    return replace(section, verdict=replace(verdict, commands=commands))
 
 
 def _with_what_is_left(section: Section, job: Job, methods: list[str]) -> Section:

@@ -190,7 +190,8 @@ def write_comparison(cells: pd.DataFrame, folder: Path) -> list[Path]:
     """Write `comparison.md`, and `comparison.csv` with all alternatives, unscaled."""
     parts = [f"# {TITLE}", INTRO, summary_of(cells).markdown(), RULE, fairness_text(cells)]
     parts.append(spread_text(cells))
-    if left := left_lines(cells):
+    left = left_lines(cells)
+    if left:
         parts += [LEFT, markdown_table(LEFT_COLUMNS, left)]
     for title, rows in cells.groupby("title", sort=False):
         default = rows[rows["default"]]

@@ -17,14 +17,14 @@ def costs_table(record: Mapping[str, Any]) -> TextTable:
         f"against {method_name(best)}",
     ]  # fmt: skip
     rows = []
-    for method, own in methods.items():
-        to_best = "–" if method == best else with_half(own["against"][best], "difference")
+    for method, costs in methods.items():
+        to_best = "–" if method == best else with_half(costs["against"][best], "difference")
         rows.append(
             [
                 method_name(method),
-                with_half(own, "cost"),
-                f"{own['expected']:.3g}",
-                with_half(own["against"][always], "difference"),
+                with_half(costs, "cost"),
+                f"{costs['expected']:.3g}",
+                with_half(costs["against"][always], "difference"),
                 to_best,
             ]
         )

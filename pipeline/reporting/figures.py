@@ -10,25 +10,32 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from utility_calibration.metrics.plots.drawing import (
     BAND,
+    NOISE,
+    SHADE,
     diagram_figure,
+    draw_binned,
     draw_curve,
     error_axes,
     plain,
+    shade_worst,
 )
 from utility_calibration.metrics.registry import PURPOSES, metric
 from utility_calibration.metrics.shown import Curve, UtilityDiagram, WorstInterval, dkw_band
 
 from ..scoring.choice import is_own
 from ..scoring.inference import CONFIDENCE
+from .answer import PLAIN
 from .leaderboard import COUNTED, GAINS, Leaderboard
 from .looks import CURVE, look
-from .names import method_name
+from .names import PRESENT, method_name
 from .sections import Curves, Section
 from .style import (
     FLOOR_EDGE,
@@ -46,7 +53,9 @@ PANEL_TITLES = {
     "linear": r"Linear utilities  $\mathcal{U}_{\mathrm{lin}}$",
     "rank": r"Rank-based utilities  $\mathcal{U}_{\mathrm{rank}}$",
 }
-MARKS = (("o", "#0072B2"), ("s", "#E69F00"), ("^", "#009E73"))
+SHADE_EDGE = "#A66F00"
+EXPECTED_DASH = (0, (4, 2))  # of the line on which all comes true as predicted
+MARKS = (("o", "#0072B2"), ("s", "#B8860B"), ("^", "#009E73"))
 """Markers and colours of the figure's kinds of numbers (Okabe-Ito)."""
 STANDARD = ("u_cwe", "u_topk")  # classes with a figure of their worst utility, as own ones have
 WIDEST = 34  # characters of a line above a panel, beyond which it runs into its neighbour's
@@ -55,11 +64,20 @@ WIDEST = 34  # characters of a line above a panel, beyond which it runs into its
 def drawings_of(
     section: Section, end: str = "", curve: Mapping[str, Any] | None = None
 ) -> Drawings:
-    """The eCDFs (`ecdf<end>`) and the worst utilities (`worst<end>_<metric>`) as images.
+    """The images of a section by the stems of their files.
 
-    `curve`: of scoring/costs.py, drawn as `decision_curve<end>`.
+    They are the worst place of the present forecast (`present<end>`), the eCDFs (`ecdf<end>`) and
+    the worst utilities (`worst<end>_<metric>`).
+
+    Args:
+        curve: of scoring/costs.py, drawn as `decision_curve<end>`.
     """
     title = section.spec.title
+    key = section.verdict.answer.metric
+    present = {}
+    if key:
+        one = section.worst[key][PRESENT]
+        present[f"present{end}"] = partial(place_figure, one, title, key in PLAIN)
     curves = {f"ecdf{end}": partial(ecdf_figure, section.curves, title)} if section.curves else {}
     worst = {
         f"worst{end}_{key}": partial(worst_figure, group, f"{title}: worst of {metric(key).text}")
@@ -67,7 +85,7 @@ def drawings_of(
         if key in STANDARD or is_own(key)
     }
     acting = {f"decision_curve{end}": partial(decision_curve_figure, curve)} if curve else {}
-    return {**curves, **worst, **acting}
+    return {**present, **curves, **worst, **acting}
 
 
 def svg_files(drawings: Drawings, written: Sequence[Path], end: str = "") -> dict[str, Path]:
@@ -115,6 +133,57 @@ def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
     return figure
 
 
+def place_figure(worst: Worst, title: str, is_probability: bool) -> Figure:
+    """The worst place of the present forecast: predicted against realized, and the density below.
+
+    The grey bars are where a calibrated forecast would have the dots. The worst interval is shaded
+    between two lines.
+    """
+    diagram = _diagram(worst)
+    density = np.array(worst.diagram["density"], dtype=np.float64)
+    edges = np.append(density[:, 0], density[-1, 1])
+    color = look(PRESENT).color
+    with titled_figure(5.6, 4.6, title) as figure:
+        upper, lower = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [3, 1]})
+        draw_binned(upper, (edges[0], edges[-1]), diagram.bins, color=color, ms=4.5)
+        upper.lines[0].set(linestyle=EXPECTED_DASH, color=NOTE_COLOR)
+        upper.set_ylabel("Came true")
+        lower.stairs(density[:, 2], edges, fill=True, color=NOTE_COLOR)
+        lower.set_ylabel("Share of points")
+        for axis in (upper, lower):
+            shade_worst(axis, diagram.worst.low, diagram.worst.high)
+            _draw_ends(axis, diagram.worst)
+        percent = PercentFormatter(1.0, decimals=0)
+        lower.yaxis.set_major_formatter(percent)
+        if is_probability:
+            upper.yaxis.set_major_formatter(percent)
+            lower.xaxis.set_major_formatter(percent)
+        lower.set_xlabel(f"Predicted: {plain(worst.name.removeprefix('class '))}")
+        upper.xaxis.set_major_locator(MaxNLocator(6))
+        lower.yaxis.set_major_locator(MaxNLocator(3))
+        legend_below(figure, diagram_handles(color), "")
+    return figure
+
+
+def _draw_ends(axis: Axes, worst: WorstInterval) -> None:
+    """Lines at both ends of the worst interval, because its shade alone is pale."""
+    for end in (worst.low, worst.high):
+        axis.axvline(end, color=SHADE_EDGE, lw=0.9, zorder=0.5)
+
+
+def diagram_handles(color: str) -> list[Line2D | Patch]:
+    """The legend of a diagram of predicted against realized utility."""
+    dash: dict[str, Any] = {"linestyle": EXPECTED_DASH, "color": NOTE_COLOR, "lw": 0.8}
+    return [
+        Line2D(
+            [], [], linestyle="", marker="o", ms=4.5, color=color, label="came true, mean of a bin"
+        ),
+        Line2D([], [], label="as predicted", **dash),
+        Line2D([], [], color=NOISE, lw=5, label="95 % of calibrated forecasts"),
+        Patch(facecolor=SHADE, edgecolor=SHADE_EDGE, lw=0.9, label="worst interval"),
+    ]
+
+
 def worst_figure(utilities: Mapping[str, Worst], title: str) -> Figure:
     """A panel per method, in the method's colour."""
     panels = []
@@ -124,13 +193,20 @@ def worst_figure(utilities: Mapping[str, Worst], title: str) -> Figure:
         where = line if len(line) <= WIDEST else f"{fill(worst.name, WIDEST)}\n{ends}"
         panels.append((f"{method_name(method)}\n{where}", _diagram(worst)))
     with house_style():
-        return diagram_figure(panels, title, [look(method).color for method in utilities])
+        figure = diagram_figure(panels, title, [look(method).color for method in utilities])
+        for axis in figure.axes:
+            if axis.get_visible() and axis.get_title():
+                axis.lines[0].set(linestyle=EXPECTED_DASH, color=NOTE_COLOR)
+        handles = diagram_handles(NOTE_COLOR)
+        handles.append(Line2D([], [], color=NOTE_COLOR, lw=1.4, label="running difference"))
+        legend_below(figure, handles, "")
+    return figure
 
 
 def _diagram(worst: Worst) -> UtilityDiagram:
     """The rounded numbers of a record as the diagram they were; None becomes NaN."""
     drawn = {key: np.array(values, dtype=np.float64) for key, values in worst.diagram.items()}
-    running = Curve(*(drawn[key] for key in ("at", "curve", "low", "high")))
+    running = Curve(drawn["at"], drawn["curve"], drawn["low"], drawn["high"])
     ends = WorstInterval(worst.error, worst.low, worst.high, int(np.sign(worst.gap)))
     return UtilityDiagram(running, Curve(*drawn["bins"].T), ends, worst.share, worst.gap)
 

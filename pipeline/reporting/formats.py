@@ -43,20 +43,22 @@ HEADINGS = {
     "html": ("U<sub>{}</sub>{}", "{}<sup>bin</sup>", "<code>{}</code>", "Brier score"),
     "markdown": ("U<sub>{}</sub>{}", "{}<sup>bin</sup>", "`{}`", "Brier score"),
 }
-"""Of a utility, a binned error, a user's own utility, and the Brier score."""
+"""Heading patterns: utility, binned error, a user's own utility, Brier score."""
 
 
 def heading(metric: Metric, form: str) -> str:
     """The heading without the scale in a form of HEADINGS."""
-    utility, binned, own, brier = HEADINGS[form]
+    of_utility, of_binned, of_user, of_brier = HEADINGS[form]
     clean = escape_latex if form == "latex" else escape
     if metric.key not in METRICS:
-        return own.format(clean(metric.key))
-    if found := UTILITY.fullmatch(metric.text):
-        return utility.format(clean(found[1]), clean(found[2] or ""))
-    if found := BINNED.fullmatch(metric.text):
-        return binned.format(found[1])
-    return brier if metric.key == "brier" else metric.text
+        return of_user.format(clean(metric.key))
+    utility = UTILITY.fullmatch(metric.text)
+    if utility:
+        return of_utility.format(clean(utility[1]), clean(utility[2] or ""))
+    binned = BINNED.fullmatch(metric.text)
+    if binned:
+        return of_binned.format(binned[1])
+    return of_brier if metric.key == "brier" else metric.text
 
 
 def escape_latex(text: str) -> str:

@@ -41,12 +41,19 @@ class Leaderboard:
 
     @property
     def headline(self) -> str:
-        """Which method loses fewest cells, and how many the next one loses."""
+        """Whether one method is never worse than the best; how often the first two are."""
         first, second = self.frame.iloc[0], self.frame.iloc[1]
+        name, cells = method_name(first["method"]), first["cells"]
+        following = f"the next one, {method_name(second['method'])}, in {second['worse']}"
+        compared = f"{cells} comparisons (one metric on one benchmark each)"
+        if first["worse"] == 0:
+            return (
+                f"Yes, one method is good everywhere: no test finds {name} worse than the best "
+                f"method in any of {compared}; {following}."
+            )
         return (
-            f"{method_name(first['method'])} is worse than the best method in {first['worse']} of "
-            f"{first['cells']} comparisons, the next one, {method_name(second['method'])}, in "
-            f"{second['worse']}."
+            f"No method is the best everywhere. {name} comes closest: tests find it worse than the "
+            f"best method in {first['worse']} of {compared}, {following}."
         )
 
     def write(self, folder: Path, stem: str) -> list[Path]:
@@ -78,8 +85,8 @@ def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
     frame["regret"] = ratios.agg(lambda ratio: float(np.exp(np.log(ratio).mean())))
     frame["largest_regret"] = ratios.max()
     for key in saved:
-        own = cells[cells["metric"] == key]
-        means = own.pivot(index="method", columns="benchmark", values="mean")
+        of_score = cells[cells["metric"] == key]
+        means = of_score.pivot(index="method", columns="benchmark", values="mean")
         frame[f"{key}_saved"] = (1 - means / means.loc[PRESENT]).mean(axis="columns")
     frame = frame.sort_values("worse", kind="stable").reset_index(names="method")
     count, noise = int(frame["cells"].max()), f"Within noise, of {len(tables)}"

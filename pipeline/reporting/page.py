@@ -20,8 +20,8 @@ from .leaderboard import Leaderboard
 from .looks import CURVE
 from .names import NOISE_FLOOR, method_name
 from .sections import Section
+from .signs import MEANINGS, SIGNS
 from .tables import MARK, OWN_FLOOR
-from .verdict import MEANINGS, SIGNS
 from .wording import TextTable, escape_markdown, markdown_table
 
 STUDY_CAPTIONS = {
@@ -29,14 +29,23 @@ STUDY_CAPTIONS = {
     "Every iteration samples new users. The curves show the worst user's calibration error on the "
     "points that are patched and on held-out points. Aligned users tolerate hardly any error. A "
     "misaligned user cares for a part of the labels.",
-    "snapshots": "The distribution of all users' calibration errors after some iterations.",
+    "snapshots": "The distribution of all users' calibration errors after some iterations, on one "
+    "axis. Beside each panel are the medians. Below it is said where a median rises: patches that "
+    "help the worst user of one iteration can harm those of the next.",
 }
 """The figures of the dynamics stage, in their order on the page."""
 INTRODUCTION = (
     "This page compares calibration methods on {}. All scores are from points that no method was "
-    "fitted on. A calibration error is the largest average gap between the utility that was "
-    "predicted and what came true, over all intervals of the prediction. Smaller is better, except "
-    "for accuracy."
+    "fitted on. A calibration error says how far what was predicted is from what came true: for "
+    "every interval of the prediction the differences of the points in it are summed and divided "
+    "by the number of all points, and the error is the largest of these sums. Smaller is better, "
+    "except for accuracy."
+)
+PLACE_CAPTION = (
+    "Predicted against realized, with the present probabilities. A dot is the mean of a bin’s "
+    "points. On the dashed line all comes true as predicted. A grey bar shows where 95 % of "
+    "calibrated forecasts would have the dot. The shaded interval is the worst place. Below: how "
+    "many of the points have which prediction."
 )
 SVG_HEADER = re.compile(r"^.*?(?=<svg)|<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
 SVG_NAME = re.compile(f'<g id="({CURVE})?([^"]*)">')
@@ -114,6 +123,7 @@ def inlined(path: Path) -> Markup:
 
 SHOWN_BY: dict[str, Any] = {
     "captions": STUDY_CAPTIONS,
+    "place_caption": PLACE_CAPTION,
     "html_heading": partial(heading, form="html"),
     "mark": MARK,
     "noise_floor": NOISE_FLOOR,
@@ -127,9 +137,16 @@ SHOWN_BY: dict[str, Any] = {
 
 
 def report_markdown(
-    title: str, sections: Sequence[Section], leaderboard: Leaderboard | None = None
+    title: str,
+    sections: Sequence[Section],
+    leaderboard: Leaderboard | None = None,
+    pictures: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """The whole report; its figures lie beside it."""
+    """The whole report as Markdown.
+
+    Args:
+        pictures: by section the address of the picture of its worst place.
+    """
 
     def bullets(lines: Iterable[str]) -> str:
         return "\n".join(f"- {escape_markdown(line)}" for line in lines)
@@ -138,23 +155,33 @@ def report_markdown(
     if leaderboard is not None:
         parts += [f"**{escape_markdown(leaderboard.headline)}**", leaderboard.table.markdown()]
     for section in sections:
-        verdict = section.verdict
+        verdict, answer = section.verdict, section.verdict.answer
         parts += [f"## {escape_markdown(section.spec.title)}", "### Verdict"]
-        parts += map(escape_markdown, verdict.present)
+        parts.append(f"**{escape_markdown(answer.sentence)}**")
+        if answer.place:
+            parts.append(escape_markdown(answer.place))
+        if section.spec.name in pictures:
+            parts.append(f"![{escape_markdown(PLACE_CAPTION)}]({pictures[section.spec.name]})")
+        if answer.example:
+            parts.append(escape_markdown(answer.example))
         if verdict.headline:
             parts.append(f"**{escape_markdown(verdict.headline)}**")
+        if verdict.by_use:
+            parts.append(escape_markdown(verdict.by_use))
+        if verdict.commands:
+            parts.append("\n".join(["```", *verdict.commands, "```"]))
         if verdict.uses:
             headings = ["Method", *(escape_markdown(use.label) for use in verdict.uses)]
             rows = [[escape_markdown(name), *signs] for name, *signs in verdict.grid]
-            parts += [verdict.legend, markdown_table(headings, rows, text=len(headings))]
+            parts += [markdown_table(headings, rows, text=len(headings)), bullets(verdict.legend)]
         if verdict.summary:
-            parts.append(bullets(verdict.summary))
+            parts += ["What else to know:", bullets(verdict.summary)]
         if section.costs is not None:
             parts.append(section.costs.markdown())
         if section.groups:
             parts += ["### Groups", bullets(section.groups)]
         if section.worst:
-            parts += ["### Where it fails", *filter(None, [section.pooled])]
+            parts += ["### Where each method fails", *filter(None, [section.pooled])]
         for key, group in section.worst.items():
             lines = (f"{method_name(method)}: {worst.words}" for method, worst in group.items())
             parts += [escape_markdown(metric(key).text), bullets(lines)]

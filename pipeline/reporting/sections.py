@@ -10,19 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.registry import metric
-
 from ..scoring.decisions import Decisions, decide
 from ..scoring.files import Scores
 from ..scoring.groups import Gap, Repair, gaps_between, repairs_of
-from ..scoring.inference import SIZE
-from ..scoring.points import SMALLEST_GROUP, splits_together
+from ..scoring.points import splits_together
 from .costs import costs_table
-from .names import FLOOR_METHOD, method_name
+from .group_words import words_of_a_small_group, words_of_gap, words_of_repairs
+from .names import FLOOR_METHOD
 from .tables import ResultTable, TableSpec, remarks_of
 from .verdict import Verdict, verdict_of
-from .wording import TextTable, bare, decimals, p_value, short
-from .worst import Worst, present_of
+from .wording import TextTable
+from .worst import Worst
 
 Array = NDArray[np.float64]
 
@@ -31,8 +29,10 @@ Array = NDArray[np.float64]
 class Curves:
     """One family of utilities on one benchmark: at each of `levels` the error of every method.
 
-    `floor`: 5 % and 95 % quantile of the noise floor of the method `floor_of`, "" without one.
-    `count` users were sampled. `batch`: points of the batches that errors are means over, if any.
+    Attributes:
+        floor: 5 % and 95 % quantile of the noise floor of the method `floor_of`, "" without one.
+        count: number of sampled users.
+        batch: points of the batches that errors are means over, if any.
     """
 
     family: str
@@ -49,11 +49,15 @@ class Curves:
 class Section:
     """One benchmark, or one group of its points, on the page.
 
-    `worst` utilities by metric and method, `pooled`: what they are over; `costs`: what acting on
-    each method's probabilities costs, where losses were given; `facts`: where the logits come from;
-    `studies`: images of page.STUDY_CAPTIONS, if any. `groups`: sentences on groups of points; the
-    large ones are `parts` of `points` each. `gaps` are between two groups by method and metric,
-    `repairs` are what patches of groups changed.
+    Attributes:
+        worst: the worst utilities by metric and method.
+        pooled: what these are over.
+        costs: what acting on each method's probabilities costs, where losses were given.
+        facts: where the logits come from.
+        studies: images of page.STUDY_CAPTIONS, if any.
+        groups: sentences on groups of points; the large ones are `parts` of `points` each.
+        gaps: between two groups, by method and metric.
+        repairs: what patches of groups changed.
     """
 
     decisions: Decisions
@@ -98,8 +102,9 @@ def section_of(
     worst: dict[str, dict[str, Worst]] = {}
     for method in decisions.methods:
         for key, record in scores.worst(method).items():
-            if row := decisions.rows.get((method, key)):
-                one = Worst(**record, error=row.mean, floor=row.floor_q95)
+            row = decisions.rows.get((method, key))
+            if row is not None:
+                one = Worst(**record, error=row.mean, is_beyond=row.beyond_floor)
                 worst.setdefault(key, {})[method] = one
     if not scores.group:
         remarks = remarks_of(scores.facts, decisions)
@@ -107,7 +112,7 @@ def section_of(
     section = Section(
         decisions=decisions,
         tables=[ResultTable.of(decisions, spec) for spec in specs],
-        verdict=replace(verdict_of(decisions, costs), present=present_of(decisions, worst)),
+        verdict=verdict_of(decisions, costs, worst),
         costs=None if costs is None else costs_table(costs),
         curves=all_curves(scores, methods),
         worst=worst,
@@ -125,67 +130,44 @@ def _with_groups(section: Section, scores: Scores) -> Section:
     gap. For patches of groups it is whether their errors came down to the noise floor.
     """
     parts, words = {}, []
+    spec = section.spec
     for place, (name, points) in enumerate(scores.facts["logits"].get("groups", {}).items()):
         of_group = scores.of_group(name)
-        if methods := [m for m in section.decisions.methods if m in of_group.methods]:
-            title = f"{section.spec.title}, group {name} ({points:,} points)"
-            spec = replace(section.spec, title=title, name=f"{section.spec.name}_group_{place}")
-            parts[name] = replace(section_of(of_group, methods, [spec]), points=points)
-        else:
-            told = f"some split has fewer than {SMALLEST_GROUP} of them in its test part."
-            words.append(f"Group {name} ({points:,} points) is too small to be scored: {told}")
+        methods = [m for m in section.decisions.methods if m in of_group.methods]
+        if not methods:
+            words.append(words_of_a_small_group(name, points))
+            continue
+        title = f"{spec.title}, group {name} ({points:,} points)"
+        of_this = replace(spec, title=title, name=f"{spec.name}_group_{place}")
+        parts[name] = replace(section_of(of_group, methods, [of_this]), points=points)
     decided = {name: part.decisions for name, part in parts.items()}
     gaps, repairs = gaps_between(decided), repairs_of(decided)
     for use in section.verdict.uses:
         of_use = [gap for gap in gaps if gap.metric == use.metric and use.take in (gap.method, "")]
         if of_use:
             surest = min(of_use, key=lambda gap: 1.0 if gap.p_value is None else gap.p_value)
-            words.append(_words_of(surest))
-    repaired: dict[str, list[str]] = {}
-    for one in repairs:
-        before, after = map(short, one.errors)
-        patches = scores.facts["calibrators"].get(one.method, {}).get("patches", [])
-        none = " without any patch, by its start alone" if patches and not any(patches) else ""
-        start = f"Group {one.group}, {method_name(one.plain)} → {method_name(one.method)}{none}: "
-        error = f"{metric(one.metric).text} {before} → {after} (noise: {short(one.floor)})"
-        repaired.setdefault(start, []).append(f"{error}, {one.outcome}")
-    words += [f"{start}{'; '.join(errors)}." for start, errors in repaired.items()]
+            words.append(words_of_gap(surest))
+    words += words_of_repairs(repairs, scores.facts["calibrators"])
     return replace(section, groups=words, parts=parts, gaps=gaps, repairs=repairs)
-
-
-def _words_of(gap: Gap) -> str:
-    """The gap in one sentence, both numbers with the decimals of the larger one."""
-    column = metric(gap.metric)
-    start = f"{column.text}, {method_name(gap.method)}"
-    parts = gap.beyond
-    if column.has_floor:
-        start, parts = f"{start}, beyond chance", (max(parts[0], 0.0), max(parts[1], 0.0))
-        if not any(parts):
-            return f"{start}: nothing in any group."
-    digits = decimals([], [parts[0]], most=9)
-    larger, smaller = (bare(part, digits) for part in parts)
-    sure = "no interval is known, so the difference is not tested"
-    if gap.p_value is not None:
-        how = "by more than chance" if gap.p_value <= SIZE else "perhaps by chance alone"
-        sure = f"they differ {how} ({p_value(gap.p_value)})"
-    return f"{start}: {gap.larger} {larger}, {gap.smaller} {smaller}; {sure}."
 
 
 def all_curves(scores: Scores, methods: Sequence[str]) -> list[Curves]:
     """The curves of each family of sampled users, if any; the floor is as in ResultTable."""
     facts, curves = scores.facts, []
     for family, rows in scores.own_curves().groupby("family"):
-        of = {method: rows[rows["calibrator"] == method] for method in methods}
-        if any(own.empty for own in of.values()):
+        tables = {method: rows[rows["calibrator"] == method] for method in methods}
+        if any(table.empty for table in tables.values()):
             return []
-        with_floor = [method for method, own in of.items() if own["floor_low"].notna().all()]
+        with_floor = [m for m, table in tables.items() if table["floor_low"].notna().all()]
         floor_of = min(with_floor, key=lambda method: method != FLOOR_METHOD, default="")
-        low, high = (of.get(floor_of, rows)[f"floor_{end}"].to_numpy() for end in ("low", "high"))
+        low, high = (
+            tables.get(floor_of, rows)[f"floor_{end}"].to_numpy() for end in ("low", "high")
+        )
         curves.append(
             Curves(
                 family=str(family),
-                levels=of[methods[0]]["level"].to_numpy(),
-                errors={method: own["error"].to_numpy() for method, own in of.items()},
+                levels=tables[methods[0]]["level"].to_numpy(),
+                errors={method: table["error"].to_numpy() for method, table in tables.items()},
                 floor=(low, high) if floor_of else None,
                 floor_of=floor_of,
                 count=facts["evaluation"]["utilities"],
@@ -210,7 +192,8 @@ def pooled_note(splits: int, pooled: int) -> str:
 
 def _facts_of(logits: Mapping[str, Any]) -> list[str]:
     accuracy = f"accuracy {logits['accuracy']:.2f} %"
-    if (published := logits.get("published_accuracy")) is not None:
+    published = logits.get("published_accuracy")
+    if published is not None:
         accuracy += f" (published {published:.2f} %)"
     about = [f"{logits['n']} points, {logits['classes']} classes, {accuracy}"]
     about += [str(logits[key]) for key in ("source", "model") if logits.get(key)]

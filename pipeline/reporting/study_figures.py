@@ -2,20 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
+from numpy.typing import NDArray
 
 from utility_calibration.metrics.plots.drawing import plain_log_axis
 
 from ..harness.artifacts import read_json
 from .style import FLOOR_EDGE, FLOOR_FILL, NOTE_COLOR, Drawings, legend_below, titled_figure
+from .wording import short
+
+Array = NDArray[np.float64]
 
 STUDY_COLORS = {"aligned": "#0072B2", "misaligned": "#D55E00"}
 STUDY_WIDTH = 1.8
@@ -25,7 +31,7 @@ FLOORS: dict[str, Any] = {
     "///": {"facecolor": "none", "edgecolor": FLOOR_EDGE, "hatch": "///", "lw": 0.6, "zorder": 0.6},
 }
 """Of calibration points, and of held-out ones, by their hatch."""
-STUDY_BINS, STUDY_COLUMNS = 24, 3
+STUDY_BINS = 120  # of an axis from the smallest to the largest error of all iterations
 
 
 class Study(NamedTuple):
@@ -80,7 +86,8 @@ def history_figure(studies: Sequence[Study], title: str) -> Figure:
                 axis.plot(at, mean, color=study.color, lw=STUDY_WIDTH, ls=line, zorder=3)
                 if splits > 1:
                     axis.fill_between(at, low, high, color=study.color, **STUDY_BAND)
-                if floor := study.record[key]:
+                floor = study.record[key]
+                if floor:
                     axis.axhspan(floor["q05"], floor["q95"], **FLOORS[hatch])
             axis.set_title(f"{study.family.capitalize()} users")
             axis.set_xlabel("Iteration (patches so far)")
@@ -101,57 +108,87 @@ def history_figure(studies: Sequence[Study], title: str) -> Figure:
 def users_of(studies: Sequence[Study]) -> str:
     """How many users are sampled, and how many of them differ."""
     count = studies[0].record["config"]["utilities"]
-    few = [s for s in studies if s.record["different_users"] < count]
-    told = "".join(f"; of the {s.family} ones {s.record['different_users']} differ" for s in few)
-    return f"{count} users sampled anew in every iteration{told}."
+    text = f"{count} users sampled anew in every iteration"
+    for study in studies:
+        different = study.record["different_users"]
+        if different < count:
+            text += f"; of the {study.family} ones {different} differ"
+    return f"{text}."
+
+
+def medians_of(study: Study) -> dict[int, float]:
+    """The median error over the users by iteration."""
+    by_iteration = study.snapshots.groupby("iteration")["error"].median()
+    return dict(zip(by_iteration.index.tolist(), by_iteration.tolist(), strict=True))
+
+
+def rises_of(studies: Sequence[Study]) -> list[str]:
+    """A sentence for every step from a snapshot to the next one in which a median error rises."""
+    sentences = []
+    for study in studies:
+        steps = pairwise(medians_of(study).items())
+        for (before, low), (after, high) in steps:
+            if high > low:
+                sentences.append(
+                    f"The median of the {study.family} users rises from {short(low, 3)} at "
+                    f"iteration {before} to {short(high, 3)} at {after}."
+                )
+    return sentences
 
 
 def snapshot_figure(studies: Sequence[Study], title: str) -> Figure:
-    """Histograms of all users' errors in selected iterations, on an axis of their own each.
+    """Histograms of all users' errors in selected iterations, one above the other.
 
-    Errors fall by a factor of twenty while the users differ by a few per cent.
+    All panels share one logarithmic axis, so that the shift from one to the next is seen. The
+    medians are printed, because the users of an iteration differ by a few per cent only.
     """
-    numbers = sorted({int(k) for study in studies for k in study.snapshots["iteration"]})
-    columns = min(STUDY_COLUMNS, len(numbers))
-    rows = -(-len(numbers) // columns)
-    fillings: list[dict[str, Any]] = [
-        {
-            "facecolor": (study.color, 0.35),
-            "edgecolor": study.color,
-            "hatch": "////" if study.family == "misaligned" else "",
-        }
-        for study in studies
-    ]
-    with titled_figure(0.4 + 2.7 * columns, 0.9 + 1.9 * rows, title) as figure:
-        grid = figure.subplots(rows, columns, squeeze=False)
-        for axis, number in zip(grid.flat, numbers, strict=False):
-            tables = [study.snapshots for study in studies]
-            errors = [t.loc[t["iteration"] == number, "error"].to_numpy() for t in tables]
-            low, high = np.concatenate(errors).min(), np.concatenate(errors).max()
-            margin = max(0.03 * (high - low), 1e-3 * high, 1e-9)
-            bins = np.linspace(low - margin, high + margin, STUDY_BINS + 1)
-            for study, values, filling in zip(studies, errors, fillings, strict=True):
-                if len(values):
-                    shares = np.histogram(values, bins)[0] / len(values)
-                    axis.stairs(shares, bins, fill=True, lw=0.9, zorder=2, **filling)
-                    axis.axvline(float(np.median(values)), color=study.color, lw=1.4, zorder=3)
-            axis.set_xlim(bins[0], bins[-1])
-            axis.xaxis.set_major_locator(MaxNLocator(4))
-            axis.yaxis.set_major_locator(MaxNLocator(4))
-            axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-            axis.set_title(f"Iteration {number}" if number else "Before patching")
-        for axis in list(grid.flat)[len(numbers) :]:
-            axis.set_visible(False)
-        for axis in grid[:, 0]:
-            axis.set_ylabel("Share of users")
-        for axis in grid[-1]:
-            axis.set_xlabel("Utility calibration error")
-        named = zip(studies, fillings, strict=True)
-        handles: list[Any] = [Patch(**how, label=s.family.capitalize()) for s, how in named]
-        handles.append(Line2D([], [], color=NOTE_COLOR, lw=1.4, label="Median"))
-        note = (
-            f"{users_of(studies)}\nEach panel has its own error axis, from the least to the most "
-            "affected user."
-        )
-        legend_below(figure, handles, note)
+    numbers = sorted({number for study in studies for number in medians_of(study)})
+    every = np.concatenate([study.snapshots["error"].to_numpy() for study in studies])
+    smallest = every[every > 0].min(initial=every.max())
+    bins = np.geomspace(0.95 * smallest, 1.05 * every.max(), STUDY_BINS + 1)
+    with titled_figure(6.4, 1.4 + 0.95 * len(numbers), title) as figure:
+        column = figure.subplots(len(numbers), 1, sharex=True, squeeze=False)[:, 0]
+        for axis, number in zip(column, numbers, strict=True):
+            _draw_snapshot(axis, studies, number, bins)
+        last = column[-1]
+        last.set_xscale("log")
+        last.set_xlim(bins[0], bins[-1])
+        plain_log_axis(last.xaxis, last.get_xlim(), 8)
+        last.set_xlabel("Utility calibration error")
+        figure.supylabel("Share of users", fontsize=9)
+        handles: list[Any] = [
+            Patch(label=f"{study.family.capitalize()}, with the median", **filling_of(study))
+            for study in studies
+        ]
+        split = studies[0].record["split"]
+        lines = [f"{users_of(studies)} Split {split} alone.", *rises_of(studies)]
+        legend_below(figure, handles, "\n".join(lines))
     return figure
+
+
+def _draw_snapshot(axis: Axes, studies: Sequence[Study], number: int, bins: Array) -> None:
+    """The histogram of one iteration, with each family's median as a line and as a number."""
+    texts = []
+    for study in studies:
+        table = study.snapshots
+        errors = table.loc[table["iteration"] == number, "error"].to_numpy()
+        if not len(errors):
+            continue
+        shares = np.histogram(errors, bins)[0] / len(errors)
+        axis.stairs(shares, bins, fill=True, lw=0.9, zorder=2, **filling_of(study))
+        median = medians_of(study)[number]
+        axis.axvline(median, color=study.color, lw=1.4, zorder=3)
+        texts.append((f"{study.family} {short(median, 3)}", study.color))
+    for place, (text, color) in enumerate(texts):
+        at: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+        axis.annotate(text, (1, 1), (4, -10 - 12 * place), color=color, fontsize=8.5, **at)
+    axis.yaxis.set_major_locator(MaxNLocator(2))
+    axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    name = f"Iteration {number}" if number else "Before patching"
+    axis.set_title(name, loc="left", fontsize=9, pad=3)
+
+
+def filling_of(study: Study) -> dict[str, Any]:
+    """How the histogram of a family is filled; hatched, so that both are told apart in print."""
+    hatch = "////" if study.family == "misaligned" else ""
+    return {"facecolor": (study.color, 0.35), "edgecolor": study.color, "hatch": hatch}

@@ -107,7 +107,8 @@ def save_figure(
     with house_style():
         # The layout depends on the resolution: one layout for all formats.
         figure.set_dpi(RC["savefig.dpi"])
-        if engine := figure.get_layout_engine():
+        engine = figure.get_layout_engine()
+        if engine:
             engine.execute(figure)
         figure.set_layout_engine(None)
         title = figure.get_suptitle().replace("\\$", "$") or stem

@@ -34,16 +34,20 @@ TESTS = {
     "bootstrap": "The tests are paired over points (bootstrap of the difference, Holm over "
     "methods, 5 %). The spread over other calibration sets is not known.",
 }
-LEAST = " So a test can find a method worse and one with a larger mean not worse."
-BEYOND = f"{MARK}: beyond the method's noise floor, which chance exceeds in 5 % of cases."
+LEAST = (
+    " So a test can find a method worse and one with a larger mean not worse. In each column even "
+    "the truly best method is found worse by chance in 5 % of cases."
+)
+BEYOND = f"{MARK}: larger than chance explains (in 5 % of cases chance alone gives this mark)."
 TOGETHER = (
-    f"{MARK}: beyond the method's noise floor, where all groups of a column, and all utilities of "
+    f"{MARK}: larger than chance explains, where all groups of a column, and all utilities of "
     f"your own, are tested together: chance gives some of them a {MARK} in 5 % of cases. The CSV "
     "file has the p-value of each alone (p_value)."
 )
+LAST_ROW = "Noise floor: the error of {} by chance alone, in 95 % of cases at most."
 FLOOR = (
-    "The floor is the 95 % quantile of the errors that the method's own probabilities show on "
-    "these points when labels are drawn from them. Each method has a floor of its own."
+    "The noise floor is the 95 % quantile of the errors that the method's own probabilities show "
+    "on these points when labels are drawn from them. Each method has a floor of its own."
 )
 WITHOUT_FLOOR = (
     f"no noise floor, no {MARK} and no certificate (–), because labels cannot be drawn from rows "
@@ -54,8 +58,8 @@ NO_EVIDENCE = (
     "calibration of any method."
 )
 CERTIFICATE = (
-    "The 95 % upper bound on the error of any user of these classes (U_CWE, U_topK, U_dcg and the "
-    "like){} and in units of utility: {}."
+    "The 95 % upper bound on the error whichever class, length of a shortlist or way to rank you "
+    "choose{}, in units of utility: {}."
 )
 PAPER_RUNS = {"dirichlet": 80, "patching": 20}  # the paper's tuning runs (app. C.1)
 STARTS = {
@@ -112,10 +116,10 @@ class Column:
     @classmethod
     def of(cls, rows: Mapping[str, Decision], look: str, floor_source: str) -> Self:
         """The column; all its numbers have the same number of digits."""
-        own = metric(next(iter(rows.values())).metric)
-        own = own if look == "paper" else replace(own, power=0)
-        column = cls(own, rows, look, 0, rows[floor_source].floor_q95)
-        scale, most = 10.0**own.power, 3 if look == "paper" else 6
+        shown = metric(next(iter(rows.values())).metric)
+        shown = shown if look == "paper" else replace(shown, power=0)
+        column = cls(shown, rows, look, 0, rows[floor_source].floor_q95)
+        scale, most = 10.0**shown.power, 3 if look == "paper" else 6
         means = [row.mean * scale for row in rows.values()]
         spreads = [column.spread(row) * scale for row in rows.values()]
         return replace(column, digits=decimals(means, spreads, most))
@@ -143,6 +147,11 @@ class Column:
         best = max if self.metric.larger_is_better else min
         top = best(filter(math.isfinite, printed.values()), default=None)
         return {method for method, value in printed.items() if value == top}
+
+    @property
+    def all_beyond(self) -> bool:
+        """Whether every number is larger than chance explains; then a shade tells nothing."""
+        return all(row.beyond_floor for row in self.rows.values())
 
     def note(self, row: Decision) -> str:
         """What a reader must know of one cell, or ""."""
@@ -225,7 +234,7 @@ class ResultTable:
             tests = TESTS[decisions.test] + LEAST
             notes.append((f"{mark}: no test finds it worse than the best.", tests))
         if self.has_floor:
-            last = f"Last row: the floor of {method_name(self.floor_source)}."
+            last = LAST_ROW.format(method_name(self.floor_source))
             beyond = TOGETHER if any(row.is_one_of_many for _, row in cells) else BEYOND
             notes.append((f"{beyond} {last}", FLOOR))
             with_floor = {row.method for _, row in cells if row.beyond_floor is not None}
@@ -255,13 +264,14 @@ def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...
     """For the tables' notes: weights, splits without a patch, settings that are not the paper's."""
     methods, calibrators = decisions.methods, facts["calibrators"]
     remarks = []
-    if weights := facts["logits"].get("weights"):
+    weights = facts["logits"].get("weights")
+    if weights:
         remarks.append("Points have weights, from {:.3g} to {:.3g}.".format(*weights))
     for method in methods:
         counts = calibrators.get(method, {}).get("patches", [])
         if counts:
-            listed = ", ".join(map(str, counts))
-            remarks.append(f"{method_name(method)}: number of patches in each split: {listed}.")
+            patches = ", ".join(map(str, counts))
+            remarks.append(f"{method_name(method)}: number of patches in each split: {patches}.")
         if 0 in counts:
             start = STARTS.get(calibrators[method]["config"].get("start", "softmax"), "its start")
             where = f"0 patches in {counts.count(0)} of {len(counts)} splits"
@@ -276,8 +286,10 @@ def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...
     runs = [calibrators[m]["config"].get("tuning_runs", PAPER_RUNS[m]) for m in tuned]
     if runs != [PAPER_RUNS[method] for method in tuned]:
         rows = zip(runs, map(method_name, tuned), (PAPER_RUNS[method] for method in tuned))
-        told = ", ".join(f"{count} for {name} (the paper: {paper})" for count, name, paper in rows)
-        remarks.append(f"Tuning runs: {told}; the tuning “paper” has as many as the paper.")
+        counts = [f"{count} for {name} (the paper: {paper})" for count, name, paper in rows]
+        remarks.append(
+            f"Tuning runs: {', '.join(counts)}; the tuning “paper” has as many as the paper."
+        )
     points = facts["evaluation"]["utility_batch"]
     if points is not None:
         batches = f"disjoint batches of {points} test points or a few more"

@@ -53,6 +53,14 @@ def interval(low: float, high: float) -> str:
     return (" to " if low < 0 else "–").join(ends)
 
 
+def percents(low: float, high: float) -> str:
+    """`44 to 87 %`: probabilities, with more digits where they are close to each other."""
+    width = 100 * abs(high - low)
+    digits = 0 if width == 0 or width >= 5 else 1 - math.floor(math.log10(width))
+    ends = [f"{100 * value:.{digits}f}" for value in (low, high)]
+    return f"{ends[0]} %" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} %"
+
+
 def number(value: float, decimals: int) -> str:
     """A rounded number as text; `∞` for infinity, `–` for no value, never `-0.0`."""
     if math.isnan(value):

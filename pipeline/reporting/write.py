@@ -3,6 +3,7 @@
 The report stage and the program score both use it, so a benchmark and a person's file get the same.
 """
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -32,7 +33,11 @@ from .verdict import Verdict
 from .wording import TextTable
 
 SCORES = ("brier", "nll", "accuracy")  # columns next to the verdict's where the terminal is narrow
-NOTE_LINES = 5
+NOTE_LINES = 8
+SMALLER = (
+    "Smaller is better, except for accuracy. An error U of .05 means: over the worst interval of "
+    "predictions, what was promised and what came true differ by 5 per 100 points of the file."
+)
 UNLIMITED = 1000
 COMPARED = ("nll", "brier", *PURPOSES)
 """What people compare between runs: all metrics of all benchmarks would not fit on a screen."""
@@ -81,6 +86,7 @@ def write_metrics(folder: Path, benchmarks: Sequence[Decisions]) -> Path:
 
 
 def page_texts(
+    folder: Path,
     stem: str,
     heads: tuple[str, str],
     main: Sequence[Section],
@@ -89,19 +95,34 @@ def page_texts(
     comparison: TextTable | None = None,
     figures: Mapping[str, Mapping[str, Path]] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """`<stem>.html` and `.md`; `heads`: title and `about`, the rest as in page.py."""
+    """`<stem>.html` and `.md`.
+
+    Args:
+        heads: title and `about`; the rest is as in page.py.
+        folder: where the texts will be; pictures are addressed from there.
+    """
     sections = [each for section in main for each in (section, *section.parts.values())]
     page = report_html(*heads, sections, made, comparison, leaderboard, figures)
-    text = report_markdown(heads[0], sections, leaderboard)
+    pictures = {}
+    for name, paths in figures.items():
+        if "present" in paths:
+            pictures[name] = Path(os.path.relpath(paths["present"], folder)).as_posix()
+    text = report_markdown(heads[0], sections, leaderboard, pictures)
     return {f"{stem}.html": page, f"{stem}.md": text}
 
 
 def print_sections(sections: Sequence[Section], wide: bool = False) -> None:
-    """Print the tables, then each verdict, with its benchmark's title if there are several."""
-    print_tables([table for section in sections for table in section.tables], console, wide)
+    """Print for each benchmark its answer, what to take, and the grid; then the tables of numbers.
+
+    A benchmark's title stands before its answer if there are several.
+    """
     for section in sections:
-        _print_verdict(section.verdict, section.spec.title if len(sections) > 1 else "")
+        title = section.spec.title if len(sections) > 1 else ""
+        _print_answer(section.verdict, title)
+        _print_grid(section.verdict)
+        print_lines(section.verdict.summary, console)
         print_lines(section.groups, console)
+    print_tables([table for section in sections for table in section.tables], console, wide)
 
 
 def print_tables(tables: Iterable[ResultTable], console: Console, wide: bool = False) -> None:
@@ -109,7 +130,7 @@ def print_tables(tables: Iterable[ResultTable], console: Console, wide: bool = F
     is_terminal, shown_on = console.is_terminal, console
     if wide:
         shown_on = OpenConsole(file=console.file, width=UNLIMITED, force_terminal=is_terminal)
-    notes: dict[str, None] = {}
+    notes: dict[str, None] = {SMALLER: None}
     for table in tables:
         order = [column.metric.key for column in table.columns]
         first = [*filter(is_use, order), *(key for key in SCORES if key in order)]
@@ -121,7 +142,8 @@ def print_tables(tables: Iterable[ResultTable], console: Console, wide: bool = F
                 break
             cut = wider
         shown_on.print(_rich_table(cut, is_terminal), soft_wrap=False)
-        if left := len(table.columns) - len(cut.columns):
+        left = len(table.columns) - len(cut.columns)
+        if left:
             columns = "column is" if left == 1 else "columns are"
             notes[f"{left} more {columns} in the table's files."] = None
         brief = cut.brief("Bold" if is_terminal else "Star")
@@ -156,26 +178,39 @@ def _rich_table(table: ResultTable, is_terminal: bool) -> Table:
     return shown
 
 
-def _print_verdict(verdict: Verdict, title: str) -> None:
-    """Print what is wrong at present, the headline, signs per use, and the summary."""
-    print_lines(verdict.present, console)
-    text = f"{title}: {verdict.headline}" if title else verdict.headline
+def _print_answer(verdict: Verdict, title: str) -> None:
+    """Print whether the present probabilities hold, where they fail, what to take, and how."""
+    answer = verdict.answer
+    console.print()
+    text = f"{title}: {answer.sentence}" if title else answer.sentence
     print_lines([text], console, style="bold")
-    if verdict.uses:
-        grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-        grid.add_column("Method", no_wrap=True)
-        for use in verdict.uses:
-            longest = max(map(len, use.label.split()))
-            grid.add_column(escape(use.label), justify="center", min_width=longest, overflow="fold")
-        for method, *signs in verdict.grid:
-            grid.add_row(method, *signs)
-        print_lines([verdict.legend], console, style="dim")
-        console.print(grid, soft_wrap=False)
-    print_lines(verdict.summary, console)
+    print_lines(filter(None, [answer.place, answer.example]), console)
+    print_lines(filter(None, [verdict.headline]), console, style="bold")
+    print_lines(filter(None, [verdict.by_use]), console)
+    for line in verdict.commands:  # as they are typed, so never wrapped
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_grid(verdict: Verdict) -> None:
+    """Print a sign per method and use, and below it what the signs mean."""
+    if not verdict.uses:
+        return
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    grid.add_column("Method", no_wrap=True)
+    for use in verdict.uses:
+        longest = max(map(len, use.label.split()))
+        grid.add_column(escape(use.label), justify="center", min_width=longest, overflow="fold")
+    for method, *signs in verdict.grid:
+        grid.add_row(method, *signs)
+    console.print(grid, soft_wrap=False)
+    print_lines(verdict.legend, console, style="dim")
+    console.print()
 
 
 def print_lines(texts: Iterable[str], console: Console, style: str = "") -> None:
     """Print paragraphs, wrapped at words."""
     for text in texts:
-        for line in wrap(text, console.width):
+        # A sign of the legend stands alone before its meaning.
+        indent = " " * 3 if text[1:3] == "  " else ""
+        for line in wrap(text, console.width, subsequent_indent=indent):
             console.print(line, style=style, highlight=False, markup=False)

@@ -34,6 +34,7 @@ from .points import SMALLEST_GROUP, CachedLogits, find_logits, indices_of, split
 from .tidy import Scored, curves_of, draws_of, rows_of
 
 REPETITIONS = 100  # redrawn label vectors behind a diagram's noise band
+DENSITY_BINS = 20
 DIGITS = 4  # significant digits of a diagram's numbers
 
 
@@ -120,6 +121,7 @@ def worst_of(
         called = utilities.names
         curves = dict(zip(("at", "curve", "low", "high"), diagram.running, strict=True))
         curves["bins"] = np.column_stack(diagram.bins)
+        curves["density"] = _density(pooled)
         by_metric[metric.key] = {
             "name": called[index] if called else _name(metric.key, index, names, options),
             "utility": index,
@@ -133,6 +135,15 @@ def worst_of(
             "diagram": {key: rounded(values.tolist(), DIGITS) for key, values in curves.items()},
         }
     return by_metric
+
+
+def _density(predictions: Predictions) -> np.ndarray[Any, Any]:
+    """How many points lie where: for bins of equal width the left edge, the right one, the share.
+
+    [bins, 3]; the shares sum to 1.
+    """
+    weights, edges = np.histogram(predictions.predicted, DENSITY_BINS, weights=predictions.weights)
+    return np.column_stack([edges[:-1], edges[1:], weights / weights.sum()])
 
 
 def _name(metric: str, index: int, class_names: Sequence[str], options: Options) -> str:

@@ -33,9 +33,12 @@ RANKS = {WITHIN: 0, CHEAP: 0, UNSEEN: 1, BEYOND: 2, UNKNOWN: 2, WORSE: 3}
 """The signs of a method from the best to the worst."""
 ALONE, UNTESTED, EQUAL = "one method", "no test", "no difference"
 """Why no method is named for any use."""
+PRESENT = "uncalibrated"  # the method that leaves a forecast as it is
 DEFAULT = "logit_shift"  # the method that is taken unless something speaks against it
 ONLY, DEFAULTED, LOWEST = "the only one that remains", "the default", "the lowest value"
-"""Why a method is taken for all uses."""
+UNTOUCHED = "nothing is wrong with it"
+"""Why a method is taken for all uses. UNTOUCHED: no test finds a difference between the methods,
+and the forecast as it is has no error beyond chance."""
 DECIDING = ("nll", "brier")  # the score that decides otherwise: the first one in the table
 LARGE = 0.5  # a method with this share of the largest error is not to be named
 LABELS = {"u_utility": "your utility"}
@@ -45,11 +48,16 @@ LABELS = {"u_utility": "your utility"}
 class Use:
     """What a report says of the methods for one use.
 
-    named: the methods that will do; take: the best of them, or "". left_out: those that would be
-    named if their NLL were finite. differs: whether some test finds a difference; spread: without
-    it, the largest half of a 95 % interval of a difference. has_power: whether the tests can rule
-    out a large error of the methods that they leave. not_seen_below: the 95 % quantile of the noise
-    floor of the method taken, or the largest one. signs: by method one of the words above.
+    Attributes:
+        metric, label: what measures the use, and what it is called.
+        named: the methods that will do.
+        take: the best of these, "" if there is none.
+        left_out: the methods that would be named if their NLL were finite.
+        differs: whether some test separates the methods.
+        has_power: whether the tests can rule out a large error of the methods that they leave.
+        spread: if no test separates the methods, the largest half of a 95 % interval of a
+            difference.
+        signs: by method one of the words above.
     """
 
     metric: str
@@ -60,7 +68,6 @@ class Use:
     differs: bool
     has_power: bool
     spread: float | None
-    not_seen_below: float | None
     signs: Mapping[str, str]
 
 
@@ -68,9 +75,13 @@ class Use:
 class Pick:
     """The method to take for all uses, and the numbers that decided.
 
-    why: ONLY, DEFAULTED or LOWEST. score: the metric that decided, where the lowest value did;
-    values: of it by method of those that remained, the best one first. are_named: those that
-    remained are named for every use that names some, else they have no ✗ and a finite NLL.
+    Attributes:
+        method: the method to take.
+        why: ONLY, DEFAULTED, LOWEST or UNTOUCHED.
+        score: the metric that decided, where the lowest value did.
+        values: its values by method for those that remained, the best one first.
+        are_named: whether those that remained are named for every use that names some; else they
+            have no ✗ and a finite NLL.
     """
 
     method: str
@@ -130,17 +141,26 @@ def label_of(key: str) -> str:
 def choice_of(decisions: Decisions, costs: Mapping[str, Any] | None = None) -> Choice:
     """Decide which methods are named for which use, and which one is to be taken for all.
 
-    `costs`: by method what decisions cost with it (the `methods` of pipeline/scoring/costs.py).
+    Args:
+        costs: by method what decisions cost with it (the `methods` of pipeline/scoring/costs.py).
     """
     columns = [_column(decisions, key) for key in decisions.shown if is_use(key)]
     if costs and _are_tested(costs):
         columns.append(_column_of_costs(costs))
     unranked = _why_unranked(decisions, columns)
     uses = [_use(decisions, column, is_ranked=not unranked) for column in columns]
-    pick = None
-    if uses and unranked in ("", EQUAL):
-        pick = _for_all(decisions, uses, columns[-1])
-    return Choice(uses, unranked, pick)
+    if not uses or unranked not in ("", EQUAL):
+        return Choice(uses, unranked, None)
+    if unranked == EQUAL and _is_fine_as_it_is(decisions, uses):
+        return Choice(uses, unranked, Pick(PRESENT, UNTOUCHED))
+    return Choice(uses, unranked, _for_all(decisions, uses, columns[-1]))
+
+
+def _is_fine_as_it_is(decisions: Decisions, uses: Sequence[Use]) -> bool:
+    """Whether the present forecast has no error beyond chance for any use, and a finite NLL."""
+    if PRESENT not in decisions.methods or PRESENT in decisions.marked(INFINITE):
+        return False
+    return all(use.signs[PRESENT] in (WITHIN, CHEAP) for use in uses)
 
 
 def _column(decisions: Decisions, key: str) -> _Column:
@@ -153,12 +173,16 @@ def _column(decisions: Decisions, key: str) -> _Column:
 def _column_of_costs(costs: Mapping[str, Any]) -> _Column:
     dearer = surely_dearer(costs, cheapest(costs))
     signs = {method: WORSE if method in dearer else CHEAP for method in costs}
-    return _Column(COST, signs, {method: own["cost"] for method, own in costs.items()})
+    means = {method: record["cost"] for method, record in costs.items()}
+    return _Column(COST, signs, means)
 
 
 def _are_tested(costs: Mapping[str, Any]) -> bool:
-    gaps = [gap for own in costs.values() for gap in own["against"].values()]
-    return any(gap.get("difference_half_width") is not None for gap in gaps)
+    for record in costs.values():
+        for gap in record["against"].values():
+            if gap.get("difference_half_width") is not None:
+                return True
+    return False
 
 
 def _why_unranked(decisions: Decisions, columns: Sequence[_Column]) -> str:
@@ -174,34 +198,39 @@ def _why_unranked(decisions: Decisions, columns: Sequence[_Column]) -> str:
 
 
 def _use(decisions: Decisions, column: _Column, is_ranked: bool) -> Use:
-    good: list[str] = []
+    """Which methods are named for one use; none where no test ranks the methods."""
+    remaining: list[str] = []
     if is_ranked and column.differs:
-        good = [method for method, sign in column.signs.items() if sign != WORSE]
+        remaining = [method for method, sign in column.signs.items() if sign != WORSE]
     infinite = decisions.marked(INFINITE)
-    preferred = _preferred(good, column.signs)
-    finite = _preferred([method for method in good if method not in infinite], column.signs)
-    rows = column.rows
-    has_power = _rules_out_large_errors(rows, finite)
+    finite = [method for method in remaining if method not in infinite]
+    named = _preferred(finite, column.signs)
+    left_out = [m for m in _preferred(remaining, column.signs) if m in infinite]
+    has_power = _rules_out_large_errors(column.rows, named)
+    spread = None
+    if not column.differs:
+        spread = largest(row.difference_half_width for row in column.rows.values())
     use = Use(
         metric=column.metric,
         label=label_of(column.metric),
-        named=tuple(finite) if has_power else (),
+        named=tuple(named) if has_power else (),
         take="",
-        left_out=tuple(method for method in preferred if method in infinite),
+        left_out=tuple(left_out),
         differs=column.differs,
         has_power=has_power,
-        spread=None if column.differs else largest(r.difference_half_width for r in rows.values()),
-        not_seen_below=largest(row.floor_q95 for row in rows.values()),
+        spread=spread,
         signs=column.signs,
     )
+    return replace(use, take=_best_of_use(decisions, column, use))
+
+
+def _best_of_use(decisions: Decisions, column: _Column, use: Use) -> str:
+    """The best of the methods that are named for a use, "" if none is."""
     if column.metric == COST:
         pick = _lowest(use.named, COST, column.errors)
     else:
         pick = _best(decisions, use.named, use.named, [use])
-    if pick is None:
-        return use
-    seen = [rows[pick.method].floor_q95] if rows else []
-    return replace(use, take=pick.method, not_seen_below=largest(seen))
+    return "" if pick is None else pick.method
 
 
 def _rules_out_large_errors(rows: Mapping[str, Decision], methods: Sequence[str]) -> bool:
@@ -260,8 +289,11 @@ def _is_unmatched(
     harmed = decisions.marked(HARMED)
     if method in harmed and not all(rival in harmed for rival in rivals):
         return False
-    ranks = [{rival: RANKS[use.signs[rival]] for rival in (method, *rivals)} for use in uses]
-    return all(of_use[method] == min(of_use.values()) for of_use in ranks)
+    for use in uses:
+        best = min(RANKS[use.signs[rival]] for rival in (method, *rivals))
+        if RANKS[use.signs[method]] > best:
+            return False
+    return True
 
 
 def _lowest(methods: Sequence[str], score: str, values: Mapping[str, float]) -> Pick | None:
@@ -284,13 +316,15 @@ def cheapest(costs: Mapping[str, Any]) -> str:
 
 def surely_dearer(costs: Mapping[str, Any], than: str) -> list[str]:
     """The methods whose cost exceeds another's by more than the 95 % interval, if it is known."""
-    gaps = {method: own["against"][than] for method, own in costs.items() if method != than}
-    return [
-        method
-        for method, gap in gaps.items()
-        if (half := gap["difference_half_width"]) is not None
-        and gap["difference"] - half > ROUNDING
-    ]
+    dearer = []
+    for method, record in costs.items():
+        if method == than:
+            continue
+        gap = record["against"][than]
+        half = gap["difference_half_width"]
+        if half is not None and gap["difference"] - half > ROUNDING:
+            dearer.append(method)
+    return dearer
 
 
 def _preferred(methods: list[str], signs: Mapping[str, str]) -> list[str]:

@@ -27,14 +27,15 @@ INFINITE, HARMED = "∞", "▽"
 class Rarest:
     """The rarest class has `points` of `n`; a test part has a `share` of all points.
 
-    needed: so many in a test part let U_CWE tell whether its forecasts are off by half
-    (scoring/inference.py), with every method.
+    name: of the class, "" where it is not known. needed: so many in a test part let U_CWE tell
+    whether its forecasts are off by half (scoring/inference.py), with every method.
     """
 
     points: int
     n: int
     share: float
     needed: int = 0
+    name: str = ""
 
     @property
     def tested(self) -> float:
@@ -237,7 +238,8 @@ def _rarest(
         return None
     floors = [(row["n_test"], row["floor_q95"]) for row in rows if math.isfinite(row["floor_q95"])]
     needed = max((inference.fewest_positives(*floor) for floor in floors), default=0)
-    return Rarest(int(logits["rarest_class"]), int(logits["n"]), share, needed)
+    count, name = int(logits["rarest_class"]), str(logits.get("rarest_class_name", ""))
+    return Rarest(count, int(logits["n"]), share, needed, name)
 
 
 def refusal(points: int, rarest: Rarest | None, logits: Mapping[str, Any]) -> str:

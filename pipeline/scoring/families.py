@@ -30,34 +30,49 @@ def p_values_together(parts: Mapping[str, Sequence[Scored]], own: Collection[str
         parts: by group, or for "" of all points, the splits of one calibrator.
         own: the metrics of a user's own utilities.
     """
-    metrics = dict.fromkeys(
-        key for splits in parts.values() for key in splits[0].record["noise_floor"]
-    )
+    metrics: dict[str, None] = {}
+    for splits in parts.values():
+        metrics |= dict.fromkeys(splits[0].record["noise_floor"])
     families = [[key] for key in metrics if key not in own]
     families.append([key for key in metrics if key in own])
-    found: PValues = {}
+    p_values: PValues = {}
     for family in families:
-        errors, floors = {}, {}
-        for group, splits in parts.items():
-            for key in family:
-                draws = mean_draws(splits, f"floor_{key}")
-                if draws is not None:
-                    values = [scored.record["metrics"][key] for scored in splits]
-                    errors[group, key], floors[group, key] = float(np.mean(values)), draws
-        if len(errors) > 1:
-            members = zip(errors, step_down([*errors.values()], [*floors.values()]), strict=True)
-            for (group, key), p_value in members:
-                found.setdefault(group, {})[key] = float(p_value)
-    return found
+        for (group, key), p_value in _of_family(parts, family).items():
+            p_values.setdefault(group, {})[key] = p_value
+    return p_values
+
+
+def _of_family(
+    parts: Mapping[str, Sequence[Scored]], family: Sequence[str]
+) -> dict[tuple[str, str], float]:
+    """The p-values of one family by group and metric; none of a single error."""
+    errors, floors = {}, {}
+    for group, splits in parts.items():
+        for key in family:
+            draws = mean_draws(splits, f"floor_{key}")
+            if draws is not None:
+                values = [scored.record["metrics"][key] for scored in splits]
+                errors[group, key] = float(np.mean(values))
+                floors[group, key] = draws
+    if len(errors) < 2:
+        return {}
+    p_values = step_down([*errors.values()], [*floors.values()])
+    return dict(zip(errors, p_values.tolist(), strict=True))
 
 
 def step_down(errors: Sequence[float], floors: Sequence[Floats]) -> Floats:
-    """The p-values [K] of K errors together; `floors`: of each its R draws of the noise floor."""
+    """The p-values [K] of K errors together (Westfall & Young 1993, algorithm 2.8).
+
+    Args:
+        errors: [K], the errors.
+        floors: [K] arrays of R draws of their noise floors each; draw r of all belongs together.
+    """
     draws = np.stack(floors)
     mean, deviation = draws.mean(axis=1), draws.std(axis=1)
     scale = np.where(deviation > 0, deviation, 1.0)
     observed = (np.asarray(errors) - mean) / scale
     by_chance = (draws - mean[:, None]) / scale[:, None]
+    # An error is compared with itself and the smaller ones, from the largest error down.
     order = np.argsort(-observed, kind="stable")
     largest = np.maximum.accumulate(by_chance[order][::-1])[::-1]
     as_large = (largest >= observed[order, None] - EQUAL).sum(axis=1)

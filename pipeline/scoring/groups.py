@@ -20,10 +20,10 @@ REPAIRS, PLAIN = "logit_shift_groups", ("logit_shift", "temperature", "uncalibra
 """The method with patches of groups, and those without; the first that was scored is compared."""
 REPAIRED = ("u_cwe", "u_topk")  # the metrics whose utilities the patches of groups are audited for
 OUTCOMES = {
-    (True, True): "beyond noise before and after",
+    (True, True): "larger than chance explains before and after",
     (True, False): "closed",
-    (False, True): "within noise before, beyond it after",
-    (False, False): "within noise before and after",
+    (False, True): "larger than chance explains only after",
+    (False, False): "no larger than chance explains before and after",
 }
 """What the row with patches of groups changed, by whether the error was and is beyond noise."""
 CANNOT_TELL = "cannot tell: too few points of some class"

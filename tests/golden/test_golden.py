@@ -1,4 +1,4 @@
-"""Each kind of page equals the one recorded in this folder. `make golden` records them anew.
+"""Each kind of page equals the recorded one. `make golden` records them anew.
 
 Other tests ask for facts. Whether the sentences are good is seen here, in what a commit changes.
 """
@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.pipeline.reporting.conftest import decided, request_of
+from tests.golden.sentences import page_of_sentences
+from tests.pipeline.reporting.conftest import request_of
 from tests.pipeline.reporting.conftest import write_scores as write_scores
-from tests.pipeline.reporting.test_verdict import CASES, cell, verdict
 from tests.printed import check_printed
 from tests.scripts.conftest import quick
 from utility_calibration.pipeline.report import run_report
-from utility_calibration.pipeline.reporting.worst import Worst, left_words, present_of
 
 HERE = Path(__file__).parent
 FEW = ("uncalibrated", "temperature", "patching")
@@ -41,31 +40,9 @@ def seen(html):
     return re.sub(r'<section data-section="\w+_group_.*?</section>', "", html, flags=re.DOTALL)
 
 
-def test_the_verdicts(golden):
-    parts = []
-    for case, (columns, known, *_) in CASES.items():
-        found = verdict(columns, **known)
-        grid = ["  ".join(row) for row in found.grid]
-        parts += [f"## {case}", found.headline, found.legend, *grid, *found.summary, ""]
-    for beyond, gain, act_from in (
-        (True, 0.013, 0.4713),
-        (True, 0.002, 0.4713),
-        (True, 0.013, None),
-        (True, 0.01, 0.4003),
-        (True, 0.01, 0.4),
-        (True, 0.01, 0.1),
-        (False, 0.01, 0.1),
-    ):
-        noise = {"beyond_floor": beyond, "within_noise": not beyond, "floor_q95": 0.011}
-        table = {"u_topk": {"uncalibrated": cell(0.17, not beyond, **noise)}}
-        numbers = {"utility": 2, "error": 0.2, "floor": 0.01, "low": 0.1, "high": 0.9, "share": 0.5}
-        at = {"gap": 0.1, "gain": 0.02, "threshold": 0.4, "act_from": act_from, "diagram": {}}
-        at |= {"fresh_gain": gain, "fresh_half_width": 0.004}
-        worst = {"u_topk": {"uncalibrated": Worst("class cat", **numbers, **at)}}
-        parts += ["## the present forecast", *present_of(decided(table), worst), ""]
-    gains = {"uncalibrated": (0.26, 0.04), "temperature": (0.001, 0.002)}
-    parts += ["## what is left to gain", *left_words(gains)]
-    golden("verdicts.md", "\n".join(parts))
+def test_what_programs_say(golden):
+    """The page of docs/ with every sentence of a report, an example each."""
+    golden("../../docs/what-programs-say.md", "\n".join(page_of_sentences()))
 
 
 def test_the_report_of_a_suite(golden, write_scores, tmp_path, capsys, monkeypatch):

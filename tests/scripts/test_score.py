@@ -48,7 +48,9 @@ def test_everything_is_written_for_two_methods(tmp_path, capsys, monkeypatch):
         "report.html", "report.md", "verdict.json", "decisions.json", "decisions.md", LIST,
         *(
             f"{figure}.{kind}"
-            for figure in ("worst_u_cwe", "worst_u_topk", "worst_u_losses", "decision_curve")
+            for figure in (
+                "present", "worst_u_cwe", "worst_u_topk", "worst_u_losses", "decision_curve"
+            )
             for kind in ("pdf", "svg", "png")
         ),
     }  # fmt: skip
@@ -270,4 +272,5 @@ def test_zeros_of_a_file_are_judged_as_those_of_an_array(tmp_path):
     assert result["temperature"]["nll"]["zero_likelihood"] == 0
     verdict = read_json(tmp_path / "out/verdict.json")
     assert not any("uncalibrated" in use["named"] for use in verdict["uses"])
-    assert "take Uncalibrated" not in " ".join([verdict["headline"], *verdict["summary"]])
+    assert verdict["answer"]["word"] == "no"
+    assert verdict["overall"] != "uncalibrated"

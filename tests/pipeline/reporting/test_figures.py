@@ -10,6 +10,7 @@ from utility_calibration.pipeline.reporting.leaderboard import leaderboard_of
 from utility_calibration.pipeline.reporting.study_figures import (
     Study,
     history_figure,
+    rises_of,
     snapshot_figure,
 )
 
@@ -22,6 +23,7 @@ def study(family, errors):
     parts = [pd.DataFrame({"iteration": k, "error": values}) for k, values in errors.items()]
     floor = {"mean": 0.006, "q05": 0.005, "q95": 0.007}
     record = {"config": {"utilities": 3}, "n": 7000, "n_held_out": 3000, "different_users": 2,
+              "split": 0,
               "worst_noise_floor": floor, "worst_noise_floor_held_out": None}  # fmt: skip
     return Study(family, history, pd.concat(parts), record)
 
@@ -37,9 +39,19 @@ def test_a_study_has_a_panel_per_family_and_one_per_iteration() -> None:
     assert [axis.get_title() for axis in history.axes] == ["Aligned users", "Misaligned users"]
     drawn = [[tuple(line.get_ydata()) for line in axis.lines] for axis in history.axes]
     assert drawn == [[(0.12, 0.03), (0.24, 0.06)], [(0.22, 0.09), (0.44, 0.18)]]
-    assert [axis.get_title() for axis in snapshots.axes] == ["Before patching", "Iteration 1"]
+    titles = [axis.get_title(loc="left") for axis in snapshots.axes]
+    assert titles == ["Before patching", "Iteration 1"]
     medians = [[line.get_xdata()[0] for line in axis.lines] for axis in snapshots.axes]
     assert medians == [[0.11, 0.21], [0.02, 0.03]]
+    printed = [[text.get_text() for text in axis.texts] for axis in snapshots.axes]
+    assert printed == [["aligned .110", "misaligned .210"], ["aligned .0200", "misaligned .0300"]]
+    assert len({axis.get_xlim() for axis in snapshots.axes}) == 1
+
+
+def test_only_a_median_that_rises_is_told():
+    falls, rises, stays = (study("aligned", {0: [0.1], 5: [last]}) for last in (0.05, 0.2, 0.1))
+    assert [len(rises_of([one])) for one in (falls, rises, stays)] == [0, 1, 0]
+    assert ".200" in rises_of([falls, rises])[0]
 
 
 def row(mean, not_worse, **more):

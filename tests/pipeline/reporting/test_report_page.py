@@ -22,6 +22,7 @@ from utility_calibration.pipeline.scoring.files import ScoreFiles
 NAUGHTY = "<script>alert(1)</script> costs $5 & more"
 KEYS = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_dcg")
 MADE = {"what": "Suite tests.", "configuration": "splits: 4"}
+DRAWN = ("present", "worst_u_cwe")
 LEVELS = dict(zip(METHODS, (0.08, 0.02, 0.03, 0.015, 0.018, 0.01, 0.012), strict=False))
 
 
@@ -39,6 +40,7 @@ def record(level):
         "at": at.tolist(), "curve": curve.tolist(), "low": (-0.01 * np.ones(21)).tolist(),
         "high": (0.01 * np.ones(21)).tolist(),
         "bins": [[x, min(1.0, x + level), x - 0.02, x + 0.02] for x in at[::4].tolist()],
+        "density": [[0.0, 0.5, 0.7], [0.5, 1.0, 0.3]],
     }  # fmt: skip
     return {"name": "class <cat>", "utility": 3, "low": 0.0, "high": 0.5, "share": 0.62,
             "gap": level, "gain": level / 9, "threshold": 0.4, "act_from": 0.47,
@@ -63,7 +65,7 @@ def sections(tmp_path_factory):
 def figures(sections, tmp_path_factory):
     """The SVG files of the first section."""
     folder, first = tmp_path_factory.mktemp("figures"), sections[0]
-    drawings = {kind: draw for kind, draw in drawings_of(first).items() if kind == "worst_u_cwe"}
+    drawings = {kind: draw for kind, draw in drawings_of(first).items() if kind in DRAWN}
     drawings["ecdf"] = partial(ecdf_figure, [curves()], NAUGHTY)
     return {first.spec.name: svg_files(drawings, draw_all(drawings, folder, 1))}
 
@@ -104,7 +106,7 @@ def test_a_page_begins_with_what_was_found_and_says_it_once(sections, count):
     few = sections[:count]
     leaderboard = leaderboard_of({one.spec.title: one.decisions for one in few})
     page = report_html("T", "the tests", few, MADE, None, leaderboard)
-    first = few[0].verdict.present[0] if leaderboard is None else leaderboard.headline
+    first = few[0].verdict.answer.sentence if leaderboard is None else leaderboard.headline
     assert page.index(first) < page.index("the tests") and page.count(first) == 1
 
 

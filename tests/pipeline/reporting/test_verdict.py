@@ -3,10 +3,26 @@
 import pytest
 
 from tests.pipeline.reporting.conftest import decided
+from utility_calibration.pipeline.reporting.answer import (
+    NO,
+    UNSCORED,
+    UNSURE,
+    YES,
+    Answer,
+    answer_of,
+)
 from utility_calibration.pipeline.reporting.names import method_name
 from utility_calibration.pipeline.reporting.verdict import verdict_of
 from utility_calibration.pipeline.reporting.wording import bound, interval, p_value
-from utility_calibration.pipeline.scoring.choice import UNSEEN, WITHIN, WORSE
+from utility_calibration.pipeline.reporting.worst import Worst
+from utility_calibration.pipeline.scoring.choice import (
+    LOWEST,
+    UNSEEN,
+    UNTOUCHED,
+    WITHIN,
+    WORSE,
+    choice_of,
+)
 from utility_calibration.pipeline.scoring.decisions import HARMED, INFINITE, Rarest
 
 TEMP, VEC, ISO, DIR = "temperature", "vector", "isotonic", "dirichlet"
@@ -48,6 +64,12 @@ def costs_of(half, **means):
     return {"methods": methods, "best_constant": "wait"}
 
 
+PLACE = {
+    "utility": 0, "error": 0.05, "is_beyond": True, "low": 0.44, "high": 0.87, "share": 0.34,
+    "gap": 0.06, "gain": 0.02, "threshold": 0.4, "act_from": 0.47, "diagram": {},
+    "fresh_gain": 0.001, "fresh_half_width": 0.004,
+}  # fmt: skip
+"""A worst place without its name."""
 ONE = column_of(*THREE, best=[VEC])
 TWO = {"u_cwe": column_of(*THREE, best=[TEMP, VEC])}
 EQUAL = column_of(*THREE, best=THREE, difference_half_width=0.004)
@@ -64,7 +86,7 @@ MANY = {
     "u_topk": column_of(*FIVE, best=[VEC]),
     "u_dcg": column_of(*FIVE, best=[VEC]),
 }
-MANY_KNOWN = {"users": {VEC: 0.0123}, "rarest": Rarest(100, 10_000, 0.3, 20)}
+MANY_KNOWN = {"users": {VEC: 0.0123}, "rarest": Rarest(100, 10_000, 0.3, 20, "cat")}
 OWN = {key: {TEMP: cell(0.1, True, upper=0.031)} for key in ("u_payoffs_ann", "u_tce", "accuracy")}
 RARE = {"u_cwe": {VEC: cell(0.001, True, within_noise=None, upper=0.0015)}}
 LOSSES = {"u_losses": TWO["u_cwe"]}
@@ -104,7 +126,7 @@ CASES = {  # what is decided, what else is known; the method for all uses, and t
         {"marks": {"logit_shift": (HARMED,)}}, VEC, [(VEC, "logit_shift")]),
     "one split": ({"u_cwe": ONE, "u_dcg": ONE}, SINGLE, VEC, [(VEC,), (VEC,)]),
     "one split without a test": ({"u_cwe": UNTESTED}, NO_TEST, None, [()]),
-    "a rare class": (RARE, {"rarest": Rarest(16, 20_000, 0.3, 25)}, None, [()]),
+    "a rare class": (RARE, {"rarest": Rarest(16, 20_000, 0.3, 25, "cat")}, None, [()]),
     "losses": (LOSSES, PRICED, VEC, [(VEC,), (VEC,)]),
     "losses without a test": ({"u_losses": UNTESTED}, {**NO_TEST, **WITHOUT_HALF}, None, [()]),
     "an own utility": (OWN, {"users": {TEMP: 0.5}}, None, [()]),
@@ -126,18 +148,19 @@ def test_the_methods_that_are_named(case):
 def test_a_guess_never_has_an_infinite_likelihood():
     both = {VEC: (INFINITE,), TEMP: (INFINITE,)}
     for marked, guessed in ({}, VEC), ({VEC: (INFINITE,)}, TEMP), (both, ""):
-        summary = " ".join(verdict(GUESS, marks=marked).summary)
-        names = [m for m in (TEMP, VEC) if f"take {method_name(m)}:" in summary]
+        headline = verdict(GUESS, marks=marked).headline
+        names = [m for m in (TEMP, VEC) if f"take {method_name(m)}:" in headline]
         assert names == [guessed] * bool(guessed)
 
 
 def test_signs_and_marks_say_why():
     found = verdict(MANY)
     assert found.uses[1].signs == {m: WITHIN if m == VEC else WORSE for m in FIVE}
-    assert found.grid[1] == ["Vector Scaling", "○", "✓", "✓"]
+    assert found.grid[1] == ["Vector Scaling", "†", "✓", "✓"]
     marked = verdict(TWO, **MARKED)
     assert [row[0] for row in marked.grid] == ["Temp. Scaling ∞", "Vector Scaling", "IR ▽"]
-    assert "IR isotonic regression" in marked.legend and "SMS" not in marked.legend
+    legend = " ".join(marked.legend)
+    assert "isotonic regression" in legend and "structured" not in legend
     assert list(verdict(RARE).uses[0].signs.values()) == [UNSEEN]
     columns, costs, *_ = CASES["losses"]
     assert [row[1:] for row in verdict(columns, **costs).grid] == [
@@ -148,13 +171,69 @@ def test_signs_and_marks_say_why():
 
 
 def test_a_sign_speaks_only_of_columns_whose_named_methods_have_it():
-    """Four are ✓ beside one ○ that is not named; in the other column the same four are ○."""
+    """Four are ✓ beside one † that is not named; in the other column the same four are †."""
     four, beside = FIVE[:4], FIVE[4]
     one = {m: cell(0.01, True, beyond_floor=m == beside) for m in FIVE} | {"sms": cell(0.1)}
     other = {m: cell(0.01, True, **BEYOND) for m in four} | {beside: cell(0.1), "sms": cell(0.1)}
     found = verdict({"u_cwe": one, "u_topk": other})
     assert [use.named for use in found.uses] == [four, four]
-    assert found.headline.count("will do for") == 2
+    # In the first column they will do, in the second one none is better, but they err.
+    assert found.by_use.count("four methods") == 2 and found.by_use.count("will do") == 1
+
+
+PRESENT_CELLS = {
+    YES: cell(0.01),
+    NO: cell(0.01, **BEYOND),
+    UNSURE: cell(0.01, within_noise=None),
+}
+
+
+@pytest.mark.parametrize("word", PRESENT_CELLS)
+def test_the_answer_follows_the_signs_of_the_present_forecast(word):
+    found = verdict({"u_cwe": {"uncalibrated": PRESENT_CELLS[word], TEMP: cell(0.02, **BEYOND)}})
+    assert found.answer.word == word
+    refused = verdict({"u_cwe": {"uncalibrated": PRESENT_CELLS[word]}}, refused="Too few points.")
+    assert refused.answer.word == (NO if word == NO else UNSURE)
+
+
+def test_a_forecast_that_excluded_what_happened_is_not_taken_at_face_value():
+    columns = {"u_cwe": {"uncalibrated": cell(0.01)}}
+    assert verdict(columns, marks={"uncalibrated": (INFINITE,)}).answer.word == NO
+
+
+def test_without_the_present_forecast_nothing_is_said_of_it():
+    assert verdict({"u_cwe": ONE}).answer == Answer(UNSURE, UNSCORED)
+
+
+def test_a_tie_leaves_probabilities_that_are_fine_and_no_others():
+    for present, overall in ((cell(0.3, True), UNTOUCHED), (cell(0.3, True, **BEYOND), LOWEST)):
+        decisions = decided({"u_cwe": {"uncalibrated": present, TEMP: cell(0.1, True)}})
+        assert choice_of(decisions).pick.why == overall
+
+
+def test_a_rare_class_is_named_where_its_whole_frequency_cannot_be_excluded():
+    for upper, count in ((0.0007, 1), (0.0009, 1), (0.0001, 0)):
+        column = {"u_cwe": {VEC: cell(0.001, True, upper=upper)}}
+        summary = verdict(column, rarest=Rarest(16, 20_000, 0.3, 25, "cat")).summary
+        assert sum("“cat” (.080 %" in sentence for sentence in summary) == count
+
+
+def test_a_cost_that_was_foreseen_too_low_is_not_called_too_high():
+    """The utility of losses is minus the loss, so less than predicted means more costly."""
+    place = {**PLACE, "name": "losses", "low": -0.9, "high": -0.1, "gap": -0.3}
+    columns = {"u_losses": {"uncalibrated": cell(0.1, **BEYOND)}}
+    worst = {"u_losses": {"uncalibrated": Worst(**place)}}
+    answer = verdict_of(decided(columns), None, worst).answer
+    assert ".10 to .90" in answer.place and "too low" in answer.place and not answer.example
+
+
+def test_the_worst_place_is_a_probability_before_it_is_another_utility():
+    keys = ("u_dcg", "u_topk", "u_cwe")
+    columns = {key: {"uncalibrated": cell(0.1, beyond_floor=key != "u_cwe")} for key in keys}
+    worst = {key: {"uncalibrated": Worst(**PLACE, name="class cat")} for key in keys}
+    assert answer_of(decided(columns), worst).metric == "u_topk"
+    only = {"u_dcg": columns["u_dcg"]}
+    assert answer_of(decided(only), worst).metric == "u_dcg"
 
 
 def test_bounds_are_rounded_up_and_numbers_have_as_many_digits_as_they_need():

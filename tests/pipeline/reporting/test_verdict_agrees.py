@@ -8,17 +8,23 @@ import pytest
 
 from tests.pipeline.reporting.conftest import decided
 from tests.pipeline.reporting.test_verdict import costs_of
+from utility_calibration.pipeline.reporting.answer import NO, UNSURE, YES
 from utility_calibration.pipeline.reporting.names import method_name
+from utility_calibration.pipeline.reporting.signs import SIGNS
 from utility_calibration.pipeline.reporting.tables import ResultTable, TableSpec
-from utility_calibration.pipeline.reporting.verdict import SIGNS, verdict_of
+from utility_calibration.pipeline.reporting.verdict import verdict_of
 from utility_calibration.pipeline.reporting.wording import COUNTS
 from utility_calibration.pipeline.scoring.choice import (
+    BEYOND,
+    CHEAP,
     COST,
     DEFAULT,
     DEFAULTED,
     EQUAL,
     LOWEST,
+    PRESENT,
     RANKS,
+    UNTOUCHED,
     WITHIN,
     WORSE,
     choice_of,
@@ -48,7 +54,7 @@ def made_up(seed):
                 "difference_half_width": random.choice([0.02, 0.2]),
                 "not_worse": bool(mean == losses.min() or not found or random.random() < 0.8),
                 "beyond_floor": beyond,
-                "within_noise": None if beyond is None or random.random() < 0.05 else not beyond,
+                "within_noise": within_noise(beyond, is_blind=random.random() < 0.05),
             }
             for method, mean in zip(methods, losses, strict=True)
             for beyond in [of_all if alike else random.choice([True, False, False, None])]
@@ -63,6 +69,13 @@ def made_up(seed):
     half = random.choice([0.05, 0.3])
     costs = costs_of(half, **{m: random.random() for m in methods})
     return decisions, costs if random.random() < 0.25 else None
+
+
+def within_noise(beyond, is_blind):
+    """As in Decision: of an error that is not beyond chance it may be unknown, too."""
+    if beyond is None or (is_blind and not beyond):
+        return None
+    return not beyond
 
 
 @pytest.mark.parametrize("start", range(0, 500, 100))
@@ -90,6 +103,10 @@ def check_pick(decisions, choice):
     if pick is None:
         return
     assert pick.method not in infinite
+    if pick.why == UNTOUCHED:
+        assert choice.unranked == EQUAL and pick.method == PRESENT
+        assert all(use.signs[PRESENT] in (WITHIN, CHEAP) for use in uses)
+        return
     if pick.score == COST:
         assert uses[-1].signs[pick.method] != WORSE
         return
@@ -111,28 +128,49 @@ def check_pick(decisions, choice):
 
 def check_words(decisions, choice, verdict):
     """The sentences say what the grid and the table say."""
-    text = " ".join([verdict.headline, *verdict.summary])
+    text = " ".join([verdict.headline, verdict.by_use, *verdict.summary])
     pick, uses = choice.pick, {use.label: use for use in choice.uses}
     name = "" if pick is None else method_name(pick.method)
-    assert ("If you must choose" in text) == (choice.unranked == EQUAL and pick is not None)
-    for chosen in re.findall(r"(?:must choose, take|all of these is|^Take) ([^:]+):", text):
+    guessed = choice.unranked == EQUAL and pick is not None and pick.why != UNTOUCHED
+    assert ("If you must choose" in text) == guessed
+    for chosen in re.findall(r"(?:must choose, take|^Take) (.+?)(?: for [^:]+)?:", text):
         assert chosen == name
     table = ResultTable.of(decisions, TableSpec("t", "t", decisions.shown))
     of_table = {column.metric.text: column for column in table.columns}
     for score, lowest in re.findall(r"its ([\w ]+) of ([\d.]+) is the lowest", text):
-        if score != "mean loss":
-            assert lowest == of_table[score].text(of_table[score].rows[pick.method].mean)
-    within = re.search(
-        r"It is within noise for ([^.]*?)(?: and beyond| and worse|, beyond|\.)", text
-    )
-    for label in re.split(r", | and ", within[1]) if within else ():
-        assert uses[label].signs[pick.method] == WITHIN
+        assert lowest == of_table[score].text(of_table[score].rows[pick.method].mean)
+    errs = re.search(r"(?:still errs|these err) by more than chance explains for ([^.]*)", text)
+    for label in labels_in(errs[1]) if errs else ():
+        assert uses[label].signs[pick.method] == BEYOND
     for count, signs, labels in re.findall(
         r"ny of the (\w+) methods with (.+?) will do for ([^;.]+)", text
     ):
-        for label in re.split(r", | and ", labels):
+        for label in labels_in(labels):
             signed = [
                 m for m, sign in uses[label].signs.items()
                 if SIGNS[sign] in signs and m not in decisions.marked(INFINITE)
             ]  # fmt: skip
             assert COUNTS.index(count) == len(signed)
+    check_answer(decisions, verdict)
+
+
+def check_answer(decisions, verdict):
+    """Yes, no and cannot tell are what the table marks, and what to take goes with it."""
+    word, text = verdict.answer.word, verdict.headline
+    if PRESENT not in decisions.methods:
+        assert word == UNSURE
+        return
+    rows = [decisions.rows[PRESENT, use.metric] for use in verdict.uses if use.metric != COST]
+    is_infinite = PRESENT in decisions.marked(INFINITE)
+    assert (word == NO) == (is_infinite or any(row.beyond_floor for row in rows))
+    assert word != YES or all(row.within_noise for row in rows)
+    if "eave the probabilities as they are" in text:
+        assert word != NO and verdict.overall in (PRESENT, None)
+    if word == YES and verdict.overall not in (PRESENT, None) and COST not in text:
+        found_worse = any(use.signs[PRESENT] == WORSE for use in verdict.uses)
+        assert ("no error beyond chance either" in text) == found_worse or "cost" in text
+
+
+def labels_in(text):
+    """The uses in a list such as `single decisions, shortlists and graded gains`."""
+    return re.split(r", | and ", text)

@@ -17,9 +17,9 @@ from utility_calibration.metrics.resampling import (
 )
 from utility_calibration.metrics.samples import sample_of
 from utility_calibration.pipeline.scoring.groups import (
+    CANNOT_TELL,
     PLAIN,
     REPAIRS,
-    CANNOT_TELL,
     largest_gap,
     repairs_of,
 )

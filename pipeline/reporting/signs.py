@@ -1,0 +1,63 @@
+"""The signs of a verdict's grid, the marks of its methods, and what both mean: its legend.
+
+The mark † is that of the table of numbers, so that one sign has one meaning everywhere.
+"""
+
+from collections.abc import Collection, Iterable
+
+from utility_calibration.metrics.registry import metric
+
+from ..scoring import choice as chosen
+from ..scoring.choice import BEYOND, CHEAP, COST, UNKNOWN, UNSEEN, WITHIN, WORSE, Use
+from ..scoring.decisions import HARMED, INFINITE
+from .names import SHOWN, family
+from .tables import MARK
+
+SIGNS = {WITHIN: "✓", UNSEEN: "?", BEYOND: MARK, CHEAP: "=", WORSE: "✗", UNKNOWN: "–"}
+MEANINGS = {
+    WITHIN: "no error beyond chance was found",
+    UNSEEN: "no error beyond chance was found, but the rarest class has too few points to show one",
+    BEYOND: "the error is larger than chance explains; no method here is clearly better",
+    CHEAP: "no method here is clearly cheaper",
+    WORSE: "another method here is clearly better",
+    UNKNOWN: "cannot tell, because no level of chance is known",
+}
+MARKED = {
+    INFINITE: "gave probability 0 to a class that then occurred (its NLL is infinite), so it is "
+    "not recommended",
+    HARMED: "in some split no setting that was tried beats temperature scaling on points kept "
+    "aside for this",
+}
+PRACTICES = {
+    "u_cwe": "you act on one class where its probability is high enough",
+    "u_topk": "you show the most probable classes",
+    "u_dcg": "you rank the classes, and a higher place of the right one is worth more",
+    "u_w2v": "a wrong class of a similar name is partly right",
+}
+"""What people do in each use, by the metric that measures how far they are misled then."""
+
+
+def legend_of(uses: Iterable[Use], marked: Collection[str]) -> list[str]:
+    """A line for each sign, mark, use and short name that occurs in the grid.
+
+    Args:
+        marked: the marks that some method has.
+    """
+    uses = list(uses)
+    occurring = {sign for use in uses for sign in use.signs.values()}
+    lines = [f"{SIGNS[sign]}  {MEANINGS[sign]}" for sign in SIGNS if sign in occurring]
+    lines += [f"{mark}  {meaning}" for mark, meaning in MARKED.items() if mark in marked]
+    for use in uses:
+        column = metric(use.metric).text if use.metric != COST else ""
+        if use.metric in PRACTICES:
+            lines.append(f"{use.label} (column {column}): {PRACTICES[use.metric]}")
+        elif use.metric == COST:
+            lines.append(f"{use.label}: what your decisions cost")
+        elif chosen.is_own(use.metric):
+            lines.append(f"{use.label} (column {column}): the utility that you gave")
+    methods = dict.fromkeys(family(method) for use in uses for method in use.signs)
+    for root in methods:
+        look = SHOWN.get(root, {})
+        if "full" in look:
+            lines.append(f"{look['title']}: {look['full']}")
+    return lines
