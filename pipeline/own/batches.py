@@ -92,7 +92,7 @@ def batches(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Ite
         part = dict(held)
         for name in held:
             if name != "class_names":
-                part[name] = _some_rows(held[name], start, stop)
+                part[name] = some_rows(held[name], start, stop)
         yield part
 
 
@@ -101,7 +101,7 @@ def rows_of(held: Held) -> int:
     return max(len(values) for name, values in held.items() if name != "class_names")
 
 
-def _some_rows(values: Any, start: int, stop: int) -> Any:
+def some_rows(values: Any, start: int, stop: int) -> Any:
     """Some rows of a column or array. Those of a map are read from its file.
 
     The system would end a process that looks at a map of a file that has become shorter.

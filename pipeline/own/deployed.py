@@ -6,7 +6,7 @@ says which column or array names the group of each point, if the calibrator has 
 and `predictions_from_` the one with the predictions whose confidence it takes.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,10 +23,12 @@ from ..scoring.fitted import fitted_on
 from ..scoring.points import CachedLogits
 from .assign import answers_of, without_ignored
 from .batches import each_batch, rows_of
-from .cells import Held, Labels, text_of
+from .cells import Held, Labels, are_arrays, text_of
 from .choices import Choices
-from .given import Known
+from .classes import classes_by_name
+from .given import Given, Known
 from .lists import arrays_of, named_by_row
+from .places import kind_and_name
 from .rules import ENOUGH_ROWS
 from .scale import with_logits
 from .told import some_of
@@ -48,11 +50,25 @@ def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calib
     return fitted
 
 
+class Answers(NamedTuple):
+    """Where the answers of some points are in their file.
+
+    array: the name of one array, or of one column of lists; "" if each class has a column.
+    order: the class of each column of that array, [C], a number among the calibrator's classes.
+    columns: the class of each column of a table, by the column's name.
+    """
+
+    array: str
+    order: NDArray[np.int64]
+    columns: Mapping[str, int]
+
+
 class Unlabelled(NamedTuple):
     """Some points: logits or logarithms of probabilities [n, C]; groups [n], None without them."""
 
     logits: NDArray[np.float32]
     groups: NDArray[np.str_] | None
+    answers: Answers
 
 
 def kind_taken(calibrator: Calibrator) -> str:
@@ -91,11 +107,12 @@ def class_names_of(calibrator: Calibrator) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
 
 
-def calibrated(calibrator: Calibrator, points: Unlabelled) -> NDArray[np.float64]:
+def calibrated(
+    calibrator: Calibrator, logits: NDArray[np.float32], groups: NDArray[np.str_] | None = None
+) -> NDArray[np.float64]:
     """The probabilities [n, C] of a calibrator that was `loaded`."""
-    logits, groups = points
-    named = {} if groups is None else {"groups": groups}
-    return np.asarray(calibrator.predict_proba(logits, **named))
+    options = {} if groups is None else {"groups": groups}
+    return np.asarray(calibrator.predict_proba(logits, **options))
 
 
 def unlabelled(path: Path, calibrator: Calibrator, choices: Choices) -> Iterator[Unlabelled]:
@@ -118,31 +135,47 @@ def unlabelled(path: Path, calibrator: Calibrator, choices: Choices) -> Iterator
     texts = [str(name) for name in (places if names is None else names)]
     known = Labels(texts, places, is_text=names is not None, are_known=True)
 
-    def make(held: Held, start: int) -> Unlabelled:
-        (held,) = without_ignored([held], choices.ignore)
+    def make(rows: Held, start: int) -> Unlabelled:
+        (rows,) = without_ignored([rows], choices.ignore)
         groups: Any = None
         if group_name:
-            if group_name not in held:
+            if group_name not in rows:
                 message = "not there, and the calibrator patches groups"
                 raise InputError(message, field=group_name, fixes="add each point's group")
-            groups = held.pop(group_name)
-        if choices.predictions is not None and choices.predictions not in held:
+            groups = rows.pop(group_name)
+        if choices.predictions is not None and choices.predictions not in rows:
             message = "not there, and the answers are the confidence in these predictions"
             fix = "add each point's prediction"
             raise InputError(message, field=choices.predictions, fixes=fix)
-        held = arrays_of(named_by_row(held, choices), choices, [], texts)
+        rows = arrays_of(named_by_row(rows, choices), choices, [], texts)
         # The last few rows of logits may look like probabilities by chance.
-        is_clear = takes != "logits" or (start > 0 and rows_of(held) < ENOUGH_ROWS)
+        is_clear = takes != "logits" or (start > 0 and rows_of(rows) < ENOUGH_ROWS)
         settled = replace(choices, values=takes if is_clear else choices.values)
-        columns = [name for name in held if name != choices.predictions]
-        given = answers_of(held, columns, known, settled, takes)
-        given = with_logits(replace(given, order=given.labels), settled.values)
+        columns = [name for name in rows if name != choices.predictions]
+        answers = answers_of(rows, columns, known, settled, takes)
+        points = with_logits(replace(answers, order=answers.labels), settled.values)
         if groups is not None:
-            groups = text_of(groups, len(given.matrix), group_name)
-        return Unlabelled(given.matrix, groups)
+            groups = text_of(groups, len(points.matrix), group_name)
+        return Unlabelled(
+            points.matrix, groups, _places(rows, columns, known, settled, answers, takes)
+        )
 
     used = ("class_names", group_name, choices.predictions)
     return each_batch(path, choices, lambda name: name in used, make)
+
+
+def _places(
+    rows: Held, columns: list[str], known: Labels, choices: Choices, answers: Given, takes: str
+) -> Answers:
+    """Where `answers_of` found the answers of these rows."""
+    order = np.argsort(answers.labels)
+    if are_arrays(rows):
+        return Answers(kind_and_name(rows, choices, takes, is_said=False)[1], order, {})
+    named, _, single = classes_by_name(rows, columns, known, choices.classes, [])
+    if single is not None:
+        return Answers("", order, {named[0]: single})
+    classes = [known.texts.index(text) for text in answers.names or known.texts]
+    return Answers("", order, dict(zip(named, classes, strict=True)))
 
 
 def forecaster_of(path: Path, known: Known) -> Callable[[NDArray[np.float32]], NDArray[Any]]:
@@ -177,6 +210,6 @@ def forecaster_of(path: Path, known: Known) -> Callable[[NDArray[np.float32]], N
     back = np.argsort(columns)
 
     def forecaster(logits: NDArray[np.float32]) -> NDArray[Any]:
-        return calibrated(calibrator, Unlabelled(logits[:, columns], None))[:, back]
+        return calibrated(calibrator, logits[:, columns])[:, back]
 
     return forecaster

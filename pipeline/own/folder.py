@@ -4,6 +4,8 @@ A list in the folder has the names that the program took when no file of the per
 A name is taken before the first file is written, so that a killed run can be continued.
 """
 
+import csv
+import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -122,25 +124,30 @@ def give_back(folder: Path) -> None:
             path.rmdir()
 
 
-def check_replaceable(path: Path, option: str, columns: Sequence[str] | None = None) -> None:
+def check_replaceable(path: Path, option: str, names: Sequence[str] | None = None) -> None:
     """Raise `InputError` if the file that `option` names exists and the programs did not write it.
 
-    `columns` are those of a table of probabilities, which may be an npz; None: of a calibrator.
+    names: of the columns or arrays that `apply` would write; None for a calibrator of `score`.
     """
     if not path.exists():
         return
-    import pandas as pd  # few commands write over a file
-
-    with suppress(InputError, OSError, ValueError):
-        if columns is None:
+    with suppress(InputError, OSError, ValueError, StopIteration):
+        if names is None:
             is_ours = set(array_names(path)) >= REQUIRED
-        elif path.suffix == ".npz":
-            is_ours = set(array_names(path)) <= {"probabilities", "class_names"}
-        elif path.suffix.lower() == ".csv":
-            is_ours = list(pd.read_csv(path, nrows=0)) == list(columns)
         else:
-            is_ours = require("pyarrow.parquet").read_schema(path).names == list(columns)
+            is_ours = sorted(_names_in(path)) == sorted(names)
         if is_ours:
             return
     fixes = ["move it", "name another"]
     raise InputError(f"{path}: another file has this name", field=option, fixes=fixes)
+
+
+def _names_in(path: Path) -> list[str]:
+    """The names of the columns or arrays in a file of one of the forms that `apply` writes."""
+    ending = path.suffix.lower()
+    if ending == ".npz":
+        return array_names(path)
+    if ending == ".parquet":
+        return list(require("pyarrow.parquet").read_schema(path).names)
+    with path.open(encoding="utf-8", newline="") as file:
+        return next(csv.reader(file)) if ending == ".csv" else list(json.loads(next(file)))
