@@ -1,9 +1,11 @@
 """Write the results of utility-calibration score: tables, figures, verdict and page."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from utility_calibration.metrics.registry import METRICS
 
@@ -21,6 +23,9 @@ from ..scoring.files import ON_REQUEST, Scores, score_files
 from ..scoring.left import left_to_gain
 from .folder import remove_others
 from .job import Job
+
+if TYPE_CHECKING:
+    from ..reporting.style import Drawings
 
 MADE = (
     "utility-calibration score made this page. The fitted parameters of every split are in "
@@ -49,7 +54,9 @@ def write_results(job: Job) -> Section:
     from ..reporting.style import draw_all
 
     drawings = drawings_of(section, curve=(costs or {}).get("curve"))
-    formats = ("svg",) if job.options.quick else ("pdf", "svg", "png")
+    formats: tuple[str, ...] = ("pdf", "svg", "png")
+    if job.options.quick:
+        drawings, formats = _few_of(drawings), ("svg",)
     images = draw_all(drawings, folder, job.first.jobs, formats)
     written += images
     source = job.first.benchmark.source
@@ -60,6 +67,15 @@ def write_results(job: Job) -> Section:
     written += write_texts(folder, page_texts("report", heads, [section], made, figures=figures))
     remove_others(folder, written)
     return section
+
+
+def _few_of(drawings: Drawings) -> Drawings:
+    """What a quick look draws: the worst place, and the decision curve that was asked for.
+
+    A figure takes as long as a tenth of a small run.
+    """
+    worst = [name for name in drawings if name not in ("ecdf", "decision_curve")]
+    return {name: drawings[name] for name in drawings if name in (*worst[:1], "decision_curve")}
 
 
 def _costs(job: Job) -> Mapping[str, Any] | None:
