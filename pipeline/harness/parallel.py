@@ -117,7 +117,7 @@ def job_count(jobs: int | str, sizes: Sequence[int], are_there: bool = False) ->
     the cores as threads when it starts: all of them if there is one process, and one where all
     cores are busy, because threads that share small matrices mostly wait.
     """
-    if not sizes:
+    if len(sizes) < 2:
         return 1
     if jobs != "auto":
         return min(int(jobs), len(sizes))

@@ -18,14 +18,13 @@ from ..reporting.write import print_sections
 from ..scoring.files import score_files
 from ..scoring.groups import REPAIRS
 from ..scoring.points import absent_in_calibration
-from .deployed import fit_to_keep
 from .folder import check_replaceable, give_back, names_of, only_run
 from .forms import check_is_file, is_table
 from .job import Job, settings_of, takes
+from .one_pass import is_streamed
 from .options import Options
 from .results import write_results
 from .size import check_fits
-from .stream import is_streamed, score_streamed
 
 MOST_NAMED = 5  # classes without calibration points that are named
 
@@ -33,6 +32,8 @@ MOST_NAMED = 5  # classes without calibration points that are named
 def run(options: Options) -> None:
     """Score a file, in one pass where its points are too many for the memory."""
     if is_streamed(options):
+        from .stream import score_streamed  # with the modules of streams
+
         score_streamed(options)
     else:
         score_whole(options)
@@ -147,6 +148,8 @@ def _saved(job: Job) -> str:
     options = job.options
     if options.save is None:
         return ""
+    from .deployed import fit_to_keep
+
     is_random = "given_splits" not in job.logits.details
     on_all = is_random if options.save_on is None else options.save_on == "all"
     calibrator = fit_to_keep(job.settings[str(options.method)], job.logits, on_all)

@@ -256,7 +256,7 @@ def reports(folder: Path) -> set[str]:
 def test_an_option_without_effect_in_one_pass_is_refused(tmp_path: Path, options: str) -> None:
     name = options.split()[0]
     with fails(UsageError, f"{name}: "):
-        stream.is_streamed(parsed("", [str(tmp_path / "a.npz"), "--stream", *options.split()]))
+        one_pass.is_streamed(parsed("", [str(tmp_path / "a.npz"), "--stream", *options.split()]))
 
 
 def test_a_large_file_is_read_as_a_whole_for_what_needs_all_points(
@@ -264,10 +264,10 @@ def test_a_large_file_is_read_as_a_whole_for_what_needs_all_points(
 ) -> None:
     monkeypatch.setattr(stream, "is_too_large", lambda path: True)
     path = str(tmp_path / "a.npz")
-    assert stream.is_streamed(parsed("", [path]))
-    assert not stream.is_streamed(parsed("", [path, "--groups", "site", "--quick"]))
+    assert one_pass.is_streamed(parsed("", [path]))
+    assert not one_pass.is_streamed(parsed("", [path, "--groups", "site", "--quick"]))
     with fails(UsageError, "--quick"):
-        stream.is_streamed(parsed("", [path, "--quick"]))
+        one_pass.is_streamed(parsed("", [path, "--quick"]))
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -338,7 +338,7 @@ def test_what_does_not_fit_is_refused_with_its_place(shards: Path, tmp_path: Pat
         np.savez(arrays / f"{classes}.npz", probabilities=p, labels=np.arange(9) % 2)
     with fails(UnitsFailed, "probabilities", "3.npz"):
         scored(arrays, tmp_path / "other")
-    assert not stream.is_streamed(parsed("", [str(shards / "0.parquet")]))
+    assert not one_pass.is_streamed(parsed("", [str(shards / "0.parquet")]))
     with refuses(number="*.csv"):
         shards_of(shards / "*.csv")
 
