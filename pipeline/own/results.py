@@ -19,6 +19,7 @@ from ..reporting.sections import Section, section_of
 from ..reporting.tables import TableSpec
 from ..reporting.worst import left_words
 from ..reporting.write import page_texts, section_texts
+from ..scoring.choice import DEFAULT
 from ..scoring.files import ON_REQUEST, Scores, score_files
 from ..scoring.left import left_to_gain
 from .folder import remove_others
@@ -31,6 +32,15 @@ MADE = (
     "utility-calibration score made this page. The fitted parameters of every split are in "
     "data/fits."
 )
+WITHOUT_DEFAULT = (
+    f"A quick look leaves out the default method, {method_name(DEFAULT)}, whose fits take longest. "
+    "Score without --quick to compare it."
+)
+
+
+def lacks_default(job: Job) -> bool:
+    """Whether the run is a quick look whose methods the person did not name."""
+    return job.options.quick and job.options.may_add
 
 
 def write_results(job: Job) -> Section:
@@ -117,9 +127,12 @@ def _numbers(section: Section) -> dict[str, Any]:
 
 
 def _remarks(job: Job) -> Iterator[str]:
-    for method, its in {unit.calibrator: unit.settings for unit in job.plan.units}.items():
-        aims = its.calibrator.get("utilities") or []
-        if keys := [key for key, entry in its.evaluation.own.items() if entry in aims]:
+    """What the table's notes say about this run alone."""
+    settings_of = {unit.calibrator: unit.settings for unit in job.plan.units}
+    for method, settings in settings_of.items():
+        aims = settings.calibrator.get("utilities") or []
+        keys = [key for key, entry in settings.evaluation.own.items() if entry in aims]
+        if keys:
             yield f"{method_name(method)} calibrates to {', '.join(keys)} alone."
     splits = job.logits.details.get("given_splits")
     if splits is None:
@@ -129,3 +142,5 @@ def _remarks(job: Job) -> Iterator[str]:
         sizes = "; ".join(f"{one['calibration']} and {one['test']}" for one in splits[:5])
         more = ", …" if len(splits) > 5 else ""
         yield f"Calibration and test points are the file's own: {sizes}{more}."
+    if lacks_default(job):
+        yield WITHOUT_DEFAULT

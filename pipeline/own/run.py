@@ -23,7 +23,7 @@ from .forms import check_is_file, is_table
 from .job import Job, settings_of, takes
 from .one_pass import is_streamed
 from .options import Options
-from .results import write_results
+from .results import WITHOUT_DEFAULT, lacks_default, write_results
 from .size import check_fits
 
 MOST_NAMED = 5  # classes without calibration points that are named
@@ -98,27 +98,40 @@ def read(options: Options, said: Mapping[str, Settings]) -> Job:
 
 def _notes(job: Job, said: Mapping[str, Settings]) -> Iterator[str]:
     """What a person must know before the run: what is done otherwise or left out."""
-    options, first, details = job.options, job.first, job.logits.details
-    splits = first.splits.count
-    if absent := absent_in_calibration(first, job.logits):
-        few = ", ".join(job.class_names[number] for number in list(absent)[:MOST_NAMED])
-        more = f" and {len(absent) - MOST_NAMED:,} others" * (len(absent) > MOST_NAMED)
-        yield (
-            f"class {few}{more} has no calibration point in {max(absent.values())} of {splits} "
-            "splits; a method that learns class by class (vector, isotonic, dirichlet) cannot "
-            "learn it there"
-        )
+    options = job.options
+    absent = absent_in_calibration(job.first, job.logits)
+    if absent:
+        yield _words_on_absent(job, absent)
     left_out = [name for name in options.methods if name not in job.settings]
-    if too_large := [name for name in left_out if takes(said[name], "weights")]:
-        told = "left out of a quick look, with more parameters than there are points"
-        yield f"{', '.join(too_large)}: {told} (to include it, name all with --methods)"
-    if unweighted := [name for name in left_out if name not in too_large]:
+    too_large = [name for name in left_out if takes(said[name], "weights")]
+    if too_large:
+        yield (
+            f"{', '.join(too_large)}: left out of a quick look, with more parameters than there "
+            "are points (to include it, name all with --methods)"
+        )
+    unweighted = [name for name in left_out if name not in too_large]
+    if unweighted:
         yield (
             f"weights: {', '.join(unweighted)} cannot be fitted with weights; left out (to include "
             "them, draw points in proportion to their weights)"
         )
-    if options.splits is not None and "given_splits" in details:
+    if options.splits is not None and "given_splits" in job.logits.details:
         yield f"--splits {options.splits}: not used, because the file says which points test"
+    if lacks_default(job):
+        yield WITHOUT_DEFAULT
+
+
+def _words_on_absent(job: Job, absent: Mapping[int, int]) -> str:
+    """Which classes have no calibration point, and in how many splits."""
+    names = [job.class_names[number] for number in absent]
+    shown = ", ".join(names[:MOST_NAMED])
+    if len(names) > MOST_NAMED:
+        shown += f" and {len(names) - MOST_NAMED:,} others"
+    return (
+        f"class {shown} has no calibration point in {max(absent.values())} of "
+        f"{job.first.splits.count} splits; a method that learns class by class (vector, isotonic, "
+        "dirichlet) cannot learn it there"
+    )
 
 
 def _score(job: Job) -> None:
