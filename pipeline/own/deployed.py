@@ -28,7 +28,6 @@ from .choices import Choices
 from .classes import classes_by_name
 from .given import Given, Known
 from .lists import arrays_of, named_by_row
-from .places import kind_and_name
 from .rules import ENOUGH_ROWS
 from .scale import with_logits
 from .told import some_of
@@ -37,15 +36,16 @@ from .told import some_of
 def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calibrator:
     """Fit a calibrator `on_all` points, else on the calibration points of the first split."""
     fitted: Calibrator = fitted_on(settings, cached, None if on_all else 0)
-    kept: dict[str, Any] = {"takes_": cached.details.get("origin", {}).get("values", "logits")}
+    origin = cached.details.get("origin", {})
+    values: dict[str, Any] = {"takes_": origin.get("values", "logits")}
     if fitted.needs_groups and "groups" in cached.details:
-        kept["groups_from_"] = settings.benchmark.source.get("groups") or "groups"
+        values["groups_from_"] = settings.benchmark.source.get("groups") or "groups"
     predictions = settings.benchmark.source.get("predictions")
     if predictions is not None:
-        kept["predictions_from_"] = predictions
+        values["predictions_from_"] = predictions
     if "class_names" in cached.details:
-        kept["class_names_"] = np.array(cached.details["class_names"])
-    for name, value in kept.items():
+        values["class_names_"] = np.array(cached.details["class_names"])
+    for name, value in values.items():
         setattr(fitted, name, value)
     return fitted
 
@@ -170,7 +170,9 @@ def _places(
     """Where `answers_of` found the answers of these rows."""
     order = np.argsort(answers.labels)
     if are_arrays(rows):
-        return Answers(kind_and_name(rows, choices, takes, is_said=False)[1], order, {})
+        kinds = choices.kinds_of(rows)
+        fitting = [name for name, kind in kinds.items() if kind in (takes, "")]
+        return Answers((fitting or list(kinds))[0], order, {})
     named, _, single = classes_by_name(rows, columns, known, choices.classes, [])
     if single is not None:
         return Answers("", order, {named[0]: single})

@@ -23,7 +23,7 @@ from .usual import NO_LABELS
 CLASS_NAMES = "add class_names=model.classes_, one per column, or --classes NAME,NAME"
 
 
-def kind_and_name(
+def _kind_and_name(
     arrays: Held, choices: Choices, values: str, is_said: bool
 ) -> tuple[str | None, str]:
     """Kind and name of the array of answers; None: it is either kind.
@@ -56,7 +56,7 @@ def no_answers(names: Sequence[str], kind: str = "") -> InputError:
 
 def of_array(arrays: Held, labels: Labels, choices: Choices, kind: str | None) -> Given:
     """Answers as one array; its columns have no names, or those of --classes or `class_names`."""
-    kind, name = kind_and_name(arrays, choices, kind or choices.values, is_said=kind is None)
+    kind, name = _kind_and_name(arrays, choices, kind or choices.values, is_said=kind is None)
     matrix, n = arrays[name], len(labels.places)
     if matrix.dtype.kind in "bV":  # booleans; an array with named fields
         told, fix = f"of {cut_off(str(matrix.dtype))}", "give numbers, [n, classes]"

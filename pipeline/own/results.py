@@ -103,7 +103,8 @@ def _section(
 ) -> Section:
     """Tables and verdict; their metrics are those that were measured, in the order of METRICS."""
     measured = scores.own_rows()["metric"].unique().tolist()
-    keys = sorted(measured, key=list(dict.fromkeys([*METRICS, *measured])).index)
+    order = list(dict.fromkeys([*METRICS, *measured]))
+    keys = sorted(measured, key=order.index)
     columns = [key for key in keys if key not in ON_REQUEST]
     spec = TableSpec("table", job.first.benchmark.title, columns, tuple(_remarks(job)))
     return section_of(scores, methods, [spec], keys, costs=costs)
@@ -112,18 +113,20 @@ def _section(
 def _with_what_is_left(section: Section, job: Job, methods: list[str]) -> Section:
     """The section whose verdict also says what recalibration could still gain."""
     verdict = section.verdict
-    taken = [verdict.overall, *(use.take for use in verdict.uses)]
-    compared = [method for method in dict.fromkeys([PRESENT, *taken]) if method in methods]
-    said = left_words(left_to_gain(job.plan.units, compared))
-    return replace(section, verdict=replace(verdict, summary=[*verdict.summary, *said]))
+    recommended = [verdict.overall, *(use.take for use in verdict.uses)]
+    compared = [method for method in dict.fromkeys([PRESENT, *recommended]) if method in methods]
+    sentences = left_words(left_to_gain(job.plan.units, compared))
+    return replace(section, verdict=replace(verdict, summary=[*verdict.summary, *sentences]))
 
 
 def _numbers(section: Section) -> dict[str, Any]:
     """By method and metric the columns of the table's CSV; unknown ones are None."""
     numbers = section.decisions.frame()
-    plain = numbers.astype(object).where(numbers.notna(), None).groupby("method", sort=False)
-    tables = {str(m): rows.drop(columns="method").set_index("metric") for m, rows in plain}
-    return {method: rows.to_dict("index") for method, rows in tables.items()}
+    plain = numbers.astype(object).where(numbers.notna(), None)
+    by_method = {}
+    for method, rows in plain.groupby("method", sort=False):
+        by_method[str(method)] = rows.drop(columns="method").set_index("metric").to_dict("index")
+    return by_method
 
 
 def _remarks(job: Job) -> Iterator[str]:

@@ -42,12 +42,12 @@ def run(options: Options) -> None:
 def score_whole(options: Options) -> None:
     """Run the stages on all points at once, and write the reports."""
     is_new = not options.output.exists()
-    said = checked(options)
-    benchmark = next(iter(said.values())).benchmark.name
+    settings_by_method = checked(options)
+    benchmark = next(iter(settings_by_method.values())).benchmark.name
     names = names_of(benchmark, options.losses is not None)
     with only_run(options.output, names, options.wait):
         try:
-            job = read(options, said)
+            job = read(options, settings_by_method)
         except Exception:
             if is_new:  # it has the log and the locks of a run that made nothing
                 give_back(options.output)
@@ -63,47 +63,49 @@ def checked(options: Options) -> dict[str, Settings]:
     """
     # The method that repairs groups may be added, once the file turns out to have them.
     addable = [REPAIRS] if options.may_add else []
-    said = settings_of(options, list(dict.fromkeys([*options.used, *addable])))
-    if options.calibrate_for and not any(takes(said[name], "utilities") for name in options.used):
+    settings_by_method = settings_of(options, list(dict.fromkeys([*options.used, *addable])))
+    can_aim = [name for name in options.used if takes(settings_by_method[name], "utilities")]
+    if options.calibrate_for and not can_aim:
         fix = "only patching and logit_shift calibrate for a utility; add one"
         raise UsageError(f"--calibrate-for: {fix}")
     if options.similarity is not None:
         check_is_file(options.similarity, "a similarity")
     if options.save is not None:
         check_replaceable(options.save, "--save")
-    return said
+    return settings_by_method
 
 
-def read(options: Options, said: Mapping[str, Settings]) -> Job:
-    """Read all files; `said` are the settings of each method.
+def read(options: Options, settings_by_method: Mapping[str, Settings]) -> Job:
+    """Read all files, and print what a person must know before the run.
 
     Raises:
         InputError, UsageError, UnitsFailed: what cannot be used, in one line.
     """
-    if not any(map(is_table, filter(None, (options.file, options.test)))):
-        check_fits(options.file, {name: said[name] for name in options.used})
-    method, settings = next(iter(said.items()))
+    files = [path for path in (options.file, options.test) if path is not None]
+    if not any(map(is_table, files)):
+        check_fits(options.file, {name: settings_by_method[name] for name in options.used})
+    method, settings = next(iter(settings_by_method.items()))
     reading = Plan(units_of(settings, method, [0]))
     name = settings.benchmark.name
     try:
         run_logits(reading)
-    except UnitsFailed as error:  # the benchmark has the name of the file, which is told
+    except UnitsFailed as error:  # the message names the file, and so does the benchmark
         raise UnitsFailed(str(error).removeprefix(f"{name}: ")) from error
     logits = reading.found(name)
-    job = Job.of(options, said, logits)
-    for note in _notes(job, said):
+    job = Job.of(options, settings_by_method, logits)
+    for note in _notes(job, settings_by_method):
         say(note)
     return job
 
 
-def _notes(job: Job, said: Mapping[str, Settings]) -> Iterator[str]:
+def _notes(job: Job, settings_by_method: Mapping[str, Settings]) -> Iterator[str]:
     """What a person must know before the run: what is done otherwise or left out."""
     options = job.options
     absent = absent_in_calibration(job.first, job.logits)
     if absent:
         yield _words_on_absent(job, absent)
     left_out = [name for name in options.methods if name not in job.settings]
-    too_large = [name for name in left_out if takes(said[name], "weights")]
+    too_large = [name for name in left_out if takes(settings_by_method[name], "weights")]
     if too_large:
         yield (
             f"{', '.join(too_large)}: left out of a quick look, with more parameters than there "
