@@ -24,8 +24,9 @@ OUT_OF_MEMORY = re.compile(
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether memory, of the GPU or of the machine, was too small."""
-    told = isinstance(error, RuntimeError) and OUT_OF_MEMORY.search(str(error))
-    return bool(told) or isinstance(error, MemoryError)
+    if isinstance(error, MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and bool(OUT_OF_MEMORY.search(str(error)))
 
 
 def links() -> list[str]:
