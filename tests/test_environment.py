@@ -182,8 +182,13 @@ def test_the_version_is_that_of_the_newest_changes_and_of_the_citation() -> None
 
 @pytest.mark.parametrize(
     ("suite", "code", "is_known"),
-    [("digits", None, True), ("mine", None, False), ("mine", 0, True), ("mine", 2, False)]
-    + [("mine", 1, True)],  # the packages are older than the lock: the set-up mends it
+    [
+        ("digits", None, True),
+        ("mine", None, False),
+        ("mine", 0, True),
+        ("mine", 2, False),
+        ("mine", 1, True),  # the packages are older than the lock: the set-up mends it
+    ],
 )
 def test_an_unknown_suite_ends_make_before_the_set_up(tmp_path, suite, code, is_known):
     """Without an environment by the files of conf/suite, else by what the program says."""
