@@ -83,10 +83,14 @@ repro: known-suite setup
 	$(if $(filter $(PARTIAL),$(SUITE)),@$(RUN) python -m utility_calibration.scripts.maintain.available suite=$(SUITE) > .available || { cat .available; exit 1; })
 	$(RUN) dvc $(if $(SUITE),exp run -S suite=$(SUITE) $(if $(filter $(PARTIAL),$(SUITE)),$$(tail -n 1 .available | sed 's/suite\./-S suite./g')),repro)
 
-# A mistake ends the command before the set-up, which takes minutes.
+# A mistake ends the command before the set-up, which takes minutes. Where the environment is there,
+# Hydra says what it finds, also of the suite's benchmarks; else a suite must have a file in conf/suite.
+# The program ends with 2 at such a mistake, with 1 where packages are missing, which the set-up installs.
 known-suite:
-	@test -z "$(SUITE)" || test -e conf/suite/$(SUITE).yaml || { echo \
-	  "error: SUITE=$(SUITE): no such suite; choose one of: $(sort $(basename $(notdir $(wildcard conf/suite/[!_]*.yaml))))" >&2; exit 2; }
+	@test -z "$(SUITE)" || if test -e $(INSTALLED); then \
+	  $(RUN) python -m utility_calibration status --cfg job "suite=$(SUITE)" > /dev/null || test $$? -ne 2; else \
+	  test -e "conf/suite/$(SUITE).yaml" || { echo \
+	  "error: SUITE=$(SUITE): no such suite; choose one of: $(sort $(basename $(notdir $(wildcard conf/suite/[!_]*.yaml))))" >&2; exit 2; }; fi
 	@test -e .git || { echo \
 	  "error: this folder has no .git, which DVC needs; clone the project, or run 'git init'" >&2; exit 2; }
 

@@ -3,11 +3,14 @@
 utility-calibration score my.npz --output out/ --method patching --save calibrator.npz
 utility-calibration apply calibrator.npz new.npz --output calibrated.npz
 
-new.npz holds `logits` or `probabilities` [n, C], whichever the calibrator was fitted on. A CSV or
-parquet file has a column per class. For a calibrator with patches of groups, a column or
-array of the same name as for `score` has each point's group. The name of the output says its
-format: an npz with `probabilities` float64 [n, C] (and `class_names`, if they are known), a CSV or
-a parquet file.
+new.npz holds `logits` or `probabilities` [n, C], whichever the calibrator was fitted on. A CSV,
+parquet or JSON lines file has a column per class. For a calibrator with patches of groups, a
+column or array of the same name as for `score` has each point's group.
+
+The output holds everything that the file holds, every cell as it was, and in addition the
+probabilities calibrated_<class> (in an npz the array `calibrated` [n, C]) and `predicted_class`,
+the class with the largest of them. With --in-place the calibrated probabilities replace the old
+answers. The ending of the output's name says its format: .npz, .csv, .parquet or .jsonl.
 """
 
 from __future__ import annotations
@@ -28,7 +31,14 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = Parser(__doc__)
     parser.add_argument("calibrator", type=Path, help="as saved by `score` or `.save()`")
     parser.add_argument("file", type=Path, help="npz, CSV, … with the new points, as for `score`")
-    parser.add_argument("--output", type=Path, required=True, help="npz, CSV or parquet to write")
+    parser.add_argument(
+        "--output", type=Path, required=True, help="npz, CSV, parquet or JSON lines"
+    )
+    parser.add_argument(
+        "--in-place",
+        action="store_true",
+        help="write the calibrated probabilities in place of the old answers",
+    )
     parser.add_argument(
         "--values",
         choices=("auto", "logits"),

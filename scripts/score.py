@@ -45,12 +45,15 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
 
 
 def score(options: Options) -> None:
-    """Score the file; what needs no numbers is checked first: numba and pandas take a second.
+    """Score the file.
+
+    A file that is not there is found before numba and pandas are imported, which takes a second.
 
     Raises:
         InputError, UsageError, MissingResource, UnitsFailed: what cannot be used, in one line.
     """
-    for path in filter(None, (options.file, options.test)):
+    files = [path for path in (options.file, options.test) if path is not None]
+    for path in files:
         if shards_of(path) == [path]:
             check_is_given(path)
     from utility_calibration.pipeline.own.run import run

@@ -178,3 +178,26 @@ def test_the_version_is_that_of_the_newest_changes_and_of_the_citation() -> None
     assert newest is not None
     assert newest[1] == PROJECT["version"] == utility_calibration.__version__
     assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == PROJECT["version"]
+
+
+@pytest.mark.parametrize(
+    ("suite", "code", "is_known"),
+    [
+        ("digits", None, True),
+        ("mine", None, False),
+        ("mine", 0, True),
+        ("mine", 2, False),
+        ("mine", 1, True),  # the packages are older than the lock: the set-up mends it
+    ],
+)
+def test_an_unknown_suite_ends_make_before_the_set_up(tmp_path, suite, code, is_known):
+    """Without an environment by the files of conf/suite, else by what the program says."""
+    if code is not None:
+        program = tmp_path / "bin" / "python"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\nexit {code}\n")
+        program.chmod(0o755)
+        (tmp_path / ".installed").touch()
+    command = ["make", "-C", str(ROOT), "known-suite", f"SUITE={suite}", f"VENV={tmp_path}"]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.returncode == 0) == is_known, done.stderr

@@ -13,9 +13,9 @@ from pathlib import Path
 try:
     import lazy_loader
 except ModuleNotFoundError as error:
-    fix = "run 'make setup' once, then 'source .venv/bin/activate'"
-    told = f"this Python has not the project's packages; {fix}"
-    raise ImportError(told, name=__name__) from error
+    message = "this Python lacks the project's packages; run 'make setup' once, then "
+    message += "'source .venv/bin/activate'"
+    raise ImportError(message, name=__name__) from error
 
 __version__ = "0.4.0"
 BEGAN = time.monotonic()

@@ -33,20 +33,22 @@ PROGRAMS = {
 def main() -> None:
     """Run the program that the first argument names; in another clone, that clone's program."""
     _use_this_clone()
-    asked = sys.argv[1] if len(sys.argv) > 1 else "--help"
-    if {asked, *sys.argv[1:]} & {"-h", "--help", "--version"} and hasattr(signal, "SIGPIPE"):
+    name = sys.argv[1] if len(sys.argv) > 1 else "--help"
+    asks_for_help = bool({name, *sys.argv[1:]} & {"-h", "--help", "--version"})
+    if asks_for_help and hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # help ends where its reader does, as `head`
-    if asked in ("-h", "--help"):
+    if name in ("-h", "--help"):
         usage = "usage: utility-calibration PROGRAM …    (PROGRAM --help has the details)\n"
-        sys.exit(_print("\n".join([usage, *(f"  {n:9} {w}" for n, (_, w) in PROGRAMS.items())])))
-    elif asked == "--version":
+        programs = [f"  {program:9} {what}" for program, (_, what) in PROGRAMS.items()]
+        sys.exit(_print("\n".join([usage, *programs])))
+    if name == "--version":
         sys.exit(_print(f"utility-calibration {__version__}"))
-    elif asked not in PROGRAMS:
+    if name not in PROGRAMS:
         known = ", ".join(PROGRAMS)
-        print(f"error: {asked}: no such program; choose one of: {known}", file=sys.stderr)
+        print(f"error: {name}: no such program; choose one of: {known}", file=sys.stderr)
         sys.exit(2)
-    else:
-        _run(*PROGRAMS[asked][:1], asked)
+    room, _ = PROGRAMS[name]
+    _run(room, name)
 
 
 def _print(text: str, end: str = "\n") -> str | None:
@@ -82,8 +84,10 @@ def _run(room: str, name: str) -> None:
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     sys.argv = [f"utility-calibration {sys.argv[1]}", *sys.argv[2:]]
+    # Imports and settings make half a million objects and hardly any garbage. Python looks through
+    # them 570 times in a quick look, which takes .3 of 4.6 core s.
+    gc.set_threshold(100_000)
     program = getattr(getattr(utility_calibration, room), name)
-    gc.freeze()  # what imports made stays: nobody looks for garbage in it again
     code: Any = None
     try:
         program.main()
@@ -91,8 +95,8 @@ def _run(room: str, name: str) -> None:
         code = ended.code
     finally:
         gc.freeze()  # else Python looks through all objects once more as it ends
-        told = _print("", end="")
-    sys.exit(code or told)
+        error = _print("", end="")
+    sys.exit(code or error)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ from typing import Any
 import lazy_loader
 
 FIRST_USE = RLock()
-"""Held while a name is used first. scikit-learn's modules import each other in circles, and several
-threads at once would see half of one, or end in Python's deadlock error. Nobody who holds it waits
-for a module whose import needs it: no module of metrics and calibrators imports such a name."""
+"""Locked while a name is used first. scikit-learn's modules import each other in circles: several
+threads at once would see half of one, or end in Python's deadlock error. The lock itself cannot
+deadlock, because metrics and calibrators never import a lazy name at module level."""
 
 
 def on_first_use(package: str, file: str) -> tuple[Callable[[str], Any], Any, list[str]]:

@@ -5,6 +5,7 @@ Equal content gives equal bytes (no timestamps), so checksums show whether somet
 
 import hashlib
 import json
+import zipfile
 from collections.abc import Collection, Mapping
 from operator import methodcaller
 from pathlib import Path
@@ -54,9 +55,14 @@ def write_npz(path: Path | str, **arrays: ArrayLike) -> None:
 
 
 def save_npz(path: Path | str, arrays: Mapping[str, ArrayLike]) -> None:
-    """Write `arrays` to `path` directly, not atomically: for a file that nobody reads yet."""
-    with Path(path).open("wb") as file:
-        np.savez(file, **plain_arrays(arrays))
+    """Write `arrays` to `path` directly, not atomically: for a file that nobody reads yet.
+
+    The bytes are those of `numpy.savez`, which takes no array that is called `file`.
+    """
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in plain_arrays(arrays).items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
 
 
 def read_json(path: Path | str) -> Any:

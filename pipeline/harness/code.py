@@ -82,8 +82,10 @@ def _module_of(name: str) -> str:
 def refuse_short(name: str) -> None:
     """Raise UnknownTarget for `metrics.X`, the name of older versions, unless it is a person's."""
     top = name.partition(".")[0]
-    own, ours = _file(top) if top in ROOMS else None, _file(f"{OURS}.{top}")
-    if top in ROOMS and (own is None or own.samefile(str(ours))):
+    if top not in ROOMS:
+        return
+    file_of_person, file_of_ours = _file(top), _file(f"{OURS}.{top}")
+    if file_of_person is None or file_of_person.samefile(str(file_of_ours)):
         raise UnknownTarget(f"{name}: its name is {OURS}.{name}; correct `_target_`")
 
 
@@ -99,17 +101,17 @@ def _read(module: str, path: Path) -> tuple[str, Names]:
     source, and of the code that made them. If it does not agree, the source is parsed again.
     """
     source = path.read_text(encoding="utf-8")
-    given = sys.version, THIS_CODE, module, path.name, source
-    kept = KEPT / f"{module}{path.suffix}.txt"
+    inputs = sys.version, THIS_CODE, module, path.name, source
+    cache_file = KEPT / f"{module}{path.suffix}.txt"
     with suppress(OSError, ValueError):
-        digest, *found = kept.read_text(encoding="utf-8").split("\n")
-        if digest == _sha256(*given, *found):
-            return found[0], json.loads(found[1])
+        digest, *lines = cache_file.read_text(encoding="utf-8").split("\n")
+        if digest == _sha256(*inputs, *lines):
+            return lines[0], json.loads(lines[1])
     tree = _tree(source)
     content, imported = json.dumps(ast.dump(tree)), _names_in(tree, module, path)
-    found = [content, json.dumps(imported)]
+    lines = [content, json.dumps(imported)]
     with suppress(OSError):
-        write_text(kept, "\n".join((_sha256(*given, *found), *found)))
+        write_text(cache_file, "\n".join((_sha256(*inputs, *lines), *lines)))
     return content, imported
 
 
@@ -117,7 +119,8 @@ def _tree(source: str) -> ast.Module:
     """The syntax tree of a source without docstrings."""
     tree = ast.parse(source)
     for node in (tree, *_statements(tree)):
-        if body := getattr(node, "body", None):
+        body = getattr(node, "body", None)
+        if body:
             node.body = [line for line in body if not _is_text(line)]  # type: ignore[attr-defined]
     return tree
 

@@ -17,7 +17,9 @@ def alone(lock_file: Path, place: str, fix: str = "") -> Iterator[None]:
     """Keep other processes out until the block ends; the lock ends with its process.
 
     If another one holds the lock, a line says which. Then this one waits, or with a `fix` raises
-    UsageError. `place` is what both write to, as the line calls it.
+    UsageError.
+
+    place: the name of the shared folder, for the message.
     """
     from filelock import FileLock, Timeout
 
@@ -30,10 +32,10 @@ def alone(lock_file: Path, place: str, fix: str = "") -> Iterator[None]:
         with suppress(CorruptFile, OSError):
             known = read_json(holder)
         who = f"process {known.get('process', '?')} on {known.get('host', '?')}"
-        told = f"{place}: {who} writes there since {known.get('began', '?')}"
+        message = f"{place}: {who} writes there since {known.get('began', '?')}"
         if fix:
-            raise UsageError(f"{told}; {fix}")
-        say(f"waiting: {told}")
+            raise UsageError(f"{message}; {fix}")
+        say(f"waiting: {message}")
         lock.acquire()
     try:
         began = datetime.now().astimezone().isoformat(" ", "seconds")

@@ -88,18 +88,20 @@ def run_tasks(title: str, tasks: Sequence[Task], one_by_one: bool = False) -> No
     if not waiting:
         say(f"{title}: nothing to do, {len(tasks)} up to date")
         return
-    outcomes = list((_one_by_one if one_by_one else _side_by_side)(title, waiting))
+    make_all = _one_by_one if one_by_one else _side_by_side
+    outcomes = list(make_all(title, waiting))
     for line in _each_once((o.task.name, text) for o in outcomes for text in o.warnings):
         say(f"warning: {line}")
     failed = [outcome for outcome in outcomes if outcome.state == "failed"]
     made = sum(outcome.state == "made" for outcome in outcomes)
-    others, seconds = len(tasks) - made - len(failed), time.perf_counter() - began
-    told = f"{made} made, {len(failed)} failed, {others} up to date; {seconds:.1f} s"
-    say(f"{title}: {told}")
+    others = len(tasks) - made - len(failed)
+    seconds = time.perf_counter() - began
+    say(f"{title}: {made} made, {len(failed)} failed, {others} up to date; {seconds:.1f} s")
     if failed:
-        for text in {NUMBER.sub("", o.error): o.traceback for o in reversed(failed)}.values():
-            if text:
-                say(text)
+        # Errors that are equal but for numbers have one traceback, that of the first.
+        tracebacks = {NUMBER.sub("", one.error): one.traceback for one in reversed(failed)}
+        for text in filter(None, tracebacks.values()):
+            say(text)
         count = f"{title}: {len(failed)} of {len(tasks)} failed: " if len(tasks) > 1 else ""
         raise UnitsFailed(count + "; ".join(_each_once((o.task.name, o.error) for o in failed)))
 
@@ -117,7 +119,7 @@ def job_count(jobs: int | str, sizes: Sequence[int], are_there: bool = False) ->
     the cores as threads when it starts: all of them if there is one process, and one where all
     cores are busy, because threads that share small matrices mostly wait.
     """
-    if not sizes:
+    if len(sizes) < 2:
         return 1
     if jobs != "auto":
         return min(int(jobs), len(sizes))
@@ -134,13 +136,14 @@ def _one_by_one(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
 
 
 def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
-    settings, busy = tasks[0].settings, []
+    settings = tasks[0].settings
+    busy = []
     calls = [partial(attempt, task, wait=False) for task in tasks]
-    with workers() as ours:
+    with workers() as pool:
         sizes = [task.size for task in tasks]
-        jobs = job_count(settings.jobs, sizes, are_there=ours.pool is not None)
+        jobs = job_count(settings.jobs, sizes, are_there=pool.pool is not None)
         threads = core_count() // jobs if jobs > 1 else 1  # counting takes a moment
-        outcomes = ours.results(title, calls, jobs, max(1, threads))
+        outcomes = pool.results(title, calls, jobs, max(1, threads))
         with Bar(title, len(tasks)) as bar:  # its thread would not survive a fork
             for outcome in outcomes:
                 if outcome.state == "busy":
@@ -163,16 +166,16 @@ def all_called(
     """
     if not calls:
         return {}
-    found: dict[str, Result] = {}
-    with workers() as ours:
-        pays = ours.pool is not None or can_fork()
+    results: dict[str, Result] = {}
+    with workers() as pool:
+        pays = pool.pool is not None or can_fork()
         named = [partial(_named, name, call) for name, call in calls.items()]
-        results = ours.results(title, named, job_count(jobs, [0] * len(calls), pays))
+        ended = pool.results(title, named, job_count(jobs, [0] * len(calls), pays))
         with Bar(title, len(calls)) as bar:
-            for name, result in results:
-                found[name] = result
+            for name, result in ended:
+                results[name] = result
                 bar.advance(name)
-    return {name: found[name] for name in calls}
+    return {name: results[name] for name in calls}
 
 
 def _named(name: str, call: Callable[[], Result]) -> tuple[str, Result]:
@@ -217,7 +220,12 @@ def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome
         "warnings": messages,
         **run_notes(),
     }
-    log = data / "log" / f"runs-{socket.gethostname()}.jsonl"
+    _add_to_log(data / "log" / f"runs-{socket.gethostname()}.jsonl", notes)
+    return Outcome(task, "failed" if error else "made", error, details, messages)
+
+
+def _add_to_log(log: Path, notes: Mapping[str, Any]) -> None:
+    """Add a line about a run."""
     with suppress(OSError):  # a full disk loses the line and nothing else
         log.parent.mkdir(parents=True, exist_ok=True)
         # A link would be followed to a file that is not ours.
@@ -225,7 +233,6 @@ def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome
         descriptor = os.open(log, flags, 0o666)
         with os.fdopen(descriptor, "a", encoding="utf-8") as file:
             file.write(json.dumps(notes) + "\n")
-    return Outcome(task, "failed" if error else "made", error, details, messages)
 
 
 def _return_memory() -> None:
@@ -241,7 +248,8 @@ def last_errors(data: Path) -> dict[str, str]:
         for line in path.read_text(encoding="utf-8").splitlines():
             with suppress(ValueError):  # cut by a kill
                 runs.append(json.loads(line))
-    return {run["unit"]: run["error"] for run in sorted(runs, key=lambda run: run["finished"])}
+    runs.sort(key=lambda run: run["finished"])
+    return {run["unit"]: run["error"] for run in runs}
 
 
 def _each_once(messages: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -46,9 +46,9 @@ def content_of(group: str, name: str) -> DictConfig:
     with configured():
         loader = GlobalHydra.instance().config_loader()
         assert isinstance(loader, ConfigLoaderImpl)
-        found = loader.repository.load_config(f"{group}/{name}")
-    assert found is not None and isinstance(found.config, DictConfig)
-    return found.config
+        loaded = loader.repository.load_config(f"{group}/{name}")
+    assert loaded is not None and isinstance(loaded.config, DictConfig)
+    return loaded.config
 
 
 def searched(arguments: Sequence[str]) -> list[str]:
@@ -116,8 +116,8 @@ def with_suite(arguments: Sequence[str]) -> list[str]:
 
     Else the default suite, digits, would choose its few tuning runs for every benchmark.
     """
-    given = {setting_of(text) for text in arguments}
-    if "benchmark" not in given or given & {"suite", "params"}:
+    settings = {setting_of(text) for text in arguments}
+    if "benchmark" not in settings or settings & {"suite", "params"}:
         return list(arguments)
     at = next(k for k, text in enumerate(arguments) if setting_of(text) == "benchmark")
     return [*arguments[:at], "suite=any", *arguments[at:]]  # argparse wants settings side by side
@@ -131,17 +131,20 @@ def check_sweep(arguments: Sequence[str]) -> None:
     """
     if not {"-m", "--multirun"} & {*arguments}:
         return
-    parser, told = OverridesParser.create(), [text for text in arguments if "=" in text]
-    values = {setting_of(text): text.partition("=")[2] for text in told}
-    swept = [setting_of(t) for t in told if parser.parse_override(t).is_sweep_override()]
+    parser = OverridesParser.create()
+    overrides = [text for text in arguments if "=" in text]
+    values = {setting_of(text): text.partition("=")[2] for text in overrides}
+    swept = [
+        setting_of(text) for text in overrides if parser.parse_override(text).is_sweep_override()
+    ]
     for key in swept:
         value = f"hydra:runtime.choices.{key}" if names_in(key, arguments) else key
         folders = [values.get(f"paths.{name}", "") for name in ("data", "results")]
         is_told_apart = key.startswith(("paths.", "hydra")) or key in IN_NAMES
         is_told_apart = is_told_apart or _is_in_name(key, values.get("benchmark"), arguments)
         if not is_told_apart and not all(f"${{{value}}}" in folder for folder in folders):
-            own = " ".join(f"'paths.{name}={name}/${{{value}}}'" for name in ("data", "results"))
-            raise UsageError(f"{key}={values[key]}: all jobs would write the same files; add {own}")
+            fix = " ".join(f"'paths.{name}={name}/${{{value}}}'" for name in ("data", "results"))
+            raise UsageError(f"{key}={values[key]}: all jobs would write the same files; add {fix}")
 
 
 def _is_in_name(key: str, benchmark: str | None, arguments: Sequence[str]) -> bool:
@@ -168,20 +171,22 @@ def with_params(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
     path = config.get("params")
     if path is None:
         return config
-    if "DVC_STAGE" in os.environ and (linked := links()):
+    linked = links() if "DVC_STAGE" in os.environ else []
+    if linked:
         raise UsageError("; ".join(linked))
-    held = _params(Path(path)).copy()
+    values = _params(Path(path)).copy()
     keys = {setting_of(text) for text in overrides}
-    if others := sorted(key for key in keys - OF_A_RUN if not key.startswith("hydra")):
+    others = sorted(key for key in keys - OF_A_RUN if not key.startswith("hydra"))
+    if others:
         fix = f"dvc exp run -S {others[0]}=... writes it there"
         raise UsageError(f"{others[0]}: {path} has this setting; {fix}")
     for key, instead in (("benchmark", "suite.benchmarks"), ("calibrator", "suite.calibrators")):
-        if held.get(key) is not None:
+        if values.get(key) is not None:
             raise UsageError(f"{path}: {key}: DVC makes all of a suite; set {instead}=[...]")
     for key in keys | OF_A_RUN & {"params", "benchmark", "calibrator"}:
-        held.pop(key, None)
+        values.pop(key, None)
     try:
-        merged = OmegaConf.merge(config, held)
+        merged = OmegaConf.merge(config, values)
     except ConfigKeyError as error:
         raise UsageError(f"{path}: {error.full_key}: no such setting; remove it") from error
     assert isinstance(merged, DictConfig)
@@ -192,11 +197,11 @@ def with_params(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
 def _params(path: Path) -> DictConfig:
     if not path.is_file():
         raise UsageError(f"params={path}: no such file; dvc.yaml's commands start from its folder")
-    held = OmegaConf.load(path)
-    if not isinstance(held, DictConfig) or "suite" not in held:
+    values = OmegaConf.load(path)
+    if not isinstance(values, DictConfig) or "suite" not in values:
         fix = f"git checkout {path.name} brings them back"
         raise UsageError(f"{path}: not the parameters of dvc.yaml; {fix}")
-    return held
+    return values
 
 
 def known_instead(name: str, known: Sequence[str]) -> str:

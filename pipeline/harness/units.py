@@ -153,12 +153,13 @@ def composed_with(
 
 def resolved_with(entries: Mapping[str, DictConfig], config: DictConfig) -> dict[str, Settings]:
     """`config` as plain values with each calibrator's entry, which interpolates values of it."""
-    settings, found = resolved(config), {}
+    settings = resolved(config)
+    by_method = {}
     for name, entry in entries.items():
         config.calibrator = entry
         plain: Any = OmegaConf.to_container(config.calibrator, resolve=True)
-        found[name] = replace(settings, calibrator=plain)
-    return found
+        by_method[name] = replace(settings, calibrator=plain)
+    return by_method
 
 
 def resolved(config: DictConfig) -> Settings:

@@ -52,7 +52,7 @@ class Workers:
     ) -> Iterator[Result]:
         """What the calls return, in the order in which they end.
 
-        So many `jobs` run at the same time. A single one needs no worker: this process makes it.
+        Runs `jobs` calls at a time. A single one needs no worker: this process makes it.
         """
         if jobs <= 1:
             return (call() for call in calls)

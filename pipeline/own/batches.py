@@ -68,10 +68,10 @@ def each_batch(
         InputError: names the file, and the row from which on its own row counts.
     """
     start = 0
-    for held in batches(path, choices, is_used):
+    for rows in batches(path, choices, is_used):
         with naming(f"{path}, counted from row {start:,}" if start else path):
-            made = make(held, start)
-        start += rows_of(held)
+            made = make(rows, start)
+        start += rows_of(rows)
         yield made
 
 
@@ -86,22 +86,22 @@ def batches(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Ite
             for table in tables(path, ROWS, choices.decimal, has_names=choices.has_names):
                 yield {str(name): column for name, column in table.items()}
         return
-    held = read(path, choices, is_used)
-    for start in range(0, rows_of(held), ROWS):
+    rows = read(path, choices, is_used)
+    for start in range(0, rows_of(rows), ROWS):
         stop = start + ROWS
-        part = dict(held)
-        for name in held:
+        part = dict(rows)
+        for name in rows:
             if name != "class_names":
-                part[name] = _some_rows(held[name], start, stop)
+                part[name] = some_rows(rows[name], start, stop)
         yield part
 
 
-def rows_of(held: Held) -> int:
+def rows_of(rows: Held) -> int:
     """The number of rows; `class_names` has one entry per class."""
-    return max(len(values) for name, values in held.items() if name != "class_names")
+    return max(len(values) for name, values in rows.items() if name != "class_names")
 
 
-def _some_rows(values: Any, start: int, stop: int) -> Any:
+def some_rows(values: Any, start: int, stop: int) -> Any:
     """Some rows of a column or array. Those of a map are read from its file.
 
     The system would end a process that looks at a map of a file that has become shorter.
@@ -145,9 +145,9 @@ def known_of(paths: Sequence[Path], choices: Choices) -> Known:
     """
     for path in paths:
 
-        def make(held: Held, start: int, path: Path = path) -> Known | None:
-            is_training = is_empty(without_training(held, []))
-            return None if is_training else known_from(path, held, choices, start)
+        def make(rows: Held, start: int, path: Path = path) -> Known | None:
+            is_training = is_empty(without_training(rows, []))
+            return None if is_training else known_from(path, rows, choices, start)
 
         known = next(filter(None, each_batch(path, choices, choices.gives_role, make)), None)
         if known is not None:
@@ -160,10 +160,10 @@ def check_ignored(paths: Sequence[Path], choices: Choices) -> None:
     """Raise `InputError` if --ignore names a column that no table has."""
     names = dict[str, None]()
     for place, path in enumerate(paths, 1):
-        held = next(batches(path, choices, choices.gives_role), Held())
-        if are_arrays(held):
+        rows = next(batches(path, choices, choices.gives_role), Held())
+        if are_arrays(rows):
             return
-        names |= dict.fromkeys(held)
+        names |= dict.fromkeys(rows)
         try:
             matching(choices.ignore or "", list(names), "--ignore")
             return
@@ -178,72 +178,74 @@ def labelled(path: Path, choices: Choices, known: Known, notes: Notes) -> Iterat
     `known` is of the first rows of all. `notes` gets what is done otherwise or left out.
     """
 
-    def make(held: Held, start: int) -> Points:
-        of_rows = list[str]()
-        points = points_of(held, choices, known, of_rows)
-        add_notes(notes, of_rows, path, start, held)
+    def make(rows: Held, start: int) -> Points:
+        row_notes = list[str]()
+        points = points_of(rows, choices, known, row_notes)
+        add_notes(notes, row_notes, path, start, rows)
         return points
 
     return each_batch(path, choices, choices.gives_role, make)
 
 
-def add_notes(notes: Notes, of_rows: Sequence[str], path: Path, start: int, held: Held) -> None:
+def add_notes(notes: Notes, row_notes: Sequence[str], path: Path, start: int, rows: Held) -> None:
     """Add the notes of some rows of a file that differ from all others by more than numbers."""
-    for note in of_rows:
-        place = f"{path.name}, rows {start:,} to {start + rows_of(held) - 1:,}"
+    for note in row_notes:
+        place = f"{path.name}, rows {start:,} to {start + rows_of(rows) - 1:,}"
         notes.setdefault(re.sub(r"\d[\d.,]*", "#", note), f"{place}: {note}")
 
 
 def known_from(path: Path, whole: Held, choices: Choices, start: int = 0) -> Known:
     """What `score` takes these rows for; InputError: other rows could not be read alike."""
-    mistakes, of_rows = list[InputError](), list[str]()
-    rows = without_training(whole, of_rows)
-    (held,) = without_ignored([rows], choices.ignore, may_lack=True)
+    mistakes, row_notes = list[InputError](), list[str]()
+    labelled_rows = without_training(whole, row_notes)
+    (rows,) = without_ignored([labelled_rows], choices.ignore, may_lack=True)
     choices = replace(choices, ignore=None)
     try:
-        first = scaled(assigned([path], [held], choices, mistakes), choices.values, mistakes)
+        first = scaled(assigned([path], [rows], choices, mistakes), choices.values, mistakes)
     except InputError:  # perhaps of a column that is to be ignored: the first splits are all alike
-        _refuse_what_needs_all(held, roles_of(list(prepared(held, choices, [])), choices, []))
+        _refuse_what_needs_all(rows, roles_of(list(prepared(rows, choices, [])), choices, []))
         raise
-    names = first.names or [str(k) for k in range(first.matrix.shape[1])]
+    names = first.names or [str(number) for number in range(first.matrix.shape[1])]
     codes = {name: number for number, name in enumerate(names)} | {**first.codes}
-    if all(text == str(code) for text, code in first.codes.items()):
+    labels_are_numbers = all(text == str(code) for text, code in first.codes.items())
+    if labels_are_numbers:
         codes = {str(number): number for number in range(len(names))}
     classes = KnownClasses(names, first.names is not None)
     seen = int(first.labels.min()), int(first.labels.max())
-    weights = roles_of(list(held), choices, []).get("weights", "")
+    weights = roles_of(list(rows), choices, []).get("weights", "")
     notes = Notes()
-    add_notes(notes, [*of_rows, *first.notes], path, start, whole)
+    add_notes(notes, [*row_notes, *first.notes], path, start, whole)
     known = Known(str(first.kind), classes, codes, seen, weights, notes)
-    if not np.array_equal(points_of(held, choices, known, []).logits, first.matrix):
+    if not np.array_equal(points_of(rows, choices, known, []).logits, first.matrix):
         fix = "name the columns: --classes NAME,NAME"
         raise InputError("another order than the columns", field="labels", fixes=fix)
     return known
 
 
-def points_of(held: Held, choices: Choices, known: Known, notes: list[str]) -> Points:
+def points_of(rows: Held, choices: Choices, known: Known, notes: list[str]) -> Points:
     """The points of some rows. InputError: they do not fit what the first rows say."""
     mistakes = list[InputError]()
     logits = np.empty((0, len(known.classes.texts)), np.float32)
     no_points = Points(logits, np.empty(0, np.int64), np.empty(0))
-    (held,) = without_ignored([without_training(held, notes)], choices.ignore, may_lack=True)
-    if is_empty(held):
+    (rows,) = without_ignored([without_training(rows, notes)], choices.ignore, may_lack=True)
+    if is_empty(rows):
         return no_points
-    held = prepared(held, choices, notes, known.classes.texts)
-    roles = roles_of(list(held), choices, [])
-    _refuse_what_needs_all(held, roles, known.classes.texts)
+    rows = prepared(rows, choices, notes, known.classes.texts)
+    roles = roles_of(list(rows), choices, [])
+    _refuse_what_needs_all(rows, roles, known.classes.texts)
     _check_weights(roles.get("weights", ""), known)
-    if not len(held[roles["labels"]]):  # each point has a label that is to be ignored
+    if not len(rows[roles["labels"]]):  # each point has a label that is to be ignored
         return no_points
-    given = points_in(held, choices, mistakes, known=known)
-    if given.kind not in (None, known.kind):
-        told = f"{given.kind}, while the first rows have {known.kind}"
-        raise InputError(told, field="values", fixes="give one kind in all files")
-    values = known.kind if len(given.labels) < ENOUGH_ROWS else choices.values
-    given = scaled(replace(given, kind=known.kind), values, mistakes)
-    notes += given.notes
-    weights = np.ones(len(given.labels)) if given.weights is None else given.weights
-    return Points(given.matrix, given.labels, weights)
+    points = points_in(rows, choices, mistakes, known=known)
+    if points.kind not in (None, known.kind):
+        message = f"{points.kind}, while the first rows have {known.kind}"
+        raise InputError(message, field="values", fixes="give one kind in all files")
+    # Few rows of logits may look like probabilities by chance.
+    values = known.kind if len(points.labels) < ENOUGH_ROWS else choices.values
+    points = scaled(replace(points, kind=known.kind), values, mistakes)
+    notes += points.notes
+    weights = np.ones(len(points.labels)) if points.weights is None else points.weights
+    return Points(points.matrix, points.labels, weights)
 
 
 def _check_weights(name: str, known: Known) -> None:
@@ -258,13 +260,14 @@ def _check_weights(name: str, known: Known) -> None:
 
 
 def _refuse_what_needs_all(
-    held: Held, roles: Mapping[str, str], classes: Collection[str] = ()
+    rows: Held, roles: Mapping[str, str], classes: Collection[str] = ()
 ) -> None:
     """Raise `InputError` for splits, groups or clusters; a column may also be one of `classes`."""
     of_a_point = "labels", "weights", "predictions"
     names = [name for role, name in roles.items() if role not in of_a_point]
-    if not are_arrays(held):
+    if not are_arrays(rows):
         names = [name for name in names if name not in classes]
     if names:
-        told, fix = "one pass does not have all points at once", f"--ignore {','.join(names)}"
-        raise InputError(told, field=names[0], fixes=f"to do without: {fix}")
+        message = "one pass does not have all points at once"
+        fix = f"to do without: --ignore {','.join(names)}"
+        raise InputError(message, field=names[0], fixes=fix)

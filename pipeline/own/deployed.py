@@ -6,7 +6,7 @@ says which column or array names the group of each point, if the calibrator has 
 and `predictions_from_` the one with the predictions whose confidence it takes.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,10 +23,10 @@ from ..scoring.fitted import fitted_on
 from ..scoring.points import CachedLogits
 from .assign import without_ignored
 from .batches import each_batch, rows_of
-from .cells import Held, text_of
+from .cells import Held, are_arrays, text_of
 from .choices import Choices
-from .given import Known, KnownClasses
-from .known_classes import answers_of_classes
+from .given import Given, Known, KnownClasses
+from .known_classes import answers_of_classes, columns_of_classes
 from .lists import arrays_of, named_by_row
 from .scale import with_logits
 from .told import some_of
@@ -35,17 +35,31 @@ from .told import some_of
 def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calibrator:
     """Fit a calibrator `on_all` points, else on the calibration points of the first split."""
     fitted: Calibrator = fitted_on(settings, cached, None if on_all else 0)
-    kept: dict[str, Any] = {"takes_": cached.details.get("origin", {}).get("values", "logits")}
+    origin = cached.details.get("origin", {})
+    values: dict[str, Any] = {"takes_": origin.get("values", "logits")}
     if fitted.needs_groups and "groups" in cached.details:
-        kept["groups_from_"] = settings.benchmark.source.get("groups") or "groups"
+        values["groups_from_"] = settings.benchmark.source.get("groups") or "groups"
     predictions = settings.benchmark.source.get("predictions")
     if predictions is not None:
-        kept["predictions_from_"] = predictions
+        values["predictions_from_"] = predictions
     if "class_names" in cached.details:
-        kept["class_names_"] = np.array(cached.details["class_names"])
-    for name, value in kept.items():
+        values["class_names_"] = np.array(cached.details["class_names"])
+    for name, value in values.items():
         setattr(fitted, name, value)
     return fitted
+
+
+class Answers(NamedTuple):
+    """Where the answers of some points are in their file.
+
+    array: the name of one array, or of one column of lists; "" if each class has a column.
+    order: the class of each column of that array, [C], a number among the calibrator's classes.
+    columns: the class of each column of a table, by the column's name.
+    """
+
+    array: str
+    order: NDArray[np.int64]
+    columns: Mapping[str, int]
 
 
 class Unlabelled(NamedTuple):
@@ -53,6 +67,7 @@ class Unlabelled(NamedTuple):
 
     logits: NDArray[np.float32]
     groups: NDArray[np.str_] | None
+    answers: Answers
 
 
 def kind_taken(calibrator: Calibrator) -> str:
@@ -91,11 +106,12 @@ def class_names_of(calibrator: Calibrator) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
 
 
-def calibrated(calibrator: Calibrator, points: Unlabelled) -> NDArray[np.float64]:
+def calibrated(
+    calibrator: Calibrator, logits: NDArray[np.float32], groups: NDArray[np.str_] | None = None
+) -> NDArray[np.float64]:
     """The probabilities [n, C] of a calibrator that was `loaded`."""
-    logits, groups = points
-    named = {} if groups is None else {"groups": groups}
-    return np.asarray(calibrator.predict_proba(logits, **named))
+    options = {} if groups is None else {"groups": groups}
+    return np.asarray(calibrator.predict_proba(logits, **options))
 
 
 def unlabelled(path: Path, calibrator: Calibrator, choices: Choices) -> Iterator[Unlabelled]:
@@ -118,31 +134,55 @@ def unlabelled(path: Path, calibrator: Calibrator, choices: Choices) -> Iterator
     texts = [str(name) for name in (numbers if names is None else names)]
     classes = KnownClasses(texts, is_text=names is not None)
 
-    def make(held: Held, start: int) -> Unlabelled:
-        (held,) = without_ignored([held], choices.ignore)
+    def make(rows: Held, start: int) -> Unlabelled:
+        (rows,) = without_ignored([rows], choices.ignore)
         groups: Any = None
         if group_name:
-            if group_name not in held:
+            if group_name not in rows:
                 message = "not there, and the calibrator patches groups"
                 raise InputError(message, field=group_name, fixes="add each point's group")
-            groups = held.pop(group_name)
-        if choices.predictions is not None and choices.predictions not in held:
+            groups = rows.pop(group_name)
+        if choices.predictions is not None and choices.predictions not in rows:
             message = "not there, and the answers are the confidence in these predictions"
             fix = "add each point's prediction"
             raise InputError(message, field=choices.predictions, fixes=fix)
-        held = arrays_of(named_by_row(held, choices), choices, [], texts)
+        rows = arrays_of(named_by_row(rows, choices), choices, [], texts)
         # The last few rows of logits may look like probabilities by chance.
-        is_clear = takes != "logits" or (start > 0 and rows_of(held) < ENOUGH_ROWS)
+        is_clear = takes != "logits" or (start > 0 and rows_of(rows) < ENOUGH_ROWS)
         settled = replace(choices, values=takes if is_clear else choices.values)
-        columns = [name for name in held if name != choices.predictions]
-        given = answers_of_classes(held, columns, classes, settled, takes)
-        given = with_logits(given, settled.values)
+        columns = [name for name in rows if name != choices.predictions]
+        answers = answers_of_classes(rows, columns, classes, settled, takes)
+        points = with_logits(answers, settled.values)
         if groups is not None:
-            groups = text_of(groups, len(given.matrix), group_name)
-        return Unlabelled(given.matrix, groups)
+            groups = text_of(groups, len(points.matrix), group_name)
+        return Unlabelled(
+            points.matrix, groups, _places(rows, columns, classes, settled, answers, takes)
+        )
 
     used = ("class_names", group_name, choices.predictions)
     return each_batch(path, choices, lambda name: name in used, make)
+
+
+def _places(
+    rows: Held,
+    columns: list[str],
+    known: KnownClasses,
+    choices: Choices,
+    answers: Given,
+    takes: str,
+) -> Answers:
+    """Where `answers_of_classes` found the answers of these rows."""
+    assert answers.order is not None  # the classes are known
+    order = np.argsort(answers.order)
+    if are_arrays(rows):
+        kinds = choices.kinds_of(rows)
+        fitting = [name for name, kind in kinds.items() if kind in (takes, "")]
+        return Answers((fitting or list(kinds))[0], order, {})
+    named, texts, single = columns_of_classes(rows, columns, known.texts, choices.classes, [])
+    if single is not None:
+        return Answers("", order, {named[0]: single})
+    classes = [known.texts.index(text) for text in texts]
+    return Answers("", order, dict(zip(named, classes, strict=True)))
 
 
 def forecaster_of(path: Path, known: Known) -> Callable[[NDArray[np.float32]], NDArray[Any]]:
@@ -177,6 +217,6 @@ def forecaster_of(path: Path, known: Known) -> Callable[[NDArray[np.float32]], N
     back = np.argsort(columns)
 
     def forecaster(logits: NDArray[np.float32]) -> NDArray[Any]:
-        return calibrated(calibrator, Unlabelled(logits[:, columns], None))[:, back]
+        return calibrated(calibrator, logits[:, columns])[:, back]
 
     return forecaster

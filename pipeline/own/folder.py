@@ -1,9 +1,12 @@
 """The output folder of utility-calibration score: only files that it wrote are replaced or removed.
 
-A list in the folder has the names that the program took when no file of the person's had them.
-A name is taken before the first file is written, so that a killed run can be continued.
+The folder holds a list of the file names that this program owns. A name enters the list before the
+first file is written, so that a killed run can be continued. A name that somebody else's file has
+is refused.
 """
 
+import csv
+import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -61,39 +64,50 @@ def only_run(folder: Path, names: Sequence[str], wait: bool) -> Iterator[None]:
 
 def take(folder: Path, names: Sequence[str]) -> None:
     """Put `names` on the folder's list first; UsageError: a file of such a name is not on it."""
-    taken = taken_in(folder)
-    new = [name for name in names if name not in taken]
-    for name in names:
-        for place in (folder / name, *(folder / name).parents):
-            if place.is_symlink() and place.is_dir() and folder in place.parents:
-                told = f"{place.relative_to(folder)} is a link to another folder"
-                raise UsageError(f"--output {folder}: {told}; remove it, or name another --output")
-    found = sorted(path.relative_to(folder) for name in new for path in folder.glob(name))
-    if found:
-        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    listed = taken_in(folder)
+    new = [name for name in names if name not in listed]
+    _refuse_links(folder, names)
+    others = sorted(path.relative_to(folder) for name in new for path in folder.glob(name))
+    if others:
+        shown = ", ".join(map(str, others[:3]))
+        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
         raise UsageError(
-            f"--output {folder}: holds {', '.join(map(str, found[:3]))}{more}, not written by this "
-            "program or by an earlier version; name another folder, or move them"
+            f"--output {folder}: holds {shown}{more}, not written by this program or by an earlier "
+            "version; name another folder, or move them"
         )
     if new:
         try:
-            write_json(folder / LIST, [*taken, *new])
+            write_json(folder / LIST, [*listed, *new])
         except OSError as error:
             raise UsageError(
                 f"--output {folder}: cannot be written to ({error.strerror}); name another folder"
             ) from error
 
 
+def _refuse_links(folder: Path, names: Sequence[str]) -> None:
+    """Raise `UsageError` if a folder of one of the names is a link: its files may be others'."""
+    for name in names:
+        for place in (folder / name, *(folder / name).parents):
+            if place.is_symlink() and place.is_dir() and folder in place.parents:
+                message = f"{place.relative_to(folder)} is a link to another folder"
+                fix = "remove it, or name another --output"
+                raise UsageError(f"--output {folder}: {message}; {fix}")
+
+
 def taken_in(folder: Path) -> list[str]:
     """The names on the folder's list; none of them leads out of the folder."""
     try:
-        held = read_json(folder / LIST)
+        content = read_json(folder / LIST)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except CorruptFile as error:
         raise UsageError(f"{error}; or name another --output") from error
-    names = [str(name) for name in held] if isinstance(held, list) else []
-    return [name for name in names if not Path(name).is_absolute() and ".." not in Path(name).parts]
+    names = [str(name) for name in content] if isinstance(content, list) else []
+    return [name for name in names if _is_inside(Path(name))]
+
+
+def _is_inside(path: Path) -> bool:
+    return not path.is_absolute() and ".." not in path.parts
 
 
 def remove_others(folder: Path, written: Sequence[Path]) -> None:
@@ -103,14 +117,16 @@ def remove_others(folder: Path, written: Sequence[Path]) -> None:
     """
     names = [*names_of("", costs=True), *STREAMED]
     reports = [name for name in names if "/" not in name]
-    patterns = [n.replace("_*", "_u_*") for n in taken_in(folder) if n in reports]
-    for path in {path for name in patterns for path in folder.glob(name)} - set(written):
+    patterns = [name.replace("_*", "_u_*") for name in taken_in(folder) if name in reports]
+    earlier = {path for pattern in patterns for path in folder.glob(pattern)}
+    for path in earlier - set(written):
         path.unlink()
 
 
 def give_back(folder: Path) -> None:
     """Remove what this program wrote to a new folder, and the folder if nothing else is there."""
-    for path in [path for name in taken_in(folder) for path in folder.glob(name)]:
+    written = [path for name in taken_in(folder) for path in folder.glob(name)]
+    for path in written:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:
@@ -122,25 +138,30 @@ def give_back(folder: Path) -> None:
             path.rmdir()
 
 
-def check_replaceable(path: Path, option: str, columns: Sequence[str] | None = None) -> None:
+def check_replaceable(path: Path, option: str, names: Sequence[str] | None = None) -> None:
     """Raise `InputError` if the file that `option` names exists and the programs did not write it.
 
-    `columns` are those of a table of probabilities, which may be an npz; None: of a calibrator.
+    names: of the columns or arrays that `apply` would write; None for a calibrator of `score`.
     """
     if not path.exists():
         return
-    import pandas as pd  # few commands write over a file
-
-    with suppress(InputError, OSError, ValueError):
-        if columns is None:
+    with suppress(InputError, OSError, ValueError, StopIteration):
+        if names is None:
             is_ours = set(array_names(path)) >= REQUIRED
-        elif path.suffix == ".npz":
-            is_ours = set(array_names(path)) <= {"probabilities", "class_names"}
-        elif path.suffix.lower() == ".csv":
-            is_ours = list(pd.read_csv(path, nrows=0)) == list(columns)
         else:
-            is_ours = require("pyarrow.parquet").read_schema(path).names == list(columns)
+            is_ours = sorted(_names_in(path)) == sorted(names)
         if is_ours:
             return
     fixes = ["move it", "name another"]
     raise InputError(f"{path}: another file has this name", field=option, fixes=fixes)
+
+
+def _names_in(path: Path) -> list[str]:
+    """The names of the columns or arrays in a file of one of the forms that `apply` writes."""
+    ending = path.suffix.lower()
+    if ending == ".npz":
+        return array_names(path)
+    if ending == ".parquet":
+        return list(require("pyarrow.parquet").read_schema(path).names)
+    with path.open(encoding="utf-8", newline="") as file:
+        return next(csv.reader(file)) if ending == ".csv" else list(json.loads(next(file)))

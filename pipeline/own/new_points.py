@@ -1,96 +1,189 @@
-"""Calibrate a person's new points with a saved calibrator, and write their probabilities."""
+"""Calibrate a person's new points with a saved calibrator, and write the file again with them."""
+
+from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.calibrators.prior import estimate_prior, reweight
 from utility_calibration.metrics.atomic import atomic_path
-from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.errors import InputError, naming
 
-from ..harness.artifacts import write_npz
 from ..harness.progress import say
 from .choices import Choices
-from .deployed import calibrated, class_names_of, loaded, unlabelled
+from .deployed import Answers, calibrated, class_names_of, loaded, unlabelled
 from .folder import check_replaceable
-from .forms import check_is_file
+from .forms import LINES, check_is_file, ending_of, is_table
+from .rewritten import (
+    Parts,
+    by_column,
+    joined,
+    write_arrays,
+    write_csv,
+    write_lines,
+    write_parquet,
+)
+from .told import normal, some_of
+from .whole_rows import Table, whole_rows
 
-Write = Callable[[NDArray[np.float64]], None]
+CALIBRATED = "calibrated"
+"""The array of calibrated probabilities; in a table calibrated_<class> is the column of a class."""
+PREDICTED = "predicted_class"
+"""The array or column of the classes with the largest calibrated probability."""
+IN_PLACE = "probabilities"
+"""The array that takes the place of an npz's old answers."""
+CLASS_NAMES = "class_names"
+OUTPUTS = (".npz", ".csv", ".parquet", ".jsonl")
 
 
 def write_calibrated(options: argparse.Namespace) -> None:
-    """Write the calibrated probabilities.
+    """Write all that the file holds, the calibrated probabilities, and the predicted classes.
 
     Raises:
         InputError: a file that is missing, damaged or does not fit the calibrator; one line.
         MissingResource: pyarrow, which writes parquet, is not installed.
     """
-    ending = options.output.suffix.lower()
-    if ending not in (".npz", ".csv", ".parquet"):
-        fix = "end its name with .npz, .csv or .parquet"
-        raise InputError(options.output, field="--output", fixes=fix)
-    if ending == ".parquet":
-        require("pyarrow")
-    check_is_file(options.calibrator, "a saved calibrator")
-    for path in (options.calibrator, options.file):
-        if options.output.exists() and path.exists() and options.output.samefile(path):
-            message = f"{options.output} would replace what is read"
-            raise InputError(message, field="--output", fixes="name another")
+    _check_output(options)
     calibrator = loaded(options.calibrator)
-    names = class_names_of(calibrator) or []
-    columns = names or [f"c{number}" for number in range(calibrator.n_features_in_)]
-    check_replaceable(options.output, "--output", columns)
+    names = class_names_of(calibrator)
+    labels = calibrator.classes_ if names is None else np.array(names)
     choices = Choices.of(options)
     prior = None
     if options.prior is not None:
-        prior = prior_of(options.prior, calibrator, options.file, choices, columns)
-    n_points = 0
-    with _written(options.output, columns, names) as write:
+        prior = prior_of(options.prior, calibrator, options.file, choices, _texts(labels))
+
+    def batches() -> Iterator[tuple[Answers, NDArray[np.float64]]]:
         for points in unlabelled(options.file, calibrator, choices):
-            probabilities = calibrated(calibrator, points)
+            probabilities = calibrated(calibrator, points.logits, points.groups)
             if prior is not None:
                 probabilities = reweight(probabilities, prior, calibrator.shares_)
+            yield points.answers, probabilities
+
+    every = batches()
+    first = next(every)
+    answers = first[0]
+    if options.in_place:
+        _check_in_place(options.file, answers, choices)
+    rows = whole_rows(options.file, answers.array)
+    if answers.array and not is_table(options.file):
+        labels = labels[answers.order]  # an array stays in the order of its file
+        every = ((answers, p[:, answers.order]) for _, p in chain([first], every))
+    else:
+        every = chain([first], every)
+    n_points = 0
+
+    def parts() -> Parts:
+        nonlocal n_points
+        for _, probabilities in every:
             n_points += len(probabilities)
-            write(probabilities)
+            with naming(options.file):
+                old = rows.take(len(probabilities))
+            yield _extended(old, answers, probabilities, labels, options)
+
+    others = {**({} if names is None else {CLASS_NAMES: labels}), **rows.others}
+    left_out = _write(options.output, parts(), others, _texts(labels), options.file)
+    left_out = [*rows.left_out, *left_out]
+    if left_out:
+        say(f"not written, since they are no columns of plain values: {some_of(left_out)}")
     kind = type(calibrator).__name__
-    say(f"wrote {options.output}: {n_points} points, {len(columns)} classes, {kind}")
+    say(f"wrote {options.output}: {n_points} points, {len(labels)} classes, {kind}")
 
 
-@contextmanager
-def _written(path: Path, columns: Sequence[str], names: Sequence[str]) -> Iterator[Write]:
-    """Write probabilities [n, C] as they come; the file appears under its name when complete.
+def _texts(labels: NDArray[Any]) -> list[str]:
+    """The names of the classes, or their numbers, as text."""
+    return [str(label) for label in labels.tolist()]
 
-    `columns` are those of a table, with all digits, so that reading it gives the same numbers. An
-    npz has `names` of the classes, if they are known.
+
+def _check_output(options: argparse.Namespace) -> None:
+    """Raise an error of one line if the output cannot be written, or would replace an input."""
+    output = options.output
+    if output.suffix.lower() not in OUTPUTS:
+        fix = f"end its name with one of {', '.join(OUTPUTS)}"
+        raise InputError(output, field="--output", fixes=fix)
+    if output.suffix.lower() == ".parquet":
+        require("pyarrow")
+    check_is_file(options.calibrator, "a saved calibrator")
+    for path in (options.calibrator, options.file):
+        if output.exists() and path.exists() and output.samefile(path):
+            message = f"{output} would replace what is read"
+            raise InputError(message, field="--output", fixes="name another")
+
+
+def _check_in_place(path: Path, answers: Answers, choices: Choices) -> None:
+    """Raise `InputError` if the old answers have no place for probabilities of the classes."""
+    message = ""
+    if answers.array and is_table(path):
+        message = f"`{answers.array}` holds lists"
+    elif choices.predictions is not None:
+        message = f"the answers are confidences in `{choices.predictions}`"
+    if message:
+        fix = "leave it out: the probabilities then get columns of their own"
+        raise InputError(message, field="--in-place", file=path, fixes=fix)
+
+
+def _extended(
+    old: Table,
+    answers: Answers,
+    probabilities: NDArray[np.float64],
+    labels: NDArray[Any],
+    options: argparse.Namespace,
+) -> Table:
+    """Some rows of the file with the calibrated probabilities [n, C] and the predicted classes.
+
+    InputError: the file has a column of such a name.
     """
-    ending = path.suffix.lower()
-    if ending == ".npz":
-        parts = list[NDArray[np.float64]]()
-        yield parts.append
-        arrays: dict[str, Any] = {"class_names": np.array(names)} if names else {}
-        write_npz(path, probabilities=np.concatenate(parts), **arrays)
-        return
-    with atomic_path(path) as temporary:
+    rows, new = dict(old), Table()
+    if not options.in_place:
+        new[CALIBRATED] = probabilities
+    elif answers.columns:
+        names = {normal(name.strip()): name for name in rows}
+        for column, number in answers.columns.items():
+            rows[names[column]] = probabilities[:, number]
+    else:
+        del rows[answers.array]
+        new[IN_PLACE] = probabilities
+    new[PREDICTED] = labels[probabilities.argmax(axis=1)]
+    is_npz = options.output.suffix.lower() == ".npz"
+    added = new if is_npz else by_column(new, _texts(labels))
+    clashes = [name for name in rows if name.strip() in added]
+    if clashes:
+        fixes = ["rename it", "give the file that it was made of"]
+        raise InputError("already there", field=clashes[0], file=options.file, fixes=fixes)
+    return {**rows, **new}
+
+
+def _write(
+    output: Path, parts: Parts, others: Table, class_names: Sequence[str], path: Path
+) -> list[str]:
+    """Write all rows; return the names of the `others` that the form cannot hold."""
+    ending = output.suffix.lower()
+    if ending != ".npz":
+        parts = (by_column(part, class_names) for part in parts)
+    first = next(parts)
+    parts = chain([first], parts)
+    names = list(first) if ending != ".npz" else [*others, *first]
+    check_replaceable(output, "--output", names)
+    with atomic_path(output) as temporary:
+        if ending == ".npz":
+            write_arrays(temporary, parts, others)
+            return []
         if ending == ".csv":
-            with temporary.open("x", encoding="utf-8", newline="") as file:
-                header = pd.DataFrame(columns=pd.Index(columns))
-                header.to_csv(file, index=False, lineterminator="\n")
-                yield lambda p: pd.DataFrame(p).to_csv(
-                    file, index=False, header=False, lineterminator="\n"
-                )
-            return
-        pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
-        schema = pyarrow.schema([(name, pyarrow.float64()) for name in columns])
-        with parquet.ParquetWriter(temporary, schema) as writer:
-            yield lambda p: writer.write_table(pyarrow.table(list(p.T), schema=schema))
+            write_csv(temporary, parts)
+        elif ending == ".jsonl":
+            write_lines(temporary, parts)
+        else:
+            # The types of JSON's values are those of all rows together.
+            are_lines = ending_of(path) in LINES
+            write_parquet(temporary, iter([joined(parts)]) if are_lines else parts)
+    return [name for name in others if name != CLASS_NAMES]
 
 
 def prior_of(
@@ -104,7 +197,8 @@ def prior_of(
         InputError: a part of the text is no share, or names no class.
     """
     if text == "estimate":
-        parts = [calibrated(calibrator, rows) for rows in unlabelled(path, calibrator, choices)]
+        every = unlabelled(path, calibrator, choices)
+        parts = [calibrated(calibrator, points.logits, points.groups) for points in every]
         p = np.concatenate(parts)
         estimate = estimate_prior(p, calibrator.shares_, calibrator.n_points_)
         for name, share, low, high in zip(names, estimate.shares, estimate.lower, estimate.upper):

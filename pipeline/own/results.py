@@ -1,9 +1,11 @@
 """Write the results of utility-calibration score: tables, figures, verdict and page."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from utility_calibration.metrics.registry import METRICS
 
@@ -18,15 +20,28 @@ from ..reporting.page import provenance_of
 from ..reporting.sections import Section, section_of
 from ..reporting.tables import TableSpec
 from ..reporting.write import page_texts, section_texts
+from ..scoring.choice import DEFAULT
 from ..scoring.files import ON_REQUEST, Scores, score_files
 from ..scoring.left import left_to_gain
 from .folder import remove_others
 from .job import Job
 
+if TYPE_CHECKING:
+    from ..reporting.style import Drawings
+
 MADE = (
     "utility-calibration score made this page. The fitted parameters of every split are in "
     "data/fits."
 )
+WITHOUT_DEFAULT = (
+    f"A quick look leaves out the default method, {method_name(DEFAULT)}, whose fits take longest. "
+    "Score without --quick to compare it."
+)
+
+
+def lacks_default(job: Job) -> bool:
+    """Whether the run is a quick look whose methods the person did not name."""
+    return job.options.quick and job.options.may_add
 
 
 def write_results(job: Job) -> Section:
@@ -51,7 +66,9 @@ def write_results(job: Job) -> Section:
     from ..reporting.style import draw_all
 
     drawings = drawings_of(section, curve=(costs or {}).get("curve"))
-    formats = ("svg",) if job.options.quick else ("pdf", "svg", "png")
+    formats: tuple[str, ...] = ("pdf", "svg", "png")
+    if job.options.quick:
+        drawings, formats = _few_of(drawings), ("svg",)
     images = draw_all(drawings, folder, job.first.jobs, formats)
     written += images
     source = job.first.benchmark.source
@@ -63,6 +80,15 @@ def write_results(job: Job) -> Section:
     written += write_texts(folder, texts)
     remove_others(folder, written)
     return section
+
+
+def _few_of(drawings: Drawings) -> Drawings:
+    """What a quick look draws: the worst place, and the decision curve that was asked for.
+
+    A figure takes as long as a tenth of a small run.
+    """
+    worst = [name for name in drawings if name not in ("ecdf", "decision_curve")]
+    return {name: drawings[name] for name in drawings if name in (*worst[:1], "decision_curve")}
 
 
 def _costs(job: Job) -> Mapping[str, Any] | None:
@@ -80,7 +106,8 @@ def _section(
 ) -> Section:
     """Tables and verdict; their metrics are those that were measured, in the order of METRICS."""
     measured = scores.own_rows()["metric"].unique().tolist()
-    keys = sorted(measured, key=list(dict.fromkeys([*METRICS, *measured])).index)
+    order = list(dict.fromkeys([*METRICS, *measured]))
+    keys = sorted(measured, key=order.index)
     columns = [key for key in keys if key not in ON_REQUEST]
     spec = TableSpec("table", job.first.benchmark.title, columns, tuple(_remarks(job)))
     return section_of(scores, methods, [spec], keys, costs=costs)
@@ -99,24 +126,29 @@ def _with_commands(section: Section, job: Job) -> Section:
 def _with_what_is_left(section: Section, job: Job, methods: list[str]) -> Section:
     """The section whose verdict also says what recalibration could still gain."""
     verdict = section.verdict
-    taken = [verdict.overall, *(use.take for use in verdict.uses)]
-    compared = [method for method in dict.fromkeys([PRESENT, *taken]) if method in methods]
-    said = left_words(left_to_gain(job.plan.units, compared))
-    return replace(section, verdict=replace(verdict, summary=[*verdict.summary, *said]))
+    recommended = [verdict.overall, *(use.take for use in verdict.uses)]
+    compared = [method for method in dict.fromkeys([PRESENT, *recommended]) if method in methods]
+    sentences = left_words(left_to_gain(job.plan.units, compared))
+    return replace(section, verdict=replace(verdict, summary=[*verdict.summary, *sentences]))
 
 
 def _numbers(section: Section) -> dict[str, Any]:
     """By method and metric the columns of the table's CSV; unknown ones are None."""
     numbers = section.decisions.frame()
-    plain = numbers.astype(object).where(numbers.notna(), None).groupby("method", sort=False)
-    tables = {str(m): rows.drop(columns="method").set_index("metric") for m, rows in plain}
-    return {method: rows.to_dict("index") for method, rows in tables.items()}
+    plain = numbers.astype(object).where(numbers.notna(), None)
+    by_method = {}
+    for method, rows in plain.groupby("method", sort=False):
+        by_method[str(method)] = rows.drop(columns="method").set_index("metric").to_dict("index")
+    return by_method
 
 
 def _remarks(job: Job) -> Iterator[str]:
-    for method, its in {unit.calibrator: unit.settings for unit in job.plan.units}.items():
-        aims = its.calibrator.get("utilities") or []
-        if keys := [key for key, entry in its.evaluation.own.items() if entry in aims]:
+    """What the table's notes say about this run alone."""
+    settings_of = {unit.calibrator: unit.settings for unit in job.plan.units}
+    for method, settings in settings_of.items():
+        aims = settings.calibrator.get("utilities") or []
+        keys = [key for key, entry in settings.evaluation.own.items() if entry in aims]
+        if keys:
             yield f"{method_name(method)} calibrates to {', '.join(keys)} alone."
     splits = job.logits.details.get("given_splits")
     if splits is None:
@@ -126,3 +158,5 @@ def _remarks(job: Job) -> Iterator[str]:
         sizes = "; ".join(f"{one['calibration']} and {one['test']}" for one in splits[:5])
         more = ", …" if len(splits) > 5 else ""
         yield f"Calibration and test points are the file's own: {sizes}{more}."
+    if lacks_default(job):
+        yield WITHOUT_DEFAULT

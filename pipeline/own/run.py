@@ -18,14 +18,13 @@ from ..reporting.write import print_sections
 from ..scoring.files import score_files
 from ..scoring.groups import REPAIRS
 from ..scoring.points import absent_in_calibration
-from .deployed import fit_to_keep
 from .folder import check_replaceable, give_back, names_of, only_run
 from .forms import check_is_file, is_table
 from .job import Job, settings_of, takes
+from .one_pass import is_streamed
 from .options import Options
-from .results import write_results
+from .results import WITHOUT_DEFAULT, lacks_default, write_results
 from .size import check_fits
-from .stream import is_streamed, score_streamed
 
 MOST_NAMED = 5  # classes without calibration points that are named
 
@@ -33,6 +32,8 @@ MOST_NAMED = 5  # classes without calibration points that are named
 def run(options: Options) -> None:
     """Score a file, in one pass where its points are too many for the memory."""
     if is_streamed(options):
+        from .stream import score_streamed  # with the modules of streams
+
         score_streamed(options)
     else:
         score_whole(options)
@@ -41,12 +42,12 @@ def run(options: Options) -> None:
 def score_whole(options: Options) -> None:
     """Run the stages on all points at once, and write the reports."""
     is_new = not options.output.exists()
-    said = checked(options)
-    benchmark = next(iter(said.values())).benchmark.name
+    settings_by_method = checked(options)
+    benchmark = next(iter(settings_by_method.values())).benchmark.name
     names = names_of(benchmark, options.losses is not None)
     with only_run(options.output, names, options.wait):
         try:
-            job = read(options, said)
+            job = read(options, settings_by_method)
         except Exception:
             if is_new:  # it has the log and the locks of a run that made nothing
                 give_back(options.output)
@@ -62,62 +63,77 @@ def checked(options: Options) -> dict[str, Settings]:
     """
     # The method that repairs groups may be added, once the file turns out to have them.
     addable = [REPAIRS] if options.may_add else []
-    said = settings_of(options, list(dict.fromkeys([*options.used, *addable])))
-    if options.calibrate_for and not any(takes(said[name], "utilities") for name in options.used):
+    settings_by_method = settings_of(options, list(dict.fromkeys([*options.used, *addable])))
+    can_aim = [name for name in options.used if takes(settings_by_method[name], "utilities")]
+    if options.calibrate_for and not can_aim:
         fix = "only patching and logit_shift calibrate for a utility; add one"
         raise UsageError(f"--calibrate-for: {fix}")
     if options.similarity is not None:
         check_is_file(options.similarity, "a similarity")
     if options.save is not None:
         check_replaceable(options.save, "--save")
-    return said
+    return settings_by_method
 
 
-def read(options: Options, said: Mapping[str, Settings]) -> Job:
-    """Read all files; `said` are the settings of each method.
+def read(options: Options, settings_by_method: Mapping[str, Settings]) -> Job:
+    """Read all files, and print what a person must know before the run.
 
     Raises:
         InputError, UsageError, UnitsFailed: what cannot be used, in one line.
     """
-    if not any(map(is_table, filter(None, (options.file, options.test)))):
-        check_fits(options.file, {name: said[name] for name in options.used})
-    method, settings = next(iter(said.items()))
+    files = [path for path in (options.file, options.test) if path is not None]
+    if not any(map(is_table, files)):
+        check_fits(options.file, {name: settings_by_method[name] for name in options.used})
+    method, settings = next(iter(settings_by_method.items()))
     reading = Plan(units_of(settings, method, [0]))
     name = settings.benchmark.name
     try:
         run_logits(reading)
-    except UnitsFailed as error:  # the benchmark has the name of the file, which is told
+    except UnitsFailed as error:  # the message names the file, and so does the benchmark
         raise UnitsFailed(str(error).removeprefix(f"{name}: ")) from error
     logits = reading.found(name)
-    job = Job.of(options, said, logits)
-    for note in _notes(job, said):
+    job = Job.of(options, settings_by_method, logits)
+    for note in _notes(job, settings_by_method):
         say(note)
     return job
 
 
-def _notes(job: Job, said: Mapping[str, Settings]) -> Iterator[str]:
+def _notes(job: Job, settings_by_method: Mapping[str, Settings]) -> Iterator[str]:
     """What a person must know before the run: what is done otherwise or left out."""
-    options, first, details = job.options, job.first, job.logits.details
-    splits = first.splits.count
-    if absent := absent_in_calibration(first, job.logits):
-        few = ", ".join(job.class_names[number] for number in list(absent)[:MOST_NAMED])
-        more = f" and {len(absent) - MOST_NAMED:,} others" * (len(absent) > MOST_NAMED)
-        yield (
-            f"class {few}{more} has no calibration point in {max(absent.values())} of {splits} "
-            "splits; a method that learns class by class (vector, isotonic, dirichlet) cannot "
-            "learn it there"
-        )
+    options = job.options
+    absent = absent_in_calibration(job.first, job.logits)
+    if absent:
+        yield _words_on_absent(job, absent)
     left_out = [name for name in options.methods if name not in job.settings]
-    if too_large := [name for name in left_out if takes(said[name], "weights")]:
-        told = "left out of a quick look, with more parameters than there are points"
-        yield f"{', '.join(too_large)}: {told} (to include it, name all with --methods)"
-    if unweighted := [name for name in left_out if name not in too_large]:
+    too_large = [name for name in left_out if takes(settings_by_method[name], "weights")]
+    if too_large:
+        yield (
+            f"{', '.join(too_large)}: left out of a quick look, with more parameters than there "
+            "are points (to include it, name all with --methods)"
+        )
+    unweighted = [name for name in left_out if name not in too_large]
+    if unweighted:
         yield (
             f"weights: {', '.join(unweighted)} cannot be fitted with weights; left out (to include "
             "them, draw points in proportion to their weights)"
         )
-    if options.splits is not None and "given_splits" in details:
+    if options.splits is not None and "given_splits" in job.logits.details:
         yield f"--splits {options.splits}: not used, because the file says which points test"
+    if lacks_default(job):
+        yield WITHOUT_DEFAULT
+
+
+def _words_on_absent(job: Job, absent: Mapping[int, int]) -> str:
+    """Which classes have no calibration point, and in how many splits."""
+    names = [job.class_names[number] for number in absent]
+    shown = ", ".join(names[:MOST_NAMED])
+    if len(names) > MOST_NAMED:
+        shown += f" and {len(names) - MOST_NAMED:,} others"
+    return (
+        f"class {shown} has no calibration point in {max(absent.values())} of "
+        f"{job.first.splits.count} splits; a method that learns class by class (vector, isotonic, "
+        "dirichlet) cannot learn it there"
+    )
 
 
 def _score(job: Job) -> None:
@@ -147,6 +163,8 @@ def _saved(job: Job) -> str:
     options = job.options
     if options.save is None:
         return ""
+    from .deployed import fit_to_keep
+
     is_random = "given_splits" not in job.logits.details
     on_all = is_random if options.save_on is None else options.save_on == "all"
     calibrator = fit_to_keep(job.settings[str(options.method)], job.logits, on_all)

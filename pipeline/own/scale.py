@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.calibrators.inputs import log_of, lookalike
+from utility_calibration.calibrators.inputs import ENOUGH_ROWS, log_of, lookalike
 from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.precision import lost_digits
@@ -25,7 +25,7 @@ from utility_calibration.metrics.validation import (
 
 from ..precision import in_float32
 from .given import Given
-from .rules import ENOUGH_ROWS, SUMS_ARE_NOT_ONE, first_that_holds, is_softmax_of_probabilities
+from .rules import SUMS_ARE_NOT_ONE, first_that_holds, is_softmax_of_probabilities
 
 NOTED = 1e-5  # a larger difference of a row's sum from one is noted; float32 makes smaller ones
 DIGITS = (2, 3, 4, 5)  # probabilities may have been rounded to so many, significant or not

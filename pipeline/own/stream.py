@@ -10,9 +10,8 @@ import math
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from utility_calibration.metrics import StreamingCalibration
 from utility_calibration.metrics.registry import metric
@@ -20,19 +19,18 @@ from utility_calibration.metrics.shown import tie_note
 
 from ..harness.artifacts import sha256_of, sha256_of_json, write_json, write_text
 from ..harness.parallel import FEW_LOGITS, Task, run_tasks
-from ..harness.parameters import UsageError
 from ..harness.progress import say
 from ..harness.settings import Settings
 from ..harness.workers import UnitsFailed
 from ..plan import sums_step
 from ..reporting.names import PRESENT
 from ..reporting.wording import markdown_table, p_value
-from .batches import ROWS, check_ignored, is_too_large, known_of
+from .batches import ROWS, check_ignored, known_of
 from .choices import Choices
 from .folder import STREAMED, give_back, names_of_stream, only_run, remove_others
-from .forms import PARTED, check_is_file, ending_of, shards_of
+from .forms import PARTED, check_is_file, ending_of
 from .job import settings_of
-from .options import OWN, Options
+from .options import Options
 from .shards import Shard, all_shards
 from .sums import Reading, merged, notes_of
 
@@ -50,65 +48,6 @@ EVIDENCE_NOTE = (
     "at after every shard, in the order of their names, which must be that of time: a calibrated "
     "forecast ever reaches 20 with a probability of at most 5 %."
 )
-
-
-class Rule(NamedTuple):
-    """Options that one pass refuses, why, and what to do instead.
-
-    needs_all: whether they need all points in memory. A large file is then read as a whole, unless
-    the person asks for one pass.
-    """
-
-    options: tuple[str, ...]
-    why: str
-    fix: str
-    needs_all: bool = True
-
-
-RULES = (
-    Rule(
-        ("test", "groups", "clusters", "distinct", "splits", "similarity", "calibrate_for", *OWN),
-        "needs all points at once, which one pass does not have",
-        "leave it out",
-    ),
-    Rule(
-        ("methods", "save", "save_on", "method"),
-        "one pass fits nothing",
-        "fit on a sample (docs/streaming.md), and give the saved file: --calibrator FILE",
-    ),
-    Rule(("tuning",), "one pass fits nothing", "leave it out", needs_all=False),
-    Rule(("quick",), "one pass is always the same", "leave it out", needs_all=False),
-    Rule(("wide",), "one pass always prints all columns", "leave it out", needs_all=False),
-    Rule(("seed",), "one pass draws nothing at random", "leave it out", needs_all=False),
-)
-"""What one pass refuses: no option is accepted that would have no effect."""
-
-
-def is_streamed(options: Options) -> bool:
-    """Whether the points are read in one pass: by choice, or because they are too many.
-
-    Raises:
-        UsageError: an option has no effect in one pass.
-    """
-    is_asked = options.stream or options.calibrator is not None
-    is_asked = is_asked or shards_of(options.file) != [options.file]
-    refused = [(rule, name) for rule in RULES for name in rule.options if _is_set(options, name)]
-    if not is_asked:
-        needs_all = any(rule.needs_all for rule, _ in refused)
-        if needs_all or not is_too_large(options.file):
-            return False
-    if refused:
-        lines = [f"--{name.replace('_', '-')}: {rule.why}; {rule.fix}" for rule, name in refused]
-        raise UsageError("; also ".join(lines))
-    return True
-
-
-def _is_set(options: Options, name: str) -> bool:
-    """Whether the person gave an option another value than it has without them."""
-    if name == "methods":
-        return not options.may_add
-    (default,) = (field.default for field in fields(Options) if field.name == name)
-    return bool(getattr(options, name) != default)
 
 
 def score_streamed(options: Options) -> None:

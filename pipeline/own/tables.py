@@ -197,6 +197,12 @@ def _of_line(line: str, row: int, entries: Any) -> dict[str, Any]:
     return found
 
 
+def separator_of(names: str, row: str) -> str:
+    """The sign between the cells of the line of names and of the first row."""
+    lines = (names, row)  # names may hold another sign
+    return max(",;\t|", key=lambda sign: min(line.count(sign) for line in lines))
+
+
 def _separated(
     path: Path,
     rows: int | None,
@@ -212,8 +218,7 @@ def _separated(
     if first.lower().startswith("sep=") or first.startswith("#"):
         told = f"the first line is `{cut_off(first.strip())}`"
         raise InputError(told, fixes="remove this line")
-    lines = (first, more.partition("\n")[0])  # names may hold another sign
-    separator = max(",;\t|", key=lambda sign: min(line.count(sign) for line in lines))
+    separator = separator_of(first, more.partition("\n")[0])
     if len(more) == SEEN:  # the last cell may be cut off
         more = more[: max(map(more.rfind, ("\n", separator)))]
     decimal = decimal_sign(more, separator, said, may_group)

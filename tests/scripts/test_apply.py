@@ -37,6 +37,15 @@ def run(calibrator, file, output, *options):
     write_calibrated(program.parse([str(calibrator), str(file), "--output", str(output), *options]))
 
 
+def written(path):
+    """The calibrated probabilities [n, C] in a file that `apply` wrote."""
+    if path.suffix == ".npz":
+        with np.load(path, allow_pickle=False) as arrays:
+            return arrays["calibrated"]
+    read = pd.read_csv if path.suffix == ".csv" else pd.read_parquet
+    return read(path).filter(regex="^calibrated_").to_numpy()
+
+
 @pytest.fixture
 def saved(tmp_path):
     logits, labels = problem(500, 0)
@@ -53,12 +62,12 @@ def test_new_logits_come_out_as_the_calibrator_says_in_every_form(saved, tmp_pat
     run(saved, tmp_path / "new.csv", tmp_path / "calibrated.csv")
     run(saved, tmp_path / "new.csv", tmp_path / "calibrated.parquet")
     expected = Calibrator.load(saved).predict_proba(logits)
-    with np.load(tmp_path / "deep" / "calibrated.npz", allow_pickle=False) as found:
-        np.testing.assert_array_equal(found["probabilities"], expected)
-    found = pd.read_csv(tmp_path / "calibrated.csv")  # with all digits
-    pd.testing.assert_frame_equal(found, pd.read_parquet(tmp_path / "calibrated.parquet"))
-    assert found.columns.tolist() == ["c0", "c1", "c2"]
-    np.testing.assert_array_equal(found, expected)
+    for name in ("deep/calibrated.npz", "calibrated.csv", "calibrated.parquet"):  # with all digits
+        np.testing.assert_array_equal(written(tmp_path / name), expected)
+    table = pd.read_csv(tmp_path / "calibrated.csv")
+    new = ["calibrated_0", "calibrated_1", "calibrated_2", "predicted_class"]
+    assert table.columns.tolist() == ["z_2", "z_0", "z_1", *new]
+    np.testing.assert_array_equal(table["predicted_class"], expected.argmax(axis=1))
 
 
 def test_a_file_is_read_some_rows_at_a_time(saved, tmp_path, monkeypatch):
@@ -73,17 +82,14 @@ def test_a_file_is_read_some_rows_at_a_time(saved, tmp_path, monkeypatch):
     for name in ("rows.npz", "columns.npz", "packed.npz", "table.csv"):
         for ending in ("npz", "csv", "parquet"):
             run(saved, tmp_path / name, tmp_path / f"out.{ending}")
-        with np.load(tmp_path / "out.npz") as found:
-            np.testing.assert_array_equal(found["probabilities"], expected)
-        read = pd.read_csv(tmp_path / "out.csv")
-        np.testing.assert_array_equal(read, expected)
-        np.testing.assert_array_equal(pd.read_parquet(tmp_path / "out.parquet"), expected)
+            np.testing.assert_array_equal(written(tmp_path / f"out.{ending}"), expected)
+            (tmp_path / f"out.{ending}").rename(tmp_path / f"whole.{ending}")
     table.loc[77, "z_1"] = np.nan
     table.to_csv(tmp_path / "gap.csv", index=False)
-    before = (tmp_path / "out.csv").read_bytes()
+    before = (tmp_path / "whole.csv").read_bytes()
     with refuses(row=27, column="z_1", number="50"):  # counted from row 50
-        run(saved, tmp_path / "gap.csv", tmp_path / "out.csv")
-    assert (tmp_path / "out.csv").read_bytes() == before
+        run(saved, tmp_path / "gap.csv", tmp_path / "whole.csv")
+    assert (tmp_path / "whole.csv").read_bytes() == before
 
 
 def test_lists_that_lack_a_class_in_some_batch_are_those_of_the_whole_file(tmp_path, monkeypatch):
@@ -110,8 +116,7 @@ def test_a_calibrator_of_probabilities_made_in_python_is_applied(tmp_path):
     path = fitted.save(tmp_path / "calibrator.npz")
     np.savez(tmp_path / "new.npz", probabilities=p)
     run(path, tmp_path / "new.npz", tmp_path / "out.npz")
-    found = np.load(tmp_path / "out.npz")["probabilities"]
-    np.testing.assert_allclose(found, fitted.predict_proba(p), atol=1e-6)
+    np.testing.assert_allclose(written(tmp_path / "out.npz"), fitted.predict_proba(p), atol=1e-6)
 
 
 def test_names_that_a_fit_in_python_had_are_those_of_columns_and_shares(tmp_path):
@@ -122,12 +127,12 @@ def test_names_that_a_fit_in_python_had_are_those_of_columns_and_shares(tmp_path
     fitted = TemperatureScaling().fit(logits, labels, classes=names)
     path = fitted.save(tmp_path / "fitted.npz")
     pd.DataFrame(logits, columns=names).to_csv(tmp_path / "new.csv", index=False)
-    written = tmp_path / "out.csv"
-    run(path, tmp_path / "new.csv", written, "--prior", "cat=.2,dog=.3,owl=.5")
+    run(path, tmp_path / "new.csv", tmp_path / "out.csv", "--prior", "cat=.2,dog=.3,owl=.5")
     expected = reweight(fitted.predict_proba(logits), [0.5, 0.2, 0.3], fitted.shares_)
-    table = pd.read_csv(written)
-    assert list(table) == list(names)
-    np.testing.assert_allclose(table.to_numpy(), expected, atol=1e-6)
+    table = pd.read_csv(tmp_path / "out.csv")
+    assert list(table) == [*names, *(f"calibrated_{name}" for name in names), "predicted_class"]
+    np.testing.assert_array_equal(table["predicted_class"], names[expected.argmax(axis=1)])
+    np.testing.assert_allclose(written(tmp_path / "out.csv"), expected, atol=1e-6)
 
 
 def test_score_saves_a_calibrator_of_probabilities_with_its_class_names(tmp_path):
@@ -144,7 +149,8 @@ def test_score_saves_a_calibrator_of_probabilities_with_its_class_names(tmp_path
     new.assign(id=range(20)).to_csv(tmp_path / "new.csv", index=False)
     run(target, tmp_path / "new.csv", tmp_path / "calibrated.csv")
     found = pd.read_csv(tmp_path / "calibrated.csv")
-    assert found.columns.tolist() == names.tolist()
+    assert found.columns.tolist()[:4] == ["cat", "ant", "bee", "id"]
+    found = found[[f"calibrated_{name}" for name in names]]
     np.testing.assert_allclose(found, by_hand.predict_proba(from_probabilities(p[:20])), atol=1e-6)
     np.savez(tmp_path / "logits.npz", logits=logits)
     with refuses("probabilities", fix="--probabilities NAME"):
@@ -165,7 +171,9 @@ def test_the_probability_of_one_of_two_classes_is_taken_as_in_scoring(tmp_path, 
     found = pd.read_csv(tmp_path / "calibrated.csv")
     fitted = TemperatureScaling().fit(from_probabilities(p).astype(np.float32), labels == "sick")
     expected = fitted.predict_proba(from_probabilities(p[:20]))
-    np.testing.assert_allclose(found[["healthy", "sick"]], expected, atol=1e-6)
+    np.testing.assert_allclose(
+        found[["calibrated_healthy", "calibrated_sick"]], expected, atol=1e-6
+    )
 
 
 def test_what_does_not_fit_or_would_be_replaced_is_refused_in_one_line(saved, tmp_path):
@@ -193,7 +201,7 @@ def test_what_does_not_fit_or_would_be_replaced_is_refused_in_one_line(saved, tm
     run(saved, tmp_path / "odd.npz", tmp_path / "x.npz", "--values", "logits")
     with np.load(tmp_path / "x.npz") as found:
         expected = Calibrator.load(saved).predict_proba(values.astype(np.float32))
-        np.testing.assert_array_equal(found["probabilities"], expected)
+        np.testing.assert_array_equal(found["calibrated"], expected)
 
 
 def test_groups_are_scored_saved_and_applied_by_the_name_of_their_column(tmp_path):
@@ -216,14 +224,14 @@ def test_groups_are_scored_saved_and_applied_by_the_name_of_their_column(tmp_pat
     new.to_csv(tmp_path / "new.csv", index=False)
     run(target, tmp_path / "new.csv", tmp_path / "by.csv")
     expected = kept.predict_proba(logits[:60], groups=ward[:60])
-    np.testing.assert_allclose(pd.read_csv(tmp_path / "by.csv"), expected, atol=1e-6)
+    np.testing.assert_allclose(written(tmp_path / "by.csv"), expected, atol=1e-6)
     with pytest.warns(UserWarning, match="east"):
         plain = kept.predict_proba(logits[:60], groups=np.full(60, "east"))
     assert np.abs(expected - plain).max() > 0.01
     run(target, tmp_path / "new.csv", tmp_path / "by.csv", "--prior", "estimate")
     prior = estimate_prior(expected, kept.shares_, kept.n_points_).shares
     shifted = reweight(expected, prior, kept.shares_)
-    np.testing.assert_allclose(pd.read_csv(tmp_path / "by.csv"), shifted, atol=1e-6)
+    np.testing.assert_allclose(written(tmp_path / "by.csv"), shifted, atol=1e-6)
     by_hand = LogitShiftPatching(steps=1).fit(logits, labels, groups=ward)
     names = {"ward": "groups", "a": "0", "b": "1", "c": "2"}
     new.rename(columns=names).to_csv(tmp_path / "hand.csv", index=False)
@@ -241,14 +249,14 @@ def test_shares_of_the_classes_are_stated_by_place_or_name_or_estimated(saved, t
     estimate = estimate_prior(p, fitted.shares_, fitted.n_points_).shares
     for text, shares in {
         ".2,.3,.5": [0.2, 0.3, 0.5],
-        "c2=.5, c0=.2,c1=.3": [0.2, 0.3, 0.5],
+        "2=.5, 0=.2,1=.3": [0.2, 0.3, 0.5],
         "estimate": estimate,
     }.items():
         run(saved, tmp_path / "new.npz", tmp_path / "out.npz", "--prior", text)
         expected = reweight(p, shares, fitted.shares_)
-        np.testing.assert_array_equal(np.load(tmp_path / "out.npz")["probabilities"], expected)
+        np.testing.assert_array_equal(written(tmp_path / "out.npz"), expected)
     assert "95 %" in capsys.readouterr().out
-    for text in (".2,.8", "c0=.5,c1=.5", "c0=.5,.5,c2=0", "some", ""):
+    for text in (".2,.8", "0=.5,1=.5", "0=.5,.5,2=0", "some", ""):
         with pytest.raises(InputError, match="prior") as caught:
             run(saved, tmp_path / "new.npz", tmp_path / "out.npz", "--prior", text)
         assert "\n" not in str(caught.value)

@@ -127,6 +127,19 @@ def test_what_needs_no_numbers_is_told_before_kernels_are_imported(given):
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+def test_a_quick_look_says_that_it_leaves_out_the_default(tmp_path, capsys):
+    path = write_example(tmp_path / "x.npz", n=200, classes=2)
+    shown = {}
+    for name, methods in (("all", ()), ("named", ("--methods", "temperature"))):
+        quick(path, tmp_path / name, "--splits", "1", *methods)
+        printed = " ".join(capsys.readouterr().out.split())
+        page = " ".join((tmp_path / name / "report.md").read_text().split())
+        shown[name] = ["default method" in text for text in (printed, page)]
+        drawn = {file.name for file in (tmp_path / name).glob("*.svg")}
+        assert len(drawn) == 1 and "ecdf.svg" not in drawn
+    assert shown == {"all": [True, True], "named": [False, False]}
+
+
 def test_a_method_is_known_by_how_it_begins_and_quick_takes_those_without_tuning():
     options = score.parse(["x.npz", "--methods", "temp", "vec", "isotonic"])
     assert options.methods == ("temperature", "vector", "isotonic")

@@ -67,7 +67,7 @@ def test_a_saved_calibrator_takes_the_same_predictions(tmp_path):
     calibrator.predictions_from_ = "pred"
     calibrator = Calibrator.load(calibrator.save(tmp_path / "saved.npz"))
     points = written(tmp_path / "new.csv", TABLE[["score", "pred"]])
-    ((logits, _),) = unlabelled(points, calibrator, Choices(classes="score"))
-    np.testing.assert_allclose(softmax(logits.astype(float), axis=1)[:, 1], P1, 1e-4)
+    (points,) = unlabelled(points, calibrator, Choices(classes="score"))
+    np.testing.assert_allclose(softmax(points.logits.astype(float), axis=1)[:, 1], P1, 1e-4)
     with refuses("pred", fix="prediction"):
         list(unlabelled(written(tmp_path / "new.csv", TABLE[["score"]]), calibrator, Choices()))

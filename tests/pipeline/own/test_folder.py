@@ -74,7 +74,7 @@ def test_a_failed_run_leaves_a_new_folder_to_others(tmp_path):
 def test_named_files_are_replaced_only_if_the_programs_wrote_them(tmp_path):
     path = tmp_path / "x.npz"
     np.savez(path, probabilities=np.eye(2))
-    check_replaceable(path, "--output", ["a", "b"])
+    check_replaceable(path, "--output", ["probabilities"])
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     check_replaceable(tmp_path / "x.csv", "--output", ["a", "b"])
     for name, columns in (("x.csv", ["a", "c"]), ("x.npz", None)):
