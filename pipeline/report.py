@@ -1,4 +1,4 @@
-"""Stage 5 of 5: a suite's tables, eCDF figures, comparison with the paper and its page.
+"""Stage 6 of 6: a suite's tables, eCDF figures, comparison with the paper and its page.
 
 utility-calibration report suite=digits
 utility-calibration report suite=cifar evaluation=paper_batches
