@@ -9,9 +9,9 @@ sphere, so that a reader sees whether the order of calibrators depends on who th
     frequent  uniform payoffs over r for the r-th most frequent class, as in Zipf's law
     graded    log2(1 + r)^-γ for the class that the user puts at place r, γ uniform on [0.5, 2]
 
-Linear users have a payoff for each class. Rank-based users have one for each rank, in falling order.
-For them "sparse" means the first one, two or three ranks, "frequent" means 1/r for rank r, and
-neither has losses.
+Linear users have a payoff for each class. Rank-based users have one for each rank, in falling
+order. For them "sparse" means the first one, two or three ranks, "frequent" means at most 1/r for
+rank r, and neither has losses.
 """
 
 from __future__ import annotations

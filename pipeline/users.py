@@ -4,8 +4,8 @@ utility-calibration users benchmark=cifar100_resnet
 utility-calibration users suite=cifar users.prior_splits=10
 
 A calibrator and split is data/users/<benchmark>/<calibrator>/<split>.npz. As text
-results/users/<benchmark>/ has, over all calibrators, risk_gap.csv and risk_gap_splits.csv, priors.csv,
-priors_medians.csv and priors_tau.csv, and users.json with the options.
+results/users/<benchmark>/ has, over all calibrators, risk_gap.csv and risk_gap_splits.csv,
+priors.csv, priors_medians.csv and priors_tau.csv, and users.json with the options.
 """
 
 from collections.abc import Mapping, Sequence
@@ -84,6 +84,7 @@ def write_studies(settings: Settings, steps: Mapping[Unit, Task]) -> Sequence[Pa
     tables = tables_of(arrays, settings, int(record["classes"]))
     facts = {
         "benchmark": record["benchmark"],
+        "n": record["n"],
         "n_test": record["n_test"],
         "classes": record["classes"],
         "calibrators": ordered,

@@ -51,9 +51,9 @@ class Section:
 
     `worst` utilities by metric and method, `pooled`: what they are over; `costs`: what acting on
     each method's probabilities costs, where losses were given; `facts`: where the logits come from;
-    `studies`: images of page.STUDY_CAPTIONS, if any. `groups`: sentences on groups of points; the
-    large ones are `parts` of `points` each. `gaps` are between two groups by method and metric,
-    `repairs` are what patches of groups changed.
+    `studies`: images of page.STUDY_CAPTIONS, if any; `study_tables`: tables of the same studies.
+    `groups`: sentences on groups of points; the large ones are `parts` of `points` each. `gaps` are
+    between two groups by method and metric, `repairs` are what patches of groups changed.
     """
 
     decisions: Decisions
@@ -65,6 +65,7 @@ class Section:
     pooled: str = ""
     facts: Sequence[str] = ()
     studies: Mapping[str, Path] = field(default_factory=dict)
+    study_tables: Sequence[TextTable] = ()
     points: int = 0
     groups: Sequence[str] = ()
     parts: Mapping[str, Section] = field(default_factory=dict)

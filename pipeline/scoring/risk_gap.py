@@ -55,9 +55,7 @@ def risk_users(classes: int, options: Users) -> dict[str, UtilityClass]:
     }
 
 
-def measured(
-    users: Mapping[str, UtilityClass], forecast: Forecast, outcomes: Outcomes
-) -> Measured:
+def measured(users: Mapping[str, UtilityClass], forecast: Forecast, outcomes: Outcomes) -> Measured:
     """UC and risk gap of all users under every draw of the labels: [R, m] each."""
     kinds = list(users.values())
     errors = [kind.errors(forecast, outcomes) for kind in kinds]

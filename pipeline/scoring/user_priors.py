@@ -94,21 +94,21 @@ def median_frame(by_calibrator: Mapping[str, Sequence[Errors]]) -> pd.DataFrame:
 def tau_frame(medians: pd.DataFrame) -> pd.DataFrame:
     """Kendall's τ of the order of the calibrators between two priors: TAU_COLUMNS.
 
-    The orders are by the mean over splits. A row whose priors are equal has the mean τ between two
-    splits of this prior: what chance changes in the order. `same_first` is the share of cases in
-    which both orders have the same best calibrator.
+    It is the mean over the splits of the τ in each. A row whose priors are equal has the mean τ
+    between two splits of this prior: what other test points change in the order. `same_first` is
+    the share of cases in which both orders have the same best calibrator.
     """
     rows = []
-    for family, own in medians.groupby("family", sort=False):
-        wide = own.pivot_table("median", "calibrator", ["prior", "split"], sort=False)
-        means = wide.T.groupby(level="prior", sort=False).mean().T
-        for prior in means:
-            splits = wide[prior]
-            pairs = [(splits[a], splits[b]) for a, b in combinations(splits, 2)]
-            rows.append(_tau_row(str(family), str(prior), str(prior), pairs))
-        for prior, other in combinations(means, 2):
-            pair = [(means[prior], means[other])]
-            rows.append(_tau_row(str(family), str(prior), str(other), pair))
+    for family, of_family in medians.groupby("family", sort=False):
+        wide = of_family.pivot_table("median", "calibrator", ["prior", "split"], sort=False)
+        priors = list(dict.fromkeys(of_family["prior"]))
+        splits = list(dict.fromkeys(of_family["split"]))
+        for prior in priors:
+            pairs = [(wide[prior, a], wide[prior, b]) for a, b in combinations(splits, 2)]
+            rows.append(_tau_row(str(family), prior, prior, pairs))
+        for prior, other in combinations(priors, 2):
+            pairs = [(wide[prior, split], wide[other, split]) for split in splits]
+            rows.append(_tau_row(str(family), prior, other, pairs))
     return pd.DataFrame(rows, columns=list(TAU_COLUMNS))
 
 

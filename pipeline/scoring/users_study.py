@@ -67,6 +67,7 @@ def studied(unit: Unit, progress: Progress) -> tuple[Save, Record]:
         "benchmark": unit.benchmark,
         "calibrator": unit.calibrator,
         "split": unit.split,
+        "n": test.population,
         "n_test": len(test.labels),
         "classes": sample.forecast.classes,
         "options": asdict(options),
@@ -126,7 +127,7 @@ def _risks(splits: Sequence[Arrays], start: str) -> list[risk_gap.Measured]:
 
 def _errors(splits: Sequence[Arrays], start: str, options: Users) -> list[user_priors.Errors]:
     keys = [(prior, family) for prior in options.priors for family in user_priors.FAMILIES]
-    by_split = []
+    by_split: list[user_priors.Errors] = []
     for each in splits:
         names = {key: f"{start}prior.{'.'.join(key)}" for key in keys}
         if all(name in each for name in names.values()):
