@@ -80,26 +80,32 @@ class Stability(NamedTuple):
 
     tau: by prior, the mean τ to the first prior; chance: the mean τ between two splits of the same
     prior, of this prior and the first one; best: by prior, the calibrator with the least error.
+    one_pair: how much τ changes where two neighbours in the order change places.
     """
 
     tau: Mapping[str, float]
     chance: Mapping[str, float]
     best: Mapping[str, str]
+    one_pair: float
 
     @property
     def moved(self) -> list[str]:
-        """The priors whose order differs from the first one's by more than splits differ."""
-        return [prior for prior, tau in self.tau.items() if tau < self.chance[prior]]
+        """The priors whose order differs from the first one's more than splits do, by a pair."""
+        return [
+            prior for prior, tau in self.tau.items() if tau < self.chance[prior] - self.one_pair
+        ]
 
 
 def stability_of(priors: Priors, family: str) -> Stability:
     """Compare every prior with the first one, the paper's."""
     first, *others = priors.priors
     at_first = priors.tau(family, first, first)
+    count = len(priors.facts["calibrators"])
     return Stability(
         {prior: priors.tau(family, first, prior) for prior in others},
         {prior: (at_first + priors.tau(family, prior, prior)) / 2 for prior in others},
         {prior: priors.best(family, prior) for prior in priors.priors},
+        4 / (count * (count - 1)),
     )
 
 
