@@ -48,7 +48,7 @@ def gap_is_bounded(frames: Sequence[pd.DataFrame]) -> Claim:
     after = _mean_gap(rows[rows["calibrator"] != PRESENT])
     measured = (
         f"the largest gap of any user is {number(rows['largest_ratio'].max(), 2)} UC, in "
-        f"{len(rows)} fits on {len(frames)} benchmarks; the largest gap is {before} before "
+        f"{len(rows)} fits (benchmarks: {len(frames)}); the largest gap is {before} before "
         f"calibration and {after} after it, in the mean of fits"
     )
     statement = "A monotone map of the predicted utility saves at most 2 UC of risk."

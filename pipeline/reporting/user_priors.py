@@ -127,7 +127,9 @@ def priors_table(priors: Priors, title: str) -> TextTable:
 
 
 def lesson_of(priors: Priors) -> str:
-    """What a reader learns, in two sentences per family."""
+    """What a reader learns, in two sentences per family; nothing of a single split."""
+    if priors.splits < 2:
+        return "A single split does not say what other test points would change."
     first = priors.priors[0]
     return " ".join(
         _lesson(name.lower(), first, stability_of(priors, family))
