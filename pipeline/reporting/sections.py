@@ -32,7 +32,8 @@ class Curves:
     """One family of utilities on one benchmark: at each of `levels` the error of every method.
 
     `floor`: 5 % and 95 % quantile of the noise floor of the method `floor_of`, "" without one.
-    `count` users were sampled. `batch`: points of the batches that errors are means over, if any.
+    `count` users were sampled from `prior` (metrics/priors.py). `batch`: points of the batches that
+    errors are means over, if any.
     """
 
     family: str
@@ -41,6 +42,7 @@ class Curves:
     floor: tuple[Array, Array] | None
     floor_of: str
     count: int
+    prior: str
     splits: int
     batch: int | None
 
@@ -190,6 +192,7 @@ def all_curves(scores: Scores, methods: Sequence[str]) -> list[Curves]:
                 floor=(low, high) if floor_of else None,
                 floor_of=floor_of,
                 count=facts["evaluation"]["utilities"],
+                prior=facts["evaluation"]["prior"],
                 splits=facts["splits"]["count"],
                 batch=facts["evaluation"]["utility_batch"],
             )
