@@ -25,7 +25,7 @@ from .arrays import Array
 from .errors import InputError
 from .kernels.draws import Draws
 from .option_checks import check_known
-from .utilities.base import check_sample
+from .utilities.parameters import check_sample
 from .utilities.payoffs import Linear, Rank, sample_unit_sphere_infinity
 
 MOST_PAYING = 3
