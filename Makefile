@@ -193,7 +193,7 @@ lines:
 
 # Downloads, such as data/imagenet, stay. So does an environment that make has not made.
 MADE := site .venv-ray .venv-test-lowest .venv-test-newest .mypy_cache .ruff_cache .pytest_cache .hypothesis \
-  $(addprefix data/,logits fits scores dynamics locks log) \
+  $(addprefix data/,logits fits scores dynamics users locks log) \
   $(patsubst %/,%,$(dir $(wildcard $(addsuffix /.installed,$(VENV) $(PEERS)))))
 
 clean:

@@ -53,9 +53,9 @@ def acting_gain(
     forecast, outcomes = sample.forecast, sample.outcomes
     weights = sample.weights, sample.by_label
     drawn = redrawn_outcomes(forecast, sample.points, repetitions, seed, *weights)
-    floors = [_gains(utilities, *points)[:, :, 0].max(axis=1) for points in drawn]
+    floors = [acting_gains(utilities, *points)[:, :, 0].max(axis=1) for points in drawn]
     floor = float(np.quantile(np.concatenate(floors), 0.95)) if floors else float("nan")
-    gains = _gains(utilities, forecast, outcomes)[0]
+    gains = acting_gains(utilities, forecast, outcomes)[0]
     worst = first_largest(gains[:, 0])
     gain, threshold, act_from = gains[worst].tolist()
     return ActingGain(gain, worst, threshold, act_from, floor)
@@ -80,7 +80,7 @@ def _with_ties(ascending: NDArray[np.float64]) -> NDArray[np.float64]:
     return ascending[is_first][np.cumsum(is_first) - 1]
 
 
-def _gains(utilities: Utilities, forecast: Any, outcomes: Any) -> NDArray[np.float64]:
+def acting_gains(utilities: Utilities, forecast: Any, outcomes: Any) -> NDArray[np.float64]:
     """Return gain, threshold and the v to act from: [R, m, 3]."""
     parts = []
     for block in utilities.tied_blocks(forecast, outcomes):

@@ -20,7 +20,14 @@ from .arrays import Array
 from .binned import Weights, interval_and_binned_errors
 from .errors import InputError
 from .forecast import Forecast, Outcomes
-from .option_checks import USUAL_CONFIDENCE, check_confidence, check_whole, draws_for
+from .option_checks import (
+    USUAL_CONFIDENCE,
+    check_confidence,
+    check_known,
+    check_whole,
+    draws_for,
+)
+from .priors import PRIORS, check_shares, linear_users, rank_users
 from .utilities.base import UtilityClass
 from .utilities.function import utility_of
 from .utilities.payoffs import ClassWise, Linear, Rank, TopClass
@@ -35,6 +42,8 @@ class Options:
         floor_utilities: only this many of them are measured under drawn labels and resampled
             points, for the floors and intervals of their quantiles (`representative`).
         utility_seed: seed of the sampled users, the same for every method and split.
+        prior: what the sampled users are paid, a name of `PRIORS` (metrics/priors.py).
+        class_shares: [C], how frequent each class is, for the prior "frequent".
         bins, class_weights: number of bins and weights of the classes in the binned errors.
         exponents: grid of γ for `u_dcg`.
         similarity: [C, C], adds `u_w2v`.
@@ -53,6 +62,8 @@ class Options:
     utilities: int = 1500
     floor_utilities: int = 500
     utility_seed: int = 0
+    prior: str = "uniform"
+    class_shares: ArrayLike | None = None
     bins: int = 15
     class_weights: Weights = "uniform"
     exponents: tuple[float, ...] = (0.5, 0.75, 1, 1.25, 1.5, 2)
@@ -70,6 +81,9 @@ class Options:
         least |= {"floor_repetitions": 0, "bootstrap_repetitions": 0}
         for name, low in least.items():
             check_whole(getattr(self, name), name, low, numbers * (name == "utilities"))
+        check_known([self.prior], PRIORS, "prior", "prior of users")
+        if self.prior == "frequent":
+            check_shares(self.class_shares)
         check_confidence(self.confidence)
         needed = draws_for(self.confidence)
         if self.confidence > USUAL_CONFIDENCE and 0 < self.floor_repetitions < needed:
@@ -137,15 +151,27 @@ def sampled_users(classes: int, options: Options, count: int) -> dict[str, Utili
     """Return `count` of the sampled users of each family; {} if `options` sample none."""
     if not options.utilities:
         return {}
-    return _users(options.utilities, classes, options.utility_seed, count)
+    drawn = options.prior, options.utilities, classes, options.utility_seed
+    shares = None
+    if options.prior == "frequent":
+        shares = tuple(check_shares(options.class_shares, classes).tolist())
+    return _users(*drawn, shares, count)
 
 
 @lru_cache(maxsize=2)  # all splits and methods of a benchmark have the same users, all and some
-def _users(utilities: int, classes: int, seed: int, count: int) -> dict[str, UtilityClass]:
-    size = utilities, classes
+def _users(
+    prior: str,
+    utilities: int,
+    classes: int,
+    seed: int,
+    class_shares: tuple[float, ...] | None,
+    count: int,
+) -> dict[str, UtilityClass]:
+    by_class = linear_users(prior, utilities, classes, seed, class_shares)
+    by_rank = rank_users(prior, utilities, classes, seed + 1)
     return {
-        "linear": Linear(representative(Linear.sample(*size, seed).matrix, count)),
-        "rank": Rank(representative(Rank.sample(*size, seed + 1).matrix, count)),
+        "linear": Linear(representative(by_class.matrix, count)),
+        "rank": Rank(representative(by_rank.matrix, count)),
     }
 
 

@@ -1,4 +1,4 @@
-"""Stage 4 of 5: how patching proceeds against sampled users (the paper's appendix).
+"""Stage 4 of 6: how patching proceeds against sampled users (the paper's appendix).
 
 utility-calibration dynamics benchmark=cifar100_resnet
 utility-calibration dynamics suite=cifar 'dynamics.families=[aligned]' dynamics.iterations=100

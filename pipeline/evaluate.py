@@ -1,4 +1,4 @@
-"""Stage 3 of 5: score each fitted calibrator on the test points of every split.
+"""Stage 3 of 6: score each fitted calibrator on the test points of every split.
 
 utility-calibration evaluate benchmark=cifar10_resnet calibrator=temperature split=3
 utility-calibration evaluate suite=cifar evaluation=paper_batches

@@ -1,4 +1,4 @@
-"""Stage 2 of 5: fit each calibrator on the calibration points of every split.
+"""Stage 2 of 6: fit each calibrator on the calibration points of every split.
 
 utility-calibration fit benchmark=cifar10_resnet calibrator=temperature split=3
 utility-calibration fit suite=cifar calibrator=vector

@@ -1,4 +1,4 @@
-"""Stage 1 of 5: the logits of each benchmark, from its source to data/logits/<benchmark>.npz.
+"""Stage 1 of 6: the logits of each benchmark, from its source to data/logits/<benchmark>.npz.
 
 utility-calibration logits benchmark=cifar10_resnet
 utility-calibration logits suite=cifar paths.precomputed=/folder/with/npz/files

@@ -146,6 +146,19 @@ def dynamics_step(settings: Settings, family: str, split: int) -> Task:
     return _step(name, settings, logits, path, maker, content, settings, family, split)
 
 
+def users_step(unit: Unit, logits: CachedLogits) -> Task:
+    """Study users on a fitted unit's test points; the key has the fit, the points and options."""
+    fit = record_of(unit.fit_path) or {}
+    content = {
+        **_points(unit.settings, unit.split, logits),
+        "fitted": [fit.get("arrays"), fit.get("predictions")],
+        "options": asdict(unit.settings.users),
+        "calibrators": list(unit.settings.suite.calibrators),
+    }
+    path, maker = unit.users_path, "users_study.studied"
+    return _step(str(unit), unit.settings, logits, path, maker, content, unit)
+
+
 def _step(
     name: str,
     settings: Settings,

@@ -1,13 +1,14 @@
-"""Stage 5 of 5: a suite's tables, eCDF figures, comparison with the paper and its page.
+"""Stage 6 of 6: a suite's tables, eCDF figures, comparison with the paper and its page.
 
 utility-calibration report suite=digits
 utility-calibration report suite=cifar evaluation=paper_batches
 
-It reads results/scores, which `pipeline/evaluate.py` writes, and results/dynamics. The page of
-suite=cifar is results/cifar.html, the same as text results/cifar.md.
+It reads results/scores, which `pipeline/evaluate.py` writes, results/dynamics and results/users.
+The page of suite=cifar is results/cifar.html, the same as text results/cifar.md.
 """
 
 import shlex
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,15 @@ from .logits import left_out, skips_absent
 from .plan import Plan
 from .reporting import comparison
 from .reporting.claims import claims_of_tables, write_claims
+from .reporting.claims_of_bounds import claims_of_bounds
 from .reporting.claims_of_users import claims_of_users
 from .reporting.figures import drawings_of, leaderboard_figure, svg_files
 from .reporting.leaderboard import leaderboard_of
 from .reporting.names import ordered
-from .reporting.page import STUDY_CAPTIONS, provenance_of
+from .reporting.page import provenance_of
 from .reporting.paired import write_paired
 from .reporting.sections import section_of
-from .reporting.study_figures import study_drawings
+from .reporting.studies import studies_of
 from .reporting.style import Drawings, draw_all
 from .reporting.tables import TableSpec
 from .reporting.wording import TextTable
@@ -76,15 +78,17 @@ def _write(request: Request, plan: Plan) -> None:
     for benchmark in settings:
         name, title = benchmark.benchmark.name, benchmark.benchmark.title
         stem = score_files(benchmark).stem
-        study = study_drawings(results / "dynamics" / name, title)
-        images = dict(zip(STUDY_CAPTIONS, (results / "figures" / f"{name}.png" for name in study)))
+        studies = studies_of(results, scores[name], title, methods)
+        images = studies.images(results / "figures")
         specs, columns = table_specs(benchmark, stem), columns_of(benchmark)
         section = section_of(scores[name], methods, specs, columns, images)
+        section = replace(section, study_tables=studies.tables)
         sections.append(section)
-        written += write_texts(results / "tables", section_texts(section, f"{stem}_"))
+        texts = {**section_texts(section, f"{stem}_"), **studies.texts}
+        written += write_texts(results / "tables", texts)
         drawn = drawings_of(section, f"_{stem}")
         drawings_by_stem[stem] = drawn
-        drawings |= {**drawn, **study}
+        drawings |= {**drawn, **studies.drawings}
     is_part = list(request.benchmarks) != list(settings[0].suite.benchmarks)
     end = "" if evaluation == DEFAULT_EVALUATION else f"-{evaluation}"
     leaderboard = leaderboard_of({s.spec.name: s.decisions for s in sections})
@@ -109,6 +113,7 @@ def _write(request: Request, plan: Plan) -> None:
             curves = {s.benchmark.title: scores[s.benchmark.name].own_curves() for s in settings}
             claims = claims_of_tables(cells)
             claims += claims_of_users(curves, results / "dynamics", list(scores))
+            claims += claims_of_bounds(results / "users", list(scores))
             written += write_claims(claims, results / "tables")
     heads = TITLE, f"the benchmarks of the suite {request.suite}"
     made = provenance_of(f"Suite {request.suite}.", list(scores.values()), methods)

@@ -24,7 +24,8 @@ PROGRAMS = {
     "fit": ("pipeline", "stage 2: fit calibrators"),
     "evaluate": ("pipeline", "stage 3: score them on test points"),
     "dynamics": ("pipeline", "stage 4: the study of aligned and misaligned users"),
-    "report": ("pipeline", "stage 5: tables, figures and report.html"),
+    "users": ("pipeline", "stage 5: what monotone maps would save users, and other users"),
+    "report": ("pipeline", "stage 6: tables, figures and report.html"),
     "status": ("pipeline", "what is done, missing, stale or failed"),
     "sweep": ("pipeline", "all stages of a suite, as jobs of a cluster or of this machine"),
 }

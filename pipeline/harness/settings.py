@@ -82,6 +82,7 @@ class Evaluation:
     utilities: int = MISSING
     floor_utilities: int = MISSING
     utility_seed: int = MISSING
+    prior: str = "uniform"
     bins: int = MISSING
     class_weights: str = MISSING
     utility_batch: int | None = None
@@ -108,8 +109,26 @@ class Dynamics:
 
 
 @dataclass
+class Users:
+    """The two studies of users: the utility-risk gap, and other priors (conf/users)."""
+
+    name: str = MISSING
+    risk_splits: int = MISSING
+    shortlists: int = MISSING
+    sampled: int = MISSING
+    risk_floor_draws: int = MISSING
+    priors: list[str] = MISSING
+    prior_splits: int = MISSING
+    utilities: int = MISSING
+    prior_floor_draws: int = MISSING
+    seed: int = MISSING
+
+
+@dataclass
 class Suite:
-    """Names of benchmarks and calibrators; `dynamics`: the benchmarks of the appendix study.
+    """Names of benchmarks and calibrators.
+
+    dynamics, users: the benchmarks of the appendix study, and of the studies of users.
 
     skip_absent: leave out benchmarks that have no logits, and name them, instead of ending there.
     """
@@ -118,6 +137,7 @@ class Suite:
     benchmarks: list[str] = MISSING
     calibrators: list[str] = MISSING
     dynamics: list[str] = MISSING
+    users: list[str] = MISSING
     skip_absent: bool = False
 
 
@@ -134,6 +154,7 @@ class Settings:
     splits: Splits = field(default_factory=Splits)
     evaluation: Evaluation = field(default_factory=Evaluation)
     dynamics: Dynamics = field(default_factory=Dynamics)
+    users: Users = field(default_factory=Users)
     tuning: Any = MISSING
     split: int | None = None
     seed: int = MISSING

@@ -28,6 +28,8 @@ ALLOWED_VALUES = {
     "evaluation.name": FILE_NAME,
     "splits.count": COUNT,
     "dynamics.splits": COUNT,
+    "users.risk_splits": COUNT,
+    "users.prior_splits": COUNT,
     "splits.calibration_fraction": (r"0\.0*[1-9]\d*", "a number between 0 and 1, such as 0.7"),
     "split": (r"\d+", "a whole number, such as 3"),
     "seed": SEED,
@@ -41,6 +43,10 @@ ALLOWED_VALUES = {
     "evaluation.bootstrap_repetitions": COUNT_OR_0,
     "evaluation.utility_batch": AT_LEAST_1,
     "evaluation.utility_seed": SEED,
+    "evaluation.prior": (
+        "uniform|sparse|positive|frequent|graded",
+        "uniform, sparse, positive, frequent or graded",
+    ),
     "evaluation.noise_seed": SEED,
     "sources.device": (r"auto|cpu|cuda(:\d+)?", "auto, cpu, cuda or cuda:<k>"),
 }
@@ -68,6 +74,11 @@ class Unit:
     def scores_path(self) -> Path:
         """The scores; those of a named evaluation have a folder of their own."""
         return self._path(f"scores{self.settings.evaluation.suffix}")
+
+    @property
+    def users_path(self) -> Path:
+        """The studies of users on the test points."""
+        return self._path("users")
 
     def _path(self, stage: str) -> Path:
         folder = self.settings.paths.data / stage / self.benchmark

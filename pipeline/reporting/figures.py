@@ -58,6 +58,7 @@ EXPECTED_DASH = (0, (4, 2))  # of the line on which all comes true as predicted
 MARKS = (("o", "#0072B2"), ("s", "#B8860B"), ("^", "#009E73"))
 """Markers and colours of the figure's kinds of numbers (Okabe-Ito)."""
 STANDARD = ("u_cwe", "u_topk")  # classes with a figure of their worst utility, as own ones have
+USUAL_PRIOR = "uniform"  # the paper's users, of whom a figure says nothing more
 WIDEST = 34  # characters of a line above a panel, beyond which it runs into its neighbour's
 
 
@@ -127,7 +128,8 @@ def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
         handles.append(Patch(facecolor=color, alpha=2 * BAND, linewidth=0, label=label))
         splits = f"mean over {first.splits} splits" if first.splits > 1 else "one split"
         batches = f" and over batches of {first.batch:,} points" if first.batch else ""
-        users = f"{first.count} sampled utilities per panel"
+        drawn = "" if first.prior == USUAL_PRIOR else f" with {first.prior} payoffs"
+        users = f"{first.count} sampled utilities{drawn} per panel"
         note = f"{users}, {splits}{batches}; curves further left are better."
         legend_below(figure, handles, note)
     return figure

@@ -32,8 +32,13 @@ STUDY_CAPTIONS = {
     "snapshots": "The distribution of all users' calibration errors after some iterations, on one "
     "axis. Beside each panel are the medians. Below it is said where a median rises: patches that "
     "help the worst user of one iteration can harm those of the next.",
+    "risk_gap": "Proposition 3.1: what users who act where the predicted utility is at least a "
+    "threshold would save by the best monotone map of it, over their calibration error. The paper "
+    "bounds it by twice this error.",
+    "priors": "Who the users are: the paper draws their payoffs uniformly, the other columns from "
+    "parts of the same sphere. A curve shows the share of users whose error is at most e.",
 }
-"""The figures of the dynamics stage, in their order on the page."""
+"""The figures of the stages dynamics and users, in their order on the page."""
 INTRODUCTION = (
     "This page compares calibration methods on {}. All scores are from points that no method was "
     "fitted on. A calibration error says how far what was predicted is from what came true: for "
@@ -186,4 +191,5 @@ def report_markdown(
             lines = (f"{method_name(method)}: {worst.words}" for method, worst in group.items())
             parts += [escape_markdown(metric(key).text), bullets(lines)]
         parts += [markdown(table).rstrip() for table in section.tables]
+        parts += [table.markdown() for table in section.study_tables]
     return "\n\n".join(parts).rstrip() + "\n"

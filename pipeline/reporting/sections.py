@@ -31,7 +31,7 @@ class Curves:
 
     Attributes:
         floor: 5 % and 95 % quantile of the noise floor of the method `floor_of`, "" without one.
-        count: number of sampled users.
+        count: number of users, sampled from `prior` (metrics/priors.py).
         batch: points of the batches that errors are means over, if any.
     """
 
@@ -41,6 +41,7 @@ class Curves:
     floor: tuple[Array, Array] | None
     floor_of: str
     count: int
+    prior: str
     splits: int
     batch: int | None
 
@@ -55,6 +56,7 @@ class Section:
         costs: what acting on each method's probabilities costs, where losses were given.
         facts: where the logits come from.
         studies: images of page.STUDY_CAPTIONS, if any.
+        study_tables: tables of the same studies.
         groups: sentences on groups of points; the large ones are `parts` of `points` each.
         gaps: between two groups, by method and metric.
         repairs: what patches of groups changed.
@@ -69,6 +71,7 @@ class Section:
     pooled: str = ""
     facts: Sequence[str] = ()
     studies: Mapping[str, Path] = field(default_factory=dict)
+    study_tables: Sequence[TextTable] = ()
     points: int = 0
     groups: Sequence[str] = ()
     parts: Mapping[str, Section] = field(default_factory=dict)
@@ -171,6 +174,7 @@ def all_curves(scores: Scores, methods: Sequence[str]) -> list[Curves]:
                 floor=(low, high) if floor_of else None,
                 floor_of=floor_of,
                 count=facts["evaluation"]["utilities"],
+                prior=facts["evaluation"]["prior"],
                 splits=facts["splits"]["count"],
                 batch=facts["evaluation"]["utility_batch"],
             )

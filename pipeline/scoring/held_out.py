@@ -159,5 +159,18 @@ def options_of(settings: Settings) -> dict[str, Any]:
         del options[key]
     if options["own"]:
         options["own"] = instantiate(options["own"], _convert_="all")
+    if options["prior"] == "frequent":
+        options["class_shares"] = class_shares(settings)
     similarity = points.find_logits(settings).arrays().get("similarity")
     return options | {"similarity": similarity}
+
+
+def class_shares(settings: Settings) -> NDArray[np.float64]:
+    """The share of each class among all points of the benchmark, by weight if points have any: [C].
+
+    They are the same for all splits and methods, so that these have the same users.
+    """
+    cached = points.find_logits(settings)
+    arrays, classes = cached.arrays(), int(cached.details["classes"])
+    counts = np.bincount(arrays["labels"], arrays.get("weights"), minlength=classes)
+    return np.asarray(counts / counts.sum())

@@ -15,15 +15,17 @@ from utility_calibration.pipeline.plan import Plan
 
 
 def main(overrides: Sequence[str]) -> None:
-    """Make the logits, then print `suite.benchmarks=[…]` and `suite.dynamics=[…]`."""
+    """Make the logits, then print the lists of the suite's benchmarks without the absent ones."""
     suite = composed(overrides).suite
     first = str(suite.calibrators[0])
     units = Request(suite.name, tuple(suite.benchmarks), (first,), (0,), tuple(overrides)).units()
     run_logits(Plan(units))
     left = with_logits(Plan(units)).settings
-    names = [name for name in suite.benchmarks if name in left]
-    studied = [name for name in suite.dynamics if name in names]
-    print(f"suite.benchmarks=[{','.join(names)}] suite.dynamics=[{','.join(studied)}]")
+    parts = []
+    for key in ("benchmarks", "dynamics", "users"):
+        names = [name for name in suite[key] if name in left]
+        parts.append(f"suite.{key}=[{','.join(names)}]")
+    print(" ".join(parts))
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def test_committed_tables_and_pages_are_rebuilt(folder, reports, tmp_path, monke
     committed = RESULTS / folder
     if not (committed / "scores").is_dir():
         pytest.skip(f"results/{folder} has no scores, from which its tables could be rebuilt")
-    for name in ("scores", "dynamics", "figures"):
+    for name in ("scores", "dynamics", "users", "figures"):
         if (committed / name).is_dir():
             shutil.copytree(committed / name, tmp_path / name)
     (tmp_path / "scores" / "all.csv").unlink(missing_ok=True)

@@ -23,7 +23,8 @@ def options(group):
     return sorted(path.stem for path in (CONF / group).glob("[!_]*.yaml"))
 
 
-GROUPS = ["benchmark", "calibrator", "suite", "evaluation", "tuning", "dynamics", "paths", "splits"]
+GROUPS = ["benchmark", "calibrator", "suite", "evaluation", "tuning", "dynamics", "users", "paths",
+          "splits"]  # fmt: skip
 OPTIONS = [(group, option) for group in GROUPS for option in options(group)]
 OPEN = {
     "file": ["benchmark.source.path=x.npz"],

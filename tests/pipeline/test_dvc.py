@@ -45,7 +45,7 @@ def test_the_committed_lock_is_of_the_committed_parameters_alone():
     suite = yaml.safe_load((ROOT / "params.yaml").read_text())["suite"]
     stages = yaml.safe_load((ROOT / "dvc.lock").read_text())["stages"]
     others = {stage.partition("@")[2] for stage in stages} - {"", *suite["benchmarks"]}
-    assert others - set(suite["dynamics"]) == set()
+    assert others - {*suite["dynamics"], *suite["users"]} == set()
 
 
 SMALL = [
@@ -55,6 +55,7 @@ SMALL = [
     ("conf/evaluation/default.yaml", "bootstrap_repetitions: 200", "bootstrap_repetitions: 4"),
     ("conf/dynamics/default.yaml", "iterations: 50", "iterations: 1"),
     ("conf/dynamics/default.yaml", "utilities: 512", "utilities: 8"),
+    ("conf/users/default.yaml", "utilities: 200", "utilities: 8"),
     *(("conf/suite/_base.yaml", f"    - {name}\n", "")
       for name in ("dirichlet", "isotonic", "vector", "patching", "logit_shift")),
     ("conf/suite/_base.yaml", "    - structured_matrix ", "# "),

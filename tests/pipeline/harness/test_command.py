@@ -254,7 +254,8 @@ def test_jobs_that_would_replace_each_others_files_are_refused(arguments, key):
 def test_a_sweep_on_two_cores_gives_the_bytes_of_a_plain_run(evaluated_once, tmp_path):
     command = [
         sys.executable, "-m", "utility_calibration", "sweep",
-        *tiny_overrides(evaluated_once / "tiny.npz", tmp_path), "suite.dynamics=[]",
+        *tiny_overrides(evaluated_once / "tiny.npz", tmp_path),
+        "suite.dynamics=[]", "suite.users=[]",
         f"hydra.sweep.dir={tmp_path / 'multirun'}", "suite.calibrators=[temperature,vector]",
         "hydra/launcher=cores", "hydra.launcher.n_jobs=2",
     ]  # fmt: skip

@@ -73,7 +73,7 @@ def figures(sections, tmp_path_factory):
 def curves():
     levels = np.linspace(0.01, 1, 50)
     errors = {method: level * levels for method, level in LEVELS.items()}
-    return Curves("linear", levels, errors, None, "", 50, 5, None)
+    return Curves("linear", levels, errors, None, "", 50, "uniform", 5, None)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,99 @@
+"""Stage 5 of 6: what a monotone map would save users (Proposition 3.1), and users of other priors.
+
+utility-calibration users benchmark=cifar100_resnet
+utility-calibration users suite=cifar users.prior_splits=10
+
+A calibrator and split is data/users/<benchmark>/<calibrator>/<split>.npz. As text
+results/users/<benchmark>/ has, over all calibrators, risk_gap.csv and risk_gap_splits.csv,
+priors.csv, priors_medians.csv and priors_tau.csv, and users.json with the options.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from .harness.artifacts import json_text, read_npz, write_text
+from .harness.cache import record_of
+from .harness.command import command
+from .harness.parallel import Task, run_tasks
+from .harness.progress import say, say_files
+from .harness.settings import Settings
+from .harness.units import Request, Unit
+from .harness.workers import UnitsFailed
+from .logits import require_logits, with_logits
+from .plan import Plan, users_step
+
+
+@command
+def main(config: DictConfig) -> None:
+    """Run the studies on the requested benchmark, or on those that the suite names for them."""
+    request = Request.from_hydra(config)
+    if not HydraConfig.get().runtime.choices.get("benchmark"):
+        request = replace(request, benchmarks=tuple(config.suite.get("users") or ()))
+    run_users(request)
+
+
+def run_users(request: Request) -> None:
+    """Study every fitted unit that is not up to date, and write the text of whole benchmarks.
+
+    UnitsFailed names a unit that has no current fit; nothing is studied then.
+    """
+    if not request.benchmarks:
+        say(f"users: nothing to do, suite.users of {request.suite} is empty")
+        return
+    plan = with_logits(Plan(request.units()))
+    require_logits(plan)
+    units = [unit for unit in plan.units if unit.split < _splits(unit.settings)]
+    absent = [unit for unit in units if not plan.fit(unit).is_current()]
+    if absent:
+        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
+        reason = "not fitted with these settings and this code"
+        fix = "run utility-calibration fit with the same arguments first"
+        raise UnitsFailed(f"{absent[0]}{more}: {reason}; {fix}")
+    steps = {unit: users_step(unit, plan.found(unit.benchmark)) for unit in units}
+    run_tasks("users", list(steps.values()))
+    for name, settings in plan.settings.items():
+        of_benchmark = {unit: step for unit, step in steps.items() if unit.benchmark == name}
+        if len({unit.split for unit in of_benchmark}) < _splits(settings):
+            say(f"{name}: studied on fewer than {_splits(settings)} splits, so not yet in results")
+        elif {unit.calibrator for unit in of_benchmark} < set(settings.suite.calibrators):
+            say(f"{name}: studied for some calibrators of the suite, so not yet in results")
+        else:
+            say_files(write_studies(settings, of_benchmark))
+
+
+def _splits(settings: Settings) -> int:
+    most = max(settings.users.risk_splits, settings.users.prior_splits)
+    return min(most, settings.splits.count)
+
+
+def write_studies(settings: Settings, steps: Mapping[Unit, Task]) -> Sequence[Path]:
+    """Write the text of one benchmark, whose units are studied."""
+    from .scoring.files import csv_text, rounded  # with pandas
+    from .scoring.users_study import floor_method, tables_of
+
+    by_calibrator: dict[str, list[Task]] = {}
+    for unit, step in sorted(steps.items(), key=lambda pair: pair[0].split):
+        by_calibrator.setdefault(unit.calibrator, []).append(step)
+    ordered = [name for name in settings.suite.calibrators if name in by_calibrator]
+    arrays = {name: [read_npz(step.path) for step in by_calibrator[name]] for name in ordered}
+    record = record_of(by_calibrator[ordered[0]][0].path) or {}
+    tables = tables_of(arrays, settings, int(record["classes"]))
+    facts = {
+        "benchmark": record["benchmark"],
+        "n": record["n"],
+        "n_test": record["n_test"],
+        "classes": record["classes"],
+        "calibrators": ordered,
+        "floor_of": floor_method(ordered),
+        "splits": asdict(settings.splits),
+        "options": record["options"],
+        "logits_sha256": record["logits_sha256"],
+    }
+    folder = settings.paths.results / "users" / record["benchmark"]
+    texts = {f"{name}.csv": csv_text(table) for name, table in tables.items()}
+    texts["users.json"] = json_text(rounded(facts))
+    return [write_text(folder / name, text) for name, text in texts.items()]
