@@ -49,6 +49,7 @@ class Block(NamedTuple):
     payoffs: Array  # [b, L]
     codes: Array  # [R, n]
     orders: Orders | None = None  # what blocks with the same predictions share
+    is_tied: bool = False  # whether predictions that differ only by rounding are equal already
 
 
 class UtilityClass(ABC):
@@ -124,13 +125,19 @@ class UtilityClass(ABC):
         largest payoff. Equal forecasts may still lie on two sides of a cell's border, because
         matrix products sum the points at the edges of their tiles in another order.
         """
-        alike = self.alike(forecast)
         for block in self.blocks(forecast, outcomes, part):
-            largest = np.abs(block.payoffs).max(axis=1, keepdims=True)
-            predicted = on_grid(block.predicted, CELL * power_above(largest))
-            if alike is not None:
-                predicted = np.take(predicted, alike, axis=1)
-            yield block._replace(predicted=predicted)
+            if block.is_tied:
+                yield block
+            else:
+                predicted = self.tied(forecast, block.predicted, block.payoffs)
+                yield block._replace(predicted=predicted)
+
+    def tied(self, forecast: Forecast, predicted: Array, payoffs: Array) -> Array:
+        """Return predictions [b, n] for `payoffs` [b, L] as `tied_blocks` gives them."""
+        largest = np.abs(payoffs).max(axis=1, keepdims=True)
+        rounded = on_grid(predicted, CELL * power_above(largest))
+        alike = self.alike(forecast)
+        return rounded if alike is None else np.take(rounded, alike, axis=1)
 
     def spread(self, block: Block) -> Array:
         """Return the range ρ of each utility: [b]; override it if payoffs are not all values."""

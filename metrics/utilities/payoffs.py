@@ -88,15 +88,16 @@ class PayoffClass(UtilityClass):
         for block in base.equal_blocks(range(self.count(classes))[part], forecast.n, most):
             table, own = self.near(block, classes, codes)
             table = table.astype(np.float64, copy=False)
-            of_these = self, block.start, block.stop
-            if of_these in forecast.kept:
-                predicted, orders = forecast.kept[of_these]
+            key = self, block.start, block.stop
+            is_tied = key in forecast.kept or outcomes.draws > 1
+            if key in forecast.kept:
+                predicted, orders = forecast.kept[key]
             else:
                 predicted, orders = self.predicted(forecast, table, block), []
-                if outcomes.draws > 1:
-                    predicted = np.ascontiguousarray(predicted)
-                    forecast.keep(of_these, predicted, orders)
-            yield Block(predicted, table, own, orders)
+                if is_tied:  # several draws share them, and their rounding
+                    predicted = self.tied(forecast, np.ascontiguousarray(predicted), table)
+                    forecast.keep(key, predicted, orders)
+            yield Block(predicted, table, own, orders, is_tied)
 
 
 class ClassWise(PayoffClass):
