@@ -40,7 +40,7 @@ def sums_in_bins(predicted: Array, occurred: Array, weights: Array | None, bins:
         _add_residuals(rows, occurred[start:stop], of_points[start:stop], sums)
         return sums
 
-    blocks = row_blocks(*predicted.shape, TOGETHER)
+    blocks = row_blocks(len(predicted), predicted.shape[1], TOGETHER)
     return np.sum(over_blocks(work, blocks), axis=0)
 
 

@@ -224,8 +224,9 @@ def ranges_by_buckets(
             for i in range(n):
                 index[m] = i
                 m += is_open[bucket[i]]
-            given = v, table, codes, starts, bucket, index[:m], distance, tolerance, ends
-            inside = _walk_open(*given)
+            inside = _walk_open(
+                v, table, codes, starts, bucket, index[:m], distance, tolerance, ends
+            )
             low, high = min(low, inside[0]), max(high, inside[1])
         ranges[row] = high - low
         widest = max(widest, ranges[row])

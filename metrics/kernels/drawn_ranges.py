@@ -129,7 +129,7 @@ def ranges_of_draws(
 
 @compiled
 def _find_equal_codes(table: Any, equal_from: Any, equal_to: Any) -> None:
-    """Write where the neighbouring codes that pay the same as each code begin, and where they end."""
+    """Write where the run of codes that pay the same as each code begins, and where it ends."""
     last = table.size - 1
     for code in range(table.size):
         continues = code > 0 and table[code] == table[code - 1]
