@@ -135,7 +135,10 @@ class UtilityClass(ABC):
     def tied(self, forecast: Forecast, predicted: Array, payoffs: Array) -> Array:
         """Return predictions [b, n] for `payoffs` [b, L] as `tied_blocks` gives them."""
         largest = np.abs(payoffs).max(axis=1, keepdims=True)
-        rounded = on_grid(predicted, CELL * power_above(largest))
+        # What a product just made is rounded in place: fresh memory takes longer than the rounding.
+        # A view may be of the forecast itself, which stays as it is.
+        out = predicted if predicted.flags.owndata and predicted.flags.writeable else None
+        rounded = on_grid(predicted, CELL * power_above(largest), out)
         alike = self.alike(forecast)
         return rounded if alike is None else np.take(rounded, alike, axis=1)
 

@@ -268,3 +268,11 @@ def test_the_report_says_which_purposes_are_within_noise(capsys):
     assert [float(number) for number in numbers] == pytest.approx(expected, abs=5e-5)
     row = "</td><td>".join(["<tr><td>shortlists", *numbers])
     assert row in card._repr_html_() and printed[0] in card._repr_html_()
+
+
+def test_arrays_of_the_caller_stay_as_they_are():
+    """Predictions are rounded in place only where they are no view of the probabilities."""
+    p = np.random.default_rng(0).dirichlet(np.full(4, 0.3), size=60)
+    before = p.copy()
+    scorecard(p, p.argmax(axis=1), utilities=8, floor_repetitions=20, bootstrap_repetitions=20)
+    assert np.array_equal(p, before)
