@@ -274,5 +274,6 @@ def test_arrays_of_the_caller_stay_as_they_are():
     """Predictions are rounded in place only where they are no view of the probabilities."""
     p = np.random.default_rng(0).dirichlet(np.full(4, 0.3), size=60)
     before = p.copy()
-    scorecard(p, p.argmax(axis=1), utilities=8, floor_repetitions=20, bootstrap_repetitions=20)
+    options = {"utilities": 8, "floor_repetitions": 20, "bootstrap_repetitions": 20}
+    m.scorecard(p, p.argmax(axis=1), **options)
     assert np.array_equal(p, before)
