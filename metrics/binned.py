@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from .arrays import Array
 from .errors import InputError
 from .forecast import Forecast, Outcomes
+from .kernels.bin_sums import sums_in_bins
 from .kernels.prefix_range import prefix_range
 from .kernels.threads import product
 from .keywords import PointOptions
@@ -90,7 +91,11 @@ def class_weights(weights: Weights, outcomes: Outcomes, classes: int) -> Array:
 
 
 def _errors(
-    utilities: UtilityClass, forecast: Forecast, outcomes: Outcomes, bins: int, scheme: Scheme
+    utilities: ClassWise | TopClass,
+    forecast: Forecast,
+    outcomes: Outcomes,
+    bins: int,
+    scheme: Scheme,
 ) -> Array:
     """Return the binned error of each utility, [1, m]; `InputError` for a wrong option.
 
@@ -101,15 +106,14 @@ def _errors(
         return interval_and_binned_errors(utilities, forecast, outcomes, bins)[1]
     if scheme != "equal_width":
         raise InputError(f"{scheme!r}, expected 'equal_weight' or 'equal_width'", field="scheme")
-    errors = []
-    for block in utilities.blocks(forecast, outcomes):
-        residuals = block.payoffs[:, block.codes[0]] - block.predicted
-        if outcomes.weights is not None:
-            residuals *= outcomes.weights
-        bin_of = (block.predicted * bins).astype(np.int64).clip(0, bins - 1)
-        sums = [np.bincount(b, r, minlength=bins) for b, r in zip(bin_of, residuals, strict=True)]
-        errors.append(np.abs(np.stack(sums)).sum(axis=1))
-    return np.concatenate(errors)[None] / outcomes.size
+    if isinstance(utilities, TopClass):
+        confidences, _ = forecast.top
+        predicted, occurred = confidences[:, None], np.where(outcomes.hits[0], 0, -1)
+    else:
+        predicted, occurred = forecast.probabilities, outcomes.labels[0]
+    weights = None if outcomes.weights is None else outcomes.weights[0]
+    sums = sums_in_bins(predicted, occurred, weights, bins)
+    return np.abs(sums).sum(axis=1)[None] / outcomes.size
 
 
 def binned_top_class_error(

@@ -72,12 +72,14 @@ class Forecast:
         known_order: the ranking, if it is already known.
         depth: how many of the largest probabilities are needed, if these, and the label's rank, are
             all that is needed of the ranking. Then no class has to be sorted.
+        known_top: [n], the first class with the largest probability of each row, if it is known.
     """
 
     probabilities: Array
     tied: float = 0.0
     known_order: Array | None = None
     depth: int | None = None
+    known_top: Array | None = None
     kept: dict[Hashable, tuple[Array, Orders]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -142,7 +144,9 @@ class Forecast:
     @cached_property
     def top(self) -> tuple[Array, Array]:
         """[n] each: the largest probability and its class, the first of equal ones."""
-        first = self.probabilities.argmax(axis=1)
+        first = self.known_top
+        if first is None:
+            first = self.probabilities.argmax(axis=1)
         is_known = self.tied or self.known_order is not None or "order" in vars(self)
         largest = np.take_along_axis(self.probabilities, first[:, None], axis=1)[:, 0]
         return largest, self.order[:, 0].astype(np.int64) if is_known else first

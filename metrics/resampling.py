@@ -164,7 +164,10 @@ def means(results: Iterable[Mapping[str, Array]]) -> dict[str, Array]:
     for result in results:
         for key, value in result.items():
             values.setdefault(key, []).append(value)
-    return {key: np.stack(parts).mean(axis=0) for key, parts in values.items()}
+    return {
+        key: parts[0] if len(parts) == 1 else np.stack(parts).mean(axis=0)
+        for key, parts in values.items()
+    }
 
 
 def redrawn_outcomes(

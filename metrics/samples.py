@@ -106,11 +106,12 @@ class Sample:
         if population_weights is None:
             largest, total = float(self.weights.max()), float(self.weights.sum())
             return (self.largest, 1.0) if are_equal(largest, total, self.forecast.n) else None
-        seen, given = float(self.weights.max()), np.shape(population_weights) == (2,)
-        mean, most = population_weights if given else (0.0, 0.0)
-        if not 0 < mean <= most or most < seen:
+        largest_here = float(self.weights.max())
+        is_pair = np.shape(population_weights) == (2,)
+        mean, most = population_weights if is_pair else (0.0, 0.0)
+        if not 0 < mean <= most or most < largest_here:
             raise InputError(
-                f"{population_weights}, and the largest weight here is {seen:g}",
+                f"{population_weights}, and the largest weight here is {largest_here:g}",
                 field="population_weights",
                 fixes="give (mean, largest) of all weights in the population",
             )
@@ -264,8 +265,8 @@ def cluster_numbers(clusters: ArrayLike | None, n: int) -> Array:
             "none", field="clusters", row=row, fixes="give each row the name of its cluster"
         )
     texts = names.astype(str) if names.dtype == object else names
-    found, numbers = np.unique(texts, return_inverse=True)
-    if len(found) < 2:
+    distinct, numbers = np.unique(texts, return_inverse=True)
+    if len(distinct) < 2:
         fix = "give what tells the independent units apart, such as patients"
-        raise InputError(f"all rows are of cluster {found[0]}", field="clusters", fixes=fix)
+        raise InputError(f"all rows are of cluster {distinct[0]}", field="clusters", fixes=fix)
     return numbers.astype(np.int64)

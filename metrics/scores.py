@@ -14,7 +14,7 @@ from .kernels.threads import row_blocks
 from .keywords import PointOptions, check_keywords
 from .layout import points_of
 from .shown import LIKELIHOOD_FLOOR
-from .validation import check_probabilities, check_weights
+from .validation import check_weights, checked_probabilities
 
 
 def accuracies(outcomes: Outcomes) -> Array:
@@ -66,10 +66,10 @@ def checked(
     weights = options.get("sample_weight")
     points = points_of(probabilities, labels, options.get("ignore_index"), sample_weight=weights)
     probabilities, labels, weights = points
-    p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
+    p, top = checked_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
     y = class_codes(labels, probabilities, p.shape, options.get("classes"))
     weights = None if weights is None else check_weights(weights, len(y))
-    forecast = Forecast(p)
+    forecast = Forecast(p, known_top=top)
     return forecast, forecast.outcomes(y, weights)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from .arrays import Array, as_array
 from .errors import InputError, reason_of
-from .kernels.threads import over_blocks, row_blocks
+from .kernels.row_facts import facts_of_rows
 
 ROW_SUM_TOLERANCE = 1e-3 + 1e-9
 """Largest allowed |row sum - 1|. A float16 softmax over 1000 classes is below it. Three
@@ -83,20 +83,6 @@ def _matrix(values: Any, name: str) -> Array:
         fix = "give one column per class, also for two classes"
         raise InputError(f"{matrix.shape[1]} column", field=name, fixes=fix)
     return matrix
-
-
-def _extremes(matrix: Array) -> tuple[float, float, Array]:
-    """Return the smallest and the largest value of a matrix [n, C], and the sums of its rows."""
-
-    def of_rows(start: int, stop: int) -> tuple[Any, Any, Array]:
-        rows = matrix[start:stop]
-        with np.errstate(over="ignore", invalid="ignore"):  # infinite ones are refused later
-            return rows.min(), rows.max(), rows.sum(axis=1)
-
-    # Block by block, because a core's own cache holds one.
-    blocks = row_blocks(len(matrix), matrix.shape[1], 1 << 16)
-    lows, highs, sums = zip(*over_blocks(of_rows, blocks))
-    return float(min(lows)), float(max(highs)), np.concatenate(sums)
 
 
 def _has_finite_sum(matrix: Array) -> bool:
@@ -231,8 +217,19 @@ def check_probabilities(
     For two classes they may also be [n] or [n, 1], the probabilities of class 1.
     Rows whose values leave [0, 1] by less than `COARSE_ROUNDING` are renormalised, with a warning.
     """
+    matrix, _ = checked_probabilities(probabilities, name, rows_sum_to_one)
+    return matrix
+
+
+def checked_probabilities(
+    probabilities: Any, name: str = "probabilities", rows_sum_to_one: bool = True
+) -> tuple[Array, Array | None]:
+    """Return what `check_probabilities` does, and the top class of each row, [n].
+
+    It comes from the same pass over the rows; None for rows that were renormalised.
+    """
     matrix = _matrix(both_classes(probabilities, name), name).astype(np.float64, copy=False)
-    low, high, sums = _extremes(matrix)
+    low, high, sums, top = facts_of_rows(matrix)
     if not bool(np.isfinite(sums).all()):
         check_finite(matrix, name)
     rounding = COARSE_ROUNDING if rows_sum_to_one else ROUNDING
@@ -247,7 +244,7 @@ def check_probabilities(
                 fix = f"all rows sum to {total:.4g}: divide by it"
         raise InputError("values outside [0, 1], first", field=name, row=row, fixes=fix)
     if not rows_sum_to_one:
-        return matrix
+        return matrix, top
     gap = np.abs(sums - 1)
     count = int((gap > ROW_SUM_TOLERANCE).sum())
     if count:
@@ -265,4 +262,5 @@ def check_probabilities(
         )
         matrix = matrix.clip(0, 1)
         matrix = matrix / matrix.sum(axis=1, keepdims=True)
-    return matrix
+        return matrix, None
+    return matrix, top

@@ -61,7 +61,7 @@ def _grown(bits: Any) -> Any:
 
 
 @compiled_sums
-def _sum_and_extremes(v: Any, bits: Any, extremes: Any) -> Any:
+def sum_and_extremes(v: Any, bits: Any, extremes: Any) -> Any:
     """Return the sum of v, and write the bits of its extremes.
 
     Integers have no NaN, so they are compared in vector lanes.
@@ -194,7 +194,7 @@ def ranges_by_buckets(
     widest = known
     for row in range(rows):
         v, table = predicted[row], payoffs[row]
-        total = _sum_and_extremes(v, bits[row], extreme_bits)
+        total = sum_and_extremes(v, bits[row], extreme_bits)
         _fill_buckets(v, total, extremes[0], extremes[1], distance, bucket)
         # Of few points, most buckets are empty, and steps by bucket would take most of the time.
         count = _number(bucket, numbers) if n < BUCKETS else BUCKETS
@@ -224,8 +224,9 @@ def ranges_by_buckets(
             for i in range(n):
                 index[m] = i
                 m += is_open[bucket[i]]
-            given = v, table, codes, starts, bucket, index[:m], distance, tolerance, ends
-            inside = _walk_open(*given)
+            inside = _walk_open(
+                v, table, codes, starts, bucket, index[:m], distance, tolerance, ends
+            )
             low, high = min(low, inside[0]), max(high, inside[1])
         ranges[row] = high - low
         widest = max(widest, ranges[row])

@@ -31,12 +31,12 @@ SETTINGS: Any = numba.config
 @cache
 def _folder() -> Path | None:
     """Return the folder of the present kernels, made if need be; None if it cannot be written."""
-    sources = [
-        text
-        for package in ("metrics", "calibrators")
-        for path in sorted((ROOT / package).rglob("*.py"))
-        if MARK in (text := path.read_text(encoding="utf-8"))
-    ]
+    sources = []
+    for package in ("metrics", "calibrators"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            text = path.read_text(encoding="utf-8")
+            if MARK in text:
+                sources.append(text)
     digest = hashlib.sha256("\0".join(sources).encode()).hexdigest()[:16]
     parent = Path(SETTINGS.CACHE_DIR or ROOT / "metrics" / "__pycache__")
     folder = parent / f"kernels-{digest}"
@@ -71,21 +71,24 @@ def _healing(kernel: Any) -> Callable[..., Any]:
     Before numba reads kept code, it imports all that its compiler needs, which takes longer than
     reading. Kept code needs only numba's memory manager (`rtsys`), so that alone is started here.
     """
-    kept: Any = getattr(kernel, "_cache", None)  # NUMBA_DISABLE_JIT=1 leaves the plain function
-    if not hasattr(kept, "_load_overload"):
+    cache: Any = getattr(kernel, "_cache", None)  # NUMBA_DISABLE_JIT=1 leaves the plain function
+    if not hasattr(cache, "_load_overload"):
         return kernel
 
     def load_or_none(signature: Any, context: Any) -> Any:
         try:
             rtsys.initialize(context)
-            return kept._load_overload(signature, context)
+            return cache._load_overload(signature, context)
         except Exception as error:  # pickle raises many kinds
-            told = f"compiling {kernel.__name__} anew, the code in {kept.cache_path} is damaged"
-            print(f"{told} ({type(error).__name__})", file=sys.stderr)
-            kept.flush()
+            message = (
+                f"compiling {kernel.__name__} anew, because the code in {cache.cache_path} is "
+                f"damaged ({type(error).__name__})"
+            )
+            print(message, file=sys.stderr)
+            cache.flush()
             return None
 
-    kept.load_overload = load_or_none
+    cache.load_overload = load_or_none
     return kernel
 
 

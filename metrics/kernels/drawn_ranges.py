@@ -8,7 +8,8 @@ extremes of the shared sum and add each draw's difference once per stretch.
 
 A point's unusual outcomes are in the order of their codes. A class or a K of the K most probable
 classes pays the same for most codes. Runs of such codes are skipped at both ends, so few outcomes
-are read.
+are read. At a thousand classes a point may have hundreds of runs, of which a search by doubled
+steps reads few; at ten classes its first steps are those of a plain walk.
 
 Running extremes are stored as `min(…) + 0.0`. Without the addition, the compiler stores only where
 the extreme changes, and such masked stores are four times as slow on AMD processors with AVX2.
@@ -33,6 +34,7 @@ def draws_of(codes: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         unusual: [k], the other codes with their draws, point by point in ascending order. The upper
             half of an entry's bits is the code, the lower half is the draw.
         runs: [r + 1], where each run of entries with one point and one code starts in `unusual`.
+        run_codes: [r], the code of each run.
         first_runs: [n + 1], where the runs of each point start in `runs`.
     """
     n, draws = codes.shape
@@ -51,7 +53,8 @@ def draws_of(codes: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     np.not_equal(of_entries[1:], of_entries[:-1], out=is_first[1:-1])
     is_first[starts] = True
     runs = np.flatnonzero(is_first)
-    return usual, unusual, runs, np.searchsorted(runs, starts)
+    run_codes = of_entries[runs[:-1]].astype(np.uint32)
+    return usual, unusual, runs, run_codes, np.searchsorted(runs, starts)
 
 
 @compiled
@@ -77,14 +80,16 @@ def ranges_of_draws(
     orders [b, n] sorts the rows of `predicted`; edges [1, E] increase. `outcomes` are those of
     `draws_of`, and the weights of the points, [n].
     """
-    (usual, unusual, runs, first_runs, weights), (low, high, at_edges) = outcomes, sums
+    usual, unusual, runs, run_codes, first_runs, weights = outcomes
+    low, high, at_edges = sums
     rows, n = predicted.shape
     draws = low.shape[1]
     away, before = np.empty(draws), np.empty(draws)
-    shift = np.uint64(4 * unusual.itemsize)
+    equal_from, equal_to = np.empty((2, payoffs.shape[1]), np.int64)
     for row in range(rows):
         smallest, largest = low[row], high[row]
         v, order, table = predicted[row], orders[row], payoffs[row]
+        _find_equal_codes(table, equal_from, equal_to)
         total = 0.0  # of the usual outcomes; its extremes since any draw went another way
         lowest, highest = np.inf, -np.inf
         for draw in range(draws):
@@ -95,10 +100,10 @@ def ranges_of_draws(
             payoff, weight = table[usual[i]], weights[i]
             # Runs at both ends that pay the same as the usual outcome change nothing.
             first, last = first_runs[i], first_runs[i + 1]
-            while first < last and table[unusual[runs[first]] >> shift] == payoff:
-                first += 1
-            while first < last and table[unusual[runs[last - 1]] >> shift] == payoff:
-                last -= 1
+            while first < last and table[run_codes[first]] == payoff:
+                first = _first_from(run_codes, first, last, equal_to[run_codes[first]])
+            while first < last and table[run_codes[last - 1]] == payoff:
+                last = _end_before(run_codes, first, last, equal_from[run_codes[last - 1]])
             others = unusual[runs[first] : runs[last]]
             while edge < edges.shape[1] and edges[0, edge] < passed + weight:
                 share = edges[0, edge] - passed
@@ -120,6 +125,52 @@ def ranges_of_draws(
             for draw in range(draws):
                 at_edges[row, draw, last_edge] = total + away[draw]
         widen(lowest, highest, away, smallest, largest)
+
+
+@compiled
+def _find_equal_codes(table: Any, equal_from: Any, equal_to: Any) -> None:
+    """Write where the run of codes that pay the same as each code begins, and where it ends."""
+    last = table.size - 1
+    for code in range(table.size):
+        continues = code > 0 and table[code] == table[code - 1]
+        equal_from[code] = equal_from[code - 1] if continues else code
+    for code in range(last, -1, -1):
+        continues = code < last and table[code] == table[code + 1]
+        equal_to[code] = equal_to[code + 1] if continues else code + 1
+
+
+@compiled
+def _first_from(ascending: Any, first: int, last: int, code: int) -> int:
+    """Return the place of the first number >= `code` after place `first` and up to `last`."""
+    step = 1
+    while first + step < last and ascending[first + step] < code:
+        first += step
+        step *= 2
+    low, high = first + 1, min(first + step, last)
+    while low < high:
+        middle = (low + high) // 2
+        if ascending[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def _end_before(ascending: Any, first: int, last: int, code: int) -> int:
+    """Return the end of the numbers < `code` from place `first` up to `last` - 1."""
+    step = 1
+    while last - 1 - step >= first and ascending[last - 1 - step] >= code:
+        last -= step
+        step *= 2
+    low, high = max(last - step, first), last - 1
+    while low < high:
+        middle = (low + high) // 2
+        if ascending[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @compiled

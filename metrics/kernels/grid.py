@@ -23,13 +23,13 @@ SHIFT = NORMAL * CELL
 """Doubles near this number are multiples of `CELL`, so adding it rounds."""
 
 
-def on_grid(values: Array, cell: Any = CELL) -> Array:
+def on_grid(values: Array, cell: Any = CELL, out: Array | None = None) -> Array:
     """Return `values` rounded to multiples of `cell`, a power of two or an array of them.
 
-    Values are below 2^50 cells.
+    Values are below 2^50 cells. With `out`, which may be `values`, the result is written there.
     """
     shift = NORMAL * cell
-    rounded: Array = values + shift
+    rounded: Array = np.add(values, shift, out=out)
     rounded -= shift
     return rounded
 

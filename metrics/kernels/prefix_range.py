@@ -92,8 +92,8 @@ def _one_draw(
     def work(start: int, stop: int) -> None:
         block = slice(start, stop)
         v = by_row(predicted[block])
-        given = v, v.view(np.int64), table[block], outcome, memory_of(n)
-        ranges_by_buckets(*given, tolerance, margin, known, ranges[block])
+        points = v, v.view(np.int64), table[block], outcome, memory_of(n)
+        ranges_by_buckets(*points, tolerance, margin, known, ranges[block])
 
     over_blocks(work, row_blocks(rows, n, max(BLOCK_ELEMENTS, TOGETHER * n)))
     return ranges[None], np.empty((1, rows, 0))
@@ -118,12 +118,12 @@ def _several(
             short = weights.astype(np.uint8)
         read = short if np.array_equal(short, weights) else weights
         by_point, is_signed = np.ascontiguousarray(read.T), bool(weights.min() < 0)
-        given: tuple[Any, ...] = outcomes[0], by_point, is_signed
+        points: tuple[Any, ...] = outcomes[0], by_point, is_signed
     else:
         of_points = np.ones(v.shape[1])
         if weights is not None:
             of_points = weights[0].astype(np.float64, copy=False)
-        given = (*draws_of(np.ascontiguousarray(outcomes.T)), of_points)
+        points = (*draws_of(np.ascontiguousarray(outcomes.T)), of_points)
     positions = np.ascontiguousarray(edges, np.float64)
     if not orders:
         orders.append(descending_order(-v))  # bins may cut ties
@@ -135,7 +135,7 @@ def _several(
     def work(start: int, stop: int) -> None:
         block = slice(start, stop)
         sums = low[block], high[block], at_edges[block]
-        kernel(v[block], orders[0][block], table[block], given, positions, sums)
+        kernel(v[block], orders[0][block], table[block], points, positions, sums)
 
     over_blocks(work, row_blocks(len(v), v.shape[1] * draws, SUMMED_AT_ONCE))
     return np.ascontiguousarray((high - low).T), np.ascontiguousarray(at_edges.swapaxes(0, 1))

@@ -183,9 +183,9 @@ def _pack(bits: Any, mask: Any, packed: Any) -> None:
     for row in range(rows):
         for k in range(columns):
             # -0.0 and 0.0 are two bit patterns and one value, so they must tie.
-            own = bits[row, k] if bits[row, k] != NEGATIVE_ZERO else 0
+            number = bits[row, k] if bits[row, k] != NEGATIVE_ZERO else 0
             # Negative doubles grow downwards in their bits, positive ones upwards.
-            falling = own if own < 0 else own ^ ALL_BUT_SIGN
+            falling = number if number < 0 else number ^ ALL_BUT_SIGN
             packed[row, k] = (np.uint64(falling) & ~mask) | np.uint64(k)
 
 
@@ -197,14 +197,14 @@ def _unpack(packed: Any, mask: Any, values: Any, tied: float, order: Any, is_ran
     """
     rows, columns = packed.shape
     for row in range(rows):
-        v, classes, wrong = values[row], order[row], 0
+        v, classes, misplaced = values[row], order[row], 0
         for k in range(columns):
             classes[k] = packed[row, k] & mask
         for k in range(1, columns):  # all are counted: without a branch
             before, after = v[classes[k - 1]], v[classes[k]]
-            wrong += before < after
-            wrong += (before - after <= tied) & (classes[k - 1] > classes[k])
-        is_ranked[row] = wrong == 0
+            misplaced += before < after
+            misplaced += (before - after <= tied) & (classes[k - 1] > classes[k])
+        is_ranked[row] = misplaced == 0
 
 
 def places_of(labels: Array, order: Array) -> Array:
@@ -223,11 +223,11 @@ def ranks_of(labels: Array, matrix: Array) -> Array:
 def _count_before(matrix: Any, labels: Any, ranks: Any) -> None:
     for i in range(labels.size):
         row, label, count = matrix[i], labels[i], 0
-        own = row[label]
+        value = row[label]
         for j in range(row.size):
-            count += row[j] > own
+            count += row[j] > value
         for j in range(label):
-            count += row[j] == own
+            count += row[j] == value
         ranks[i] = count
 
 

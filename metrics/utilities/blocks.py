@@ -42,6 +42,8 @@ class Block(NamedTuple):
     """[R, n], the column of `payoffs` that holds each point's utility, for R draws of labels."""
     orders: Orders | None = None
     """What blocks with the same predictions share."""
+    is_tied: bool = False
+    """Whether predictions that differ only by rounding are equal already."""
 
 
 class Utilities(ABC):
@@ -80,13 +82,22 @@ class Utilities(ABC):
         largest payoff. Equal forecasts may still lie on two sides of a cell's border, because
         matrix products sum the points at the edges of their tiles in another order.
         """
-        alike = self.alike(forecast)
         for block in self.blocks(forecast, outcomes, part):
-            largest = np.abs(block.payoffs).max(axis=1, keepdims=True)
-            predicted = on_grid(block.predicted, CELL * power_above(largest))
-            if alike is not None:
-                predicted = np.take(predicted, alike, axis=1)
-            yield block._replace(predicted=predicted)
+            if block.is_tied:
+                yield block
+            else:
+                predicted = self.tied(forecast, block.predicted, block.payoffs)
+                yield block._replace(predicted=predicted)
+
+    def tied(self, forecast: Forecast, predicted: Array, payoffs: Array) -> Array:
+        """Return predictions [b, n] for `payoffs` [b, L] as `tied_blocks` gives them."""
+        largest = np.abs(payoffs).max(axis=1, keepdims=True)
+        # What a product just made is rounded in place: fresh memory takes longer than the rounding.
+        # A view may be of the forecast itself, which stays as it is.
+        out = predicted if predicted.flags.owndata and predicted.flags.writeable else None
+        rounded = on_grid(predicted, CELL * power_above(largest), out)
+        alike = self.alike(forecast)
+        return rounded if alike is None else np.take(rounded, alike, axis=1)
 
     def spread(self, block: Block) -> Array:
         """Return the range ρ of each utility: [b]; override it if payoffs are not all values."""

@@ -91,14 +91,15 @@ class PayoffClass(UtilityClass):
             table, columns = self.near(block, classes, codes)
             table = table.astype(np.float64, copy=False)
             key = self, block.start, block.stop
+            is_tied = key in forecast.kept or outcomes.draws > 1
             if key in forecast.kept:
                 predicted, orders = forecast.kept[key]
             else:
                 predicted, orders = self.predicted(forecast, table, block), []
-                if outcomes.draws > 1:
-                    predicted = np.ascontiguousarray(predicted)
+                if is_tied:  # several draws share them, and their rounding
+                    predicted = self.tied(forecast, np.ascontiguousarray(predicted), table)
                     forecast.keep(key, predicted, orders)
-            yield Block(predicted, table, columns, orders)
+            yield Block(predicted, table, columns, orders, is_tied)
 
 
 class ClassWise(PayoffClass):

@@ -47,40 +47,42 @@ def costs_of(units: Sequence[Unit], progress: Progress) -> tuple[Save, Record]:
     for unit in units:
         test, method = held_out(unit), unit.calibrator
         p, labels, is_whole = test.probabilities, test.labels, test.rows_sum_to_one
-        taken, _ = decide(p, labels, losses, rows_sum_to_one=is_whole)
+        chosen, _ = decide(p, labels, losses, rows_sum_to_one=is_whole)
         if not by_split:
             share = len(labels) / test.population
-        by_split.setdefault(method, []).append(_on_split(losses, test, taken, unit))
-    found = {
+        by_split.setdefault(method, []).append(_on_split(losses, test, chosen, unit))
+    by_method = {
         method: {key: np.array([split[key] for split in splits]) for key in splits[0]}
         for method, splits in by_split.items()
     }
     record: Record = {"losses": str(entry["path"]), "actions": list(decision.actions)}
-    record |= _compared(found, decision.actions, share)
+    record |= _compared(by_method, decision.actions, share)
     if len(losses) == 2:
-        first = next(iter(found.values()))
+        first = next(iter(by_method.values()))
         record["curve"] = {
             "event": str(entry["class_names"][1]),
             "thresholds": THRESHOLDS.tolist(),
             "own_threshold": acting_threshold(losses) if losses.shape == (2, 2) else None,
             "always": first["always"].mean(axis=0).tolist(),
-            "methods": {m: values["curve"].mean(axis=0).tolist() for m, values in found.items()},
+            "methods": {
+                m: values["curve"].mean(axis=0).tolist() for m, values in by_method.items()
+            },
         }
     return partial(save_npz, arrays={}), {"costs": record}
 
 
 def _compared(
-    found: Mapping[str, Mapping[str, Floats]], names: Sequence[str], share: float
+    by_method: Mapping[str, Mapping[str, Floats]], names: Sequence[str], share: float
 ) -> Record:
     """Costs per method, against every other one and the best constant action.
 
-    `found`: by method what `_on_split` gives, with the splits as first axis; `names` of the
+    `by_method`: by method what `_on_split` gives, with the splits as first axis; `names` of the
     actions; `share` of the points that test.
     """
-    first = next(iter(found.values()))
+    first = next(iter(by_method.values()))
     constant = first["constant"].mean(axis=0)
     best = int(constant.argmin())
-    references = {method: (values["cost"], values["drawn"]) for method, values in found.items()}
+    references = {method: (values["cost"], values["drawn"]) for method, values in by_method.items()}
     always = first["constant"][:, best], first["drawn_constant"][:, best]
     references[f"always {names[best]}"] = always
     return {
@@ -101,12 +103,12 @@ def _compared(
                     if key != method
                 },
             }
-            for method, values in found.items()
+            for method, values in by_method.items()
         },
     }
 
 
-def _on_split(losses: Floats, test: HeldOut, taken: Decisions, unit: Unit) -> dict[str, Any]:
+def _on_split(losses: Floats, test: HeldOut, chosen: Decisions, unit: Unit) -> dict[str, Any]:
     """One method on one split: mean costs, share and gap of each action, and net benefits.
 
     `drawn` [B] and `drawn_constant` [K, B]: the costs under draws of the points, the same for every
@@ -122,26 +124,26 @@ def _on_split(losses: Floats, test: HeldOut, taken: Decisions, unit: Unit) -> di
     times = resampled_weights(numbers, count, draws, seed)
     drawn = np.concatenate([np.empty((0, len(labels))), *map(np.asarray, times)]) * weights
     drawn /= np.maximum(drawn.sum(axis=1, keepdims=True), TINY)
-    found = {
-        "drawn": drawn @ np.asarray(taken.realized),
+    results = {
+        "drawn": drawn @ np.asarray(chosen.realized),
         "drawn_constant": (drawn @ losses[labels]).T,
-        "cost": np.average(taken.realized, weights=weights),
-        "expected": np.average(taken.expected, weights=weights),
+        "cost": np.average(chosen.realized, weights=weights),
+        "expected": np.average(chosen.expected, weights=weights),
         "constant": constant_losses(labels, losses, weights),
-        "gap": taken.gaps(actions, weights),
-        "share": np.bincount(taken.actions, weights, actions) / weights.sum(),
+        "gap": chosen.gaps(actions, weights),
+        "share": np.bincount(chosen.actions, weights, actions) / weights.sum(),
     }
     if len(losses) == 2:
         p = test.probabilities[:, 1].clip(0, 1)
-        found["curve"] = net_benefit(p, labels, THRESHOLDS, weights)
-        found["always"] = net_benefit(np.ones(len(labels)), labels, THRESHOLDS, weights)
-    return found
+        results["curve"] = net_benefit(p, labels, THRESHOLDS, weights)
+        results["always"] = net_benefit(np.ones(len(labels)), labels, THRESHOLDS, weights)
+    return results
 
 
 def _mean(values: Floats, share: float, name: str, draws: Any = ()) -> dict[str, float | None]:
     """Mean of `values` [J] over splits, half of its 95 % interval; `draws` [J, B]: resampled."""
     drawn = np.mean(draws, axis=0) if np.size(draws) else None
     none = None if drawn is None else 0 * drawn
-    found = paired_difference(values, 0 * values, share, drawn, none)
-    half = None if np.isnan(found.half_width) else found.half_width
+    difference = paired_difference(values, 0 * values, share, drawn, none)
+    half = None if np.isnan(difference.half_width) else difference.half_width
     return {name: float(values.mean()), f"{name}_half_width": half}

@@ -251,11 +251,15 @@ def refusal(points: int, rarest: Rarest | None, logits: Mapping[str, Any]) -> st
             "order of the classes."
         )
     if points < FEWEST_POINTS:
-        told = f"a split has {points}, and at least {FEWEST_POINTS} are needed"
-        return f"Too few test points to recommend a method: {told}."
+        return (
+            f"Too few test points to recommend a method: a split has {points}, and at least "
+            f"{FEWEST_POINTS} are needed."
+        )
     if rarest is not None and rarest.tested < FEWEST_OF_A_CLASS:
         needed = math.ceil(FEWEST_OF_A_CLASS / rarest.share)
-        told = f"{rarest.points} in all, and at least {needed} are needed"
-        start = "Too few points of some class to recommend a method: the rarest class has"
-        return f"{start} {told} so that every test part has some."
+        return (
+            "Too few points of some class to recommend a method: the rarest class has "
+            f"{rarest.points} in all, and at least {needed} are needed so that every test part "
+            "has some."
+        )
     return ""

@@ -141,13 +141,13 @@ def _keeps_sign(draws: ArrayLike, others: ArrayLike, share: float) -> bool:
 
 def rejected(p_values: Mapping[str, float]) -> set[str]:
     """Return what Holm's step-down rejects at `SIZE`; NaN counts as one that is not rejected."""
-    known = sorted((p, key) for key, p in p_values.items() if not math.isnan(p))
-    found = set()
-    for place, (p, key) in enumerate(known):
+    ascending = sorted((p, key) for key, p in p_values.items() if not math.isnan(p))
+    keys = set()
+    for place, (p, key) in enumerate(ascending):
         if p > SIZE / (len(p_values) - place):
             break
-        found.add(key)
-    return found
+        keys.add(key)
+    return keys
 
 
 def against_best(
@@ -170,21 +170,26 @@ def against_best(
     best = min(losses, key=lambda method: float(losses[method].mean()))
     drawn = {m: sign * np.asarray(draws[m]) for m in losses if np.size(draws.get(m, ()))}
     rounding = ROUNDED * abs(float(losses[best].mean()))
-    found, p_values = {}, {}
-    for method, of in losses.items():
-        one = paired_difference(of, losses[best], test_share, drawn.get(method), drawn.get(best))
-        is_tested = len(of) >= FEWEST_SPLITS or method in drawn
-        found[method] = one
-        p_values[method] = 1.0 if is_tested and one.difference <= rounding else one.p_value
+    differences, p_values = {}, {}
+    for method, values_of in losses.items():
+        difference = paired_difference(
+            values_of, losses[best], test_share, drawn.get(method), drawn.get(best)
+        )
+        is_tested = len(values_of) >= FEWEST_SPLITS or method in drawn
+        differences[method] = difference
+        is_no_worse = is_tested and difference.difference <= rounding
+        p_values[method] = 1.0 if is_no_worse else difference.p_value
     worse = rejected({method: p for method, p in p_values.items() if method != best})
     if floors is not None and len(losses[best]) < FEWEST_SPLITS:
         share = WITH_WEIGHTS if is_weighted else OTHER_SIGN
         worse = {m for m in worse if floors[m] <= SIZE or _keeps_sign(drawn[m], drawn[best], share)}
     compared = {}
-    for method, one in found.items():
+    for method, difference in differences.items():
         p_value = p_values[method]
         not_worse = None if math.isnan(p_value) else method not in worse
-        compared[method] = AgainstBest(sign * one.difference, one.half_width, p_value, not_worse)
+        compared[method] = AgainstBest(
+            sign * difference.difference, difference.half_width, p_value, not_worse
+        )
     return compared
 
 

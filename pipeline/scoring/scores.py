@@ -30,7 +30,7 @@ def with_all_splits(units: Sequence[Unit]) -> dict[str, list[Unit]]:
     by_calibrator: dict[str, list[Unit]] = {}
     for unit in sorted(units, key=lambda unit: unit.split):
         by_calibrator.setdefault(unit.calibrator, []).append(unit)
-    return {name: own for name, own in by_calibrator.items() if len(own) == count}
+    return {name: splits for name, splits in by_calibrator.items() if len(splits) == count}
 
 
 def write_scores(
@@ -51,21 +51,26 @@ def write_scores(
     with writes_results(settings):
         rows, curves, calibrators = _of_others(files, header, complete)
         for name, record in across.items():
-            own, groups = complete[name], record["groups"]
-            paths = [(unit.split, unit.scores_path) for unit in own]
-            splits = [Scored(k, record_of(path) or {}, read_npz(path)) for k, path in paths]
+            of_method, groups = complete[name], record["groups"]
+            splits = [
+                Scored(unit.split, record_of(unit.scores_path) or {}, read_npz(unit.scores_path))
+                for unit in of_method
+            ]
             rows += [rows_of(name, splits, record["worst"]), *(g["rows"] for g in groups.values())]
             curves += [curves_of(name, splits), *(g["curves"] for g in groups.values())]
-            fitted = (read_npz(unit.fit_path) for unit in own)
-            fits = [record_of(unit.fit_path) or {} for unit in own]
+            fits = [record_of(unit.fit_path) or {} for unit in of_method]
             worse = [bool(fit.get("worse_than_temperature")) for fit in fits]
-            own_utilities = settings.evaluation.own or {}
-            together = p_values_together({"": splits}, own_utilities)
+            patches = []
+            for unit in of_method:
+                fit = read_npz(unit.fit_path)
+                if "shifts_" in fit:
+                    patches.append(_patches(fit))
+            together = p_values_together({"": splits}, settings.evaluation.own or {})
             together |= {key: group["together"] for key, group in groups.items()}
             draws = {"": draws_of(splits)} | {key: g["draws"] for key, g in groups.items()}
             calibrators[name] = {
-                "config": without_folders(own[0].settings.calibrator),
-                "patches": [_patches(fit) for fit in fitted if "shifts_" in fit],
+                "config": without_folders(of_method[0].settings.calibrator),
+                "patches": patches,
                 "worst": record["worst"],
                 "groups": {key: group["worst"] for key, group in groups.items()},
                 **({"worse_than_temperature": worse} if any(worse) else {}),
@@ -110,11 +115,12 @@ def _of_others(
         return [], [], {}
     records = scores.facts["calibrators"].items()
     stay = {name: record for name, record in records if name not in written}
-    if other := _difference(scores.facts, header):
+    other = _difference(scores.facts, header)
+    if other:
         if stay:
             fix = "give these results a place of their own (paths.results=…), or delete that file"
-            told = f"its rows of {', '.join(stay)} were made with {other}"
-            raise UsageError(f"{files.rows}: {told}; {fix}")
+            problem = f"its rows of {', '.join(stay)} were made with {other}"
+            raise UsageError(f"{files.rows}: {problem}; {fix}")
         say(f"{files.rows}: replaces results made with {other}")
     rows, curves = ([t[t["calibrator"].isin(list(stay))]] for t in (scores.rows, scores.curves))
     return rows, curves, stay
@@ -128,7 +134,8 @@ def wanted_scores(units: Sequence[Unit], command: str) -> dict[str, Scores]:
         scores = by_benchmark.get(unit.benchmark) or Scores.read(files)
         if scores is None:
             raise UnitsFailed(f"{files.rows}: not there; make it with: {command}")
-        if reason := _why_not(unit, scores):
+        reason = _why_not(unit, scores)
+        if reason:
             without = "(or list the other methods in suite.calibrators)"
             raise UnitsFailed(f"{files.rows}: {reason}; make them with: {command} {without}")
         by_benchmark[unit.benchmark] = scores

@@ -50,7 +50,8 @@ HEADINGS = ("Work", "Size", "Contender", "Median", "Speed-up", "Difference")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write, print; return the exit code."""
     options = parse(arguments)
-    if absent := [name for name in PEERS if options.peers and find_spec(name) is None]:
+    absent = [name for name in PEERS if options.peers and find_spec(name) is None]
+    if absent:
         say(f"--peers: not installed: {', '.join(absent)} (pip install -r requirements-peers.txt)")
     warnings.simplefilter("ignore")  # of other packages about their own code
     set_threads(1)
@@ -148,9 +149,9 @@ def machine() -> str:
     """Processor, cores and versions, in one line."""
     information = Path("/proc/cpuinfo")
     text = information.read_text() if information.exists() else ""
-    known = {key: value.strip() for key, value in re.findall(r"^([\w ]+?)\s*:(.*)$", text, re.M)}
+    entries = {key: value.strip() for key, value in re.findall(r"^([\w ]+?)\s*:(.*)$", text, re.M)}
     # Cloud machines hide the name of the processor, but not its family and model number.
-    name, family, model = (known.get(key, "") for key in ("model name", "cpu family", "model"))
+    name, family, model = (entries.get(key, "") for key in ("model name", "cpu family", "model"))
     processor = f"{name or platform.machine()} (family {family}, model {model})"
     core = os.environ.get("OPENBLAS_CORETYPE")
     kernels = [f"OPENBLAS_CORETYPE={core}"] if core else []

@@ -76,8 +76,8 @@ class Data:
 def data(size: Size) -> Data:
     """Draw from a classifier that is as accurate and overconfident as `synthetic_imagenet`'s."""
     source = yaml.safe_load(SOURCE.read_text(encoding="utf-8"))["source"]
-    given = {name: source[name] for name in source if name not in ("_target_", "samples", "seed")}
-    sample = SyntheticClassifier(**{**given, "classes": size.classes}).sample(size.n, SEED)
+    options = {key: source[key] for key in source if key not in ("_target_", "samples", "seed")}
+    sample = SyntheticClassifier(**{**options, "classes": size.classes}).sample(size.n, SEED)
     users = Linear.sample(max(1, size.utilities), size.classes, SEED)
     return Data(size, sample.logits, sample.labels, softmax(sample.logits), users)
 
@@ -113,11 +113,11 @@ class Case:
 
 def _nll(data: Data, result: Any) -> NDArray[Any]:
     """The mean NLL on the points of the fit: of a calibrator, or of logits [n, C]."""
-    given, labels = data.arrays
+    probabilities, labels = data.arrays
     if isinstance(result, np.ndarray):
         return np.array(plain_fits.log_loss(result, labels))
     is_ours = isinstance(result, calibrators.Calibrator)
-    p = np.asarray(result.predict_proba(data.logits if is_ours else given), float)
+    p = np.asarray(result.predict_proba(data.logits if is_ours else probabilities), float)
     return np.array(plain.negative_log_likelihood(p, labels))
 
 

@@ -288,3 +288,12 @@ def test_the_share_of_ties_is_told_at_every_door():
     assert "50 % of the points" in repr(card) and "50 % of the points" in repr(result)
     alone = m.scorecard(TIED[1::2], y[1::2], utilities=0, floor_repetitions=0)
     assert alone.tied_share == 0 and "several" not in repr(alone)
+
+
+def test_arrays_of_the_caller_stay_as_they_are():
+    """Predictions are rounded in place only where they are no view of the probabilities."""
+    p = np.random.default_rng(0).dirichlet(np.full(4, 0.3), size=60)
+    before = p.copy()
+    options = {"utilities": 8, "floor_repetitions": 20, "bootstrap_repetitions": 20}
+    m.scorecard(p, p.argmax(axis=1), **options)
+    assert np.array_equal(p, before)

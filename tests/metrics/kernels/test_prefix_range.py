@@ -212,3 +212,25 @@ def test_the_range_in_wide_gaps_is_that_of_the_reference(implementation, seed, n
         n * reference.utility_calibration(v[k], payoffs[k][codes], TOLERANCE) for k in range(3)
     ]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize("payoff_of", ["class", "top K", "steps", "own"])
+def test_points_with_hundreds_of_outcomes_equal_plain_numpy(payoff_of):
+    """Runs of outcomes that pay alike are skipped by a search, from both ends."""
+    codes, n, draws = 300, 40, 200
+    random = np.random.default_rng(1)
+    number = np.arange(codes)
+    tables = {
+        "class": [number == c for c in (0, 1, 150, 298, 299)],
+        "top K": [number < k for k in (1, 2, 7, 150, 299, 300)],
+        "steps": [number // 64, (number // 5) % 2, number * 0],
+        "own": random.normal(size=(3, codes)),
+    }
+    payoffs = np.array(tables[payoff_of], np.float64)
+    v = random.random((len(payoffs), n)).round(2)
+    skewed = (codes * random.random((draws, n)) ** 3).astype(np.int64)
+    edges = np.array([[0.0, 9.5, n]])
+    ours = prefix_range(v, payoffs, skewed, edges)
+    plain = plain_prefix_range(v, payoffs, skewed, edges)
+    for compiled, expected in zip(ours, plain, strict=True):
+        np.testing.assert_allclose(compiled, expected, rtol=0, atol=1e-11)
