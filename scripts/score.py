@@ -9,7 +9,7 @@ per class, named by it. Points must be held out: not used for training.
 Ten random splits choose which points calibrate and which test, unless you choose them: by a second
 file (--test test.npz), or by an array or column `split` of the words calibration and test (split_1,
 split_2, … are several splits). An array or column `weight` has the weights of points for fits and
-scores; patching and logit_shift cannot be fitted with weights, and are left out then. With groups,
+scores; other packages' methods cannot be fitted with weights, and are left out then. With groups,
 the default methods include logit_shift_groups, and the report says whether it closed their gaps.
 
 Written: out/report.html (open it in a browser) and report.md with the verdict, out/verdict.json,

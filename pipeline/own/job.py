@@ -119,11 +119,12 @@ def _completed(
 
 def _splits_of(splits: Splits, details: Mapping[str, Any]) -> Splits:
     """The splits that the file gives, else random ones as `splits` says."""
-    if given := details.get("given_splits"):
-        shares = [sizes["calibration"] / sum(sizes.values()) for sizes in given]
-        share = sum(shares) / len(shares)
-        return replace(splits, count=len(shares), calibration_fraction=share)
-    return splits
+    sizes_of_splits = details.get("given_splits")
+    if not sizes_of_splits:
+        return splits
+    shares = [sizes["calibration"] / sum(sizes.values()) for sizes in sizes_of_splits]
+    share = sum(shares) / len(shares)
+    return replace(splits, count=len(shares), calibration_fraction=share)
 
 
 def _aimed_at(aims: Sequence[Any], settings: Settings) -> Any:
@@ -145,13 +146,14 @@ def _fitting(
         for name in options.used:
             if said[name].calibrator.get("needs_groups"):
                 raise UsageError(f"{name}: needs groups; name their column: --groups NAME")
-    elif options.may_add and not options.calibrate_for and "weights" not in details:
+    elif options.may_add and not options.calibrate_for:
         methods.append(REPAIRS)
     if "weights" not in details:
         return methods
     saved = options.method
     if saved is not None and not takes(said[saved], "weights"):
         raise UsageError(f"--method {saved}: cannot be fitted with weights; save another one")
-    if not (methods := [name for name in methods if takes(said[name], "weights")]):
+    methods = [name for name in methods if takes(said[name], "weights")]
+    if not methods:
         raise UsageError(f"{options.file}: weights, which no method takes that --methods names")
     return methods

@@ -155,6 +155,8 @@ class PointsDigest:
 
     def add(self, points: Points) -> None:
         """Add a batch of points."""
+        if not len(points.labels):
+            return  # all rows of the batch were left out
         self.n_points += len(points.labels)
         columns = [np.ascontiguousarray(values + 0) for values in points]  # -0 becomes 0
         words = [values.view(np.uint32).reshape(len(values), -1) for values in columns]

@@ -182,7 +182,7 @@ def test_a_second_file_tests_and_what_is_saved_is_of_the_points_asked_for(
     assert "200 and 100" in printed and "--splits 4: not used" in printed
 
 
-def test_weights_weigh_fits_and_scores_and_the_patchings_are_left_out(tmp_path, arrays, capsys):
+def test_weights_weigh_fits_and_scores_and_others_methods_are_left_out(tmp_path, arrays, capsys):
     """The same numbers as by hand: metrics, floors, worst intervals and costs of decisions."""
     words = np.array(["cal"] * 200 + ["test"] * 100)
     weights = np.random.default_rng(0).integers(0, 4, size=300)
@@ -192,10 +192,10 @@ def test_weights_weigh_fits_and_scores_and_the_patchings_are_left_out(tmp_path, 
     table = pd.DataFrame(losses, columns=["wait", "act"])
     table.insert(0, "class", range(classes))
     table.to_csv(tmp_path / "l.csv", index=False)
-    chosen = ("--methods", "temperature", "patching", "--losses", str(tmp_path / "l.csv"))
+    chosen = ("--methods", "temperature", "beta", "--losses", str(tmp_path / "l.csv"))
     result = quick(tmp_path / "mine.npz", tmp_path / "out", *chosen)
     assert list(result) == ["temperature"]
-    assert "patching" in capsys.readouterr().out
+    assert "beta" in capsys.readouterr().out
     z, y, w = arrays["logits"], arrays["labels"], weights
     p = TemperatureScaling().fit(z[:200], y[:200], w[:200]).predict_proba(z[200:])
     card = scorecard(p, y[200:], utilities=0, sample_weight=w[200:], floor_repetitions=0)
@@ -205,9 +205,9 @@ def test_weights_weigh_fits_and_scores_and_the_patchings_are_left_out(tmp_path, 
     decided = read_json(tmp_path / "out" / "decisions.json")["methods"]["temperature"]
     assert decided["cost"] == pytest.approx(np.average(costs, weights=w[200:]))
     with fails(UsageError, "weights"):
-        quick(tmp_path / "mine.npz", tmp_path / "other", "--methods", "patching")
-    keep = ("--save", str(tmp_path / "kept.npz"), "--method", "patching")
-    with fails(UsageError, "--method patching", "weights"):
+        quick(tmp_path / "mine.npz", tmp_path / "other", "--methods", "beta")
+    keep = ("--save", str(tmp_path / "kept.npz"), "--method", "beta")
+    with fails(UsageError, "--method beta", "weights"):
         quick(tmp_path / "mine.npz", tmp_path / "other", *ONE_METHOD, *keep)
     assert not (tmp_path / "other/report.html").exists()
 
