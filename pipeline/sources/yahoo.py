@@ -16,7 +16,8 @@ from utility_calibration.metrics.errors import InputError, MissingResource, nami
 from ..harness.parallel import Progress, no_progress
 from ..scoring.class_names import YAHOO
 from .content import SourceResult, drawn_rows, files_content, is_hub_name, reads
-from .inference import Run, check_sha256, forward_logits, hub_files, warnings_on
+from .inference import Run, check_sha256, hub_files, warnings_on
+from .texts import forward_texts
 
 WEIGHTS = "model.safetensors"
 MODEL_FILES = (WEIGHTS, "*.json", "*.txt")  # no pickle: loading it runs the code that it holds
@@ -84,7 +85,8 @@ def yahoo_logits(
     texts, classes = [texts[k] for k in drawn], [classes[k] for k in drawn]
     # The tokenizer's own threads use all cores. More processes were not faster.
     tokens = tokenizer(texts, truncation=True, max_length=max_length).input_ids
-    logits, labels, skipped = _pass(network, tokenizer, numbers, tokens, classes, run)
+    head = _Logits(network, numbers)
+    logits, labels, skipped = forward_texts(head, network, tokenizer, tokens, classes, run)
     # Folders of the hub are named by the commit.
     commits = {n: p.name for n, p in ((model, folder), (data, place)) if p != Path(n).expanduser()}
     details = {
@@ -152,32 +154,6 @@ def _outputs_by_class(config: Any, chosen: Sequence[int] | None) -> tuple[list[i
         "their order is taken as the data set's, and the accuracy is the check"
     )
     return list(range(count)), [warning]
-
-
-def _pass(
-    network: Any, tokenizer: Any, numbers: list[int], tokens: Any, labels: list[int], run: Run
-) -> tuple[Any, Any, list[str]]:
-    """The forward pass, from tokens to the logits of the outputs `numbers`."""
-    longest, largest = max(map(len, tokens)), max(map(max, tokens))
-    # Both would be an index error in the pass.
-    positions = getattr(network.config, "max_position_embeddings", longest)
-    if longest > positions:
-        fix = f"set benchmark.source.max_length={positions}"
-        raise InputError(f"a text has {longest} tokens, the model {positions} positions", fixes=fix)
-    if largest >= (known := network.get_input_embeddings().num_embeddings):
-        fix = "they do not belong together: choose another sources.yahoo_model"
-        raise InputError(f"the tokenizer gives token {largest}, the model knows {known}", fixes=fix)
-
-    def padded(items: list[tuple[list[int], int]]) -> tuple[dict[str, Tensor], Tensor]:
-        batch, classes = zip(*items)
-        filled = tokenizer.pad({"input_ids": list(batch)}, padding=True, return_tensors="pt")
-        return dict(filled), torch.tensor(classes)
-
-    # A batch is padded to its longest text, so texts of similar length are together. The longest
-    # come first, so that a memory which is too small shows at once.
-    order = np.argsort([-len(row) for row in tokens], kind="stable").tolist()
-    items = list(zip(tokens, labels, strict=True))
-    return forward_logits(_Logits(network, numbers), items, run, padded, order, "row {}".format)
 
 
 class _Logits(torch.nn.Module):
