@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.errors import MissingResource
+from utility_calibration.metrics.errors import InputError, MissingResource
 
 from ..harness.artifacts import sha256_of, sha256_of_json
 from ..harness.code import UnknownTarget, refuse_short
@@ -127,6 +127,14 @@ def is_hub_name(value: str) -> bool:
     """Whether `value` is an owner/name on the Hugging Face hub, and no path of something here."""
     is_path = value.startswith((".", "~", "/")) or Path(value).exists()
     return value.count("/") == 1 and not is_path
+
+
+def check_is_file(path: Path, meaning: str) -> None:
+    """Raise an error of one line unless `path` is a file; `meaning` says which one is needed."""
+    if path.is_dir():
+        raise InputError("this is a folder", file=path, fixes=f"give the path of {meaning}")
+    if not path.is_file():
+        raise MissingResource(f"{path}: no such file; give the path of {meaning}")
 
 
 def file_in(folder: Place | None, name: str) -> Path | None:

@@ -1,9 +1,10 @@
 """A forecast of ImageNet's validation images from the public answers of 64 networks.
 
-ImageNetV2's authors (Recht et al. 2019) published, for each network and image, the five classes that
-it holds most probable. Here each of these is a vote, which weighs as much as its rank is right on
-images that are left out of the benchmark. What then is missing to one is spread over all classes.
-This is not a model of the paper, but it is real, and as large as the paper's ImageNet benchmarks.
+The authors of ImageNetV2 (Recht et al. 2019) published the five most probable classes of each
+network and image. Each of them is a vote here. A vote's weight is how often its rank is right on
+images that are left out of the benchmark. What is then missing to one is spread evenly over all
+classes. This is not a model of the paper, but it is real, and as large as the paper's ImageNet
+benchmarks.
 """
 
 import hashlib
@@ -78,7 +79,7 @@ def imagenet_votes_logits(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> SourceResult:
-    """Weigh the ranks on `weighing_images` images, drawn by `seed`; return the logits of all others.
+    """Weigh the ranks on some images, drawn by `seed`; return the logits of all others.
 
     Args: those of conf/benchmark/imagenet_votes.yaml; `progress` is called for each file.
 
@@ -113,7 +114,12 @@ def imagenet_votes_logits(
 
 
 def read_votes(folder: Path, progress: Progress = no_progress) -> NDArray[np.int16]:
-    """The votes [50000, 64, 5] as class numbers, in the order of NETWORKS; checked by their sums."""
+    """The votes [50000, 64, 5] as class numbers, in the order of NETWORKS.
+
+    Raises:
+        MissingResource: a file is neither there nor can be downloaded.
+        InputError: a file holds other votes than the public ones; it is named.
+    """
     votes = np.empty((VALIDATION_IMAGES, len(NETWORKS), RANKS), dtype="<i2")
     for place, (network, digits) in enumerate(NETWORKS.items()):
         progress(place, len(NETWORKS), "reading votes")

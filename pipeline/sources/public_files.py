@@ -59,9 +59,12 @@ class PublicFile:
 
     def _download(self, path: Path, setting: str) -> None:
         try:
-            with urllib.request.urlopen(self.url, timeout=SECONDS) as answer:  # noqa: S310 (https)
-                with atomic_path(path) as temporary, temporary.open("wb") as file:
-                    copyfileobj(answer, file)
+            with (
+                urllib.request.urlopen(self.url, timeout=SECONDS) as answer,
+                atomic_path(path) as temporary,
+                temporary.open("wb") as file,
+            ):
+                copyfileobj(answer, file)
         except (urllib.error.URLError, OSError) as error:
             raise MissingResource(
                 f"{path}: no such file, and the download failed ({reason_of(error)}): put "

@@ -12,12 +12,9 @@ from tests.refusals import check_line, refuses
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.pipeline.own.job import settings_of
 from utility_calibration.pipeline.own.options import parsed
+from utility_calibration.pipeline.own.similarity import file_similarity, in_order
 from utility_calibration.pipeline.scoring.class_names import CIFAR100, class_names
-from utility_calibration.pipeline.sources.similarity import (
-    class_similarity,
-    file_similarity,
-    in_order,
-)
+from utility_calibration.pipeline.sources.similarity import class_similarity
 
 VECTORS = {
     "tiger": [1.0, 0.0, 0.0],
@@ -65,6 +62,7 @@ def test_binary_and_text_give_the_cosines_of_mean_vectors(vectors, name):
         "classes": 4,
         "out_of_vocabulary": ["kangaroo"],
         "partly_covered": {"great white-shark, & (4)": ["white", "4"]},
+        "by_synonym": {},
     }
 
 
