@@ -75,9 +75,10 @@ def yahoo_titles_logits(
     setting = "sources.sentence_encoder=<folder>"
     folder = hub_files(encoder, "model", MODEL_FILES, setting, encoder_revision, NEEDED)
     weights_sha256 = check_sha256(folder / WEIGHTS, sha256)
-    embeddings = _embedded(folder, titles, labels, run)
     order = np.random.default_rng(seed).permutation(len(titles))
     fitted, others = np.sort(order[:fitted_titles]), np.sort(order[fitted_titles:])
+    _check_classes(labels[fitted])
+    embeddings = _embedded(folder, titles, labels, run)
     head = _fitted_head(embeddings[fitted], labels[fitted], inverse_penalty)
     logits = head.decision_function(embeddings[others]).astype(np.float32)
     details = {
@@ -120,6 +121,15 @@ def _check_size(fitted_titles: int, n_titles: int) -> None:
     if not isinstance(fitted_titles, int) or not len(YAHOO) <= fitted_titles < n_titles:
         message = f"{fitted_titles}, expected a whole number from {len(YAHOO)} to {n_titles - 1}"
         raise InputError(message, field="benchmark.source.fitted_titles")
+
+
+def _check_classes(labels: NDArray[np.int64]) -> None:
+    """The head gives a logit only for the classes that it has seen."""
+    absent = [name for number, name in enumerate(YAHOO) if number not in labels]
+    if absent:
+        message = f"none of the {len(labels)} titles is of {', '.join(absent)}"
+        field = "benchmark.source.fitted_titles"
+        raise InputError(message, field=field, fixes="fit the head on more titles")
 
 
 def _embedded(
