@@ -44,8 +44,8 @@ NORMALIZATIONS = {
 }
 """Mean and standard deviation per channel: the zoo's for either data set, and that of all pixels.
 
-The zoo's deviation for CIFAR-10 is a mean over images, which is smaller than that of all pixels. Much
-code has the latter (docs/fidelity.md).
+The zoo's deviation for CIFAR-10 is smaller than that of all pixels, which much code has
+(docs/fidelity.md).
 """
 NO_EFFECT = ("data_dir", "download", "checkpoints")
 
