@@ -48,6 +48,8 @@ class Sources:
     yahoo_model: str = MISSING
     yahoo_data: str = MISSING
     checkpoints: str | None = None
+    real: str = MISSING
+    sentence_encoder: str = MISSING
     device: str = MISSING
 
 

@@ -38,7 +38,7 @@ def settings_of(options: Options, methods: Sequence[str]) -> dict[str, Settings]
     if options.similarity is not None:
         sign = {} if options.decimal is None else {"decimal": options.decimal}
         config.benchmark.similarity = {
-            "_target_": "utility_calibration.pipeline.sources.similarity.file_similarity",
+            "_target_": "utility_calibration.pipeline.own.similarity.file_similarity",
             "path": str(options.similarity),
             **sign,
         }

@@ -43,3 +43,11 @@ def class_names(names: str | Sequence[str]) -> list[str]:
         fixes = [f"choose one of {', '.join([*fixed, *IMAGENET])}", "give a list of names"]
         raise InputError(f"{names} is no known list", field="class_names", fixes=fixes)
     return list(fixed[names])
+
+
+def synonyms_of(names: str | Sequence[str]) -> list[list[str]]:
+    """The other names of each class, [C] lists: timm's for `imagenet`, else none."""
+    if names != "imagenet":
+        return [[] for _ in class_names(names)]
+    described = require("timm.data").ImageNetInfo().label_descriptions()
+    return [text.split(", ")[1:] for text in described]

@@ -4,53 +4,59 @@ Its two HDF5 files, of ImageNet and of all else, have a group with ARRAYS per da
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.calibrators.inputs import log_of
 from utility_calibration.metrics.errors import InputError, naming, reason_of
 
 from ..harness.artifacts import sha256_of
-from ..own.forms import check_is_file
-from ..own.given import Given
-from ..own.scale import with_logits
-from .content import SourceResult
+from ..precision import in_float32
+from .content import SourceResult, check_is_file
 
 ARRAYS = ("probas_cal", "labels_cal", "probas_test", "labels_test")
 """Probabilities [n, C] and labels [n] of the points that calibrate, and of those that test."""
 
 
 def calarena_logits(*, dataset: str, model: str, data_dir: str | Path) -> SourceResult:
-    """Read the group <dataset>/<model> of a file in a folder; probabilities become logarithms."""
+    """Read the group <dataset>/<model> of a file in a folder; probabilities become logarithms.
+
+    Raises:
+        MissingResource: the folder has no such file.
+        InputError: the file is damaged, lacks the group, or its rows are no probabilities.
+    """
     path = Path(data_dir) / f"{'imagenet' if dataset == 'imagenet' else 'cv'}-multiclass.h5"
     check_is_file(path, "CalArena's file (benchmark.source.data_dir has its folder)")
-    h5py = require("h5py")
-    try:
-        with h5py.File(path) as file:
-            group = file.get(f"{dataset}/{model}")
-            if group is None:
-                groups = ", ".join(f"{data}/{name}" for data in file for name in file[data])
-                told = f"no group {dataset}/{model}; it has {groups or 'none'}"
-                raise InputError(told, file=path)
-            calibrating, labels, testing, test_labels = (group[name][()] for name in ARRAYS)
-    except (OSError, KeyError) as error:
-        raise InputError(
-            f"{dataset}/{model} cannot be read ({reason_of(error)})",
-            file=path,
-            fixes="download it again",
-        ) from error
+    calibrating, labels, testing, test_labels = _read(path, f"{dataset}/{model}")
     with naming(f"{path}: {dataset}/{model}"):
-        given = Given("probabilities", np.concatenate([calibrating, testing]))
-        given = with_logits(given, "probabilities")
+        logits = in_float32(log_of(np.concatenate([calibrating, testing])))
     return SourceResult(
-        given.matrix,
+        logits,
         np.concatenate([labels, test_labels]).astype(np.int64),
         details={
             "source": "CalArena",
             "model": f"{dataset}/{model}",
             "preprocessing": "logarithm of probabilities",
             "origin": {"file": str(path.absolute()), "sha256": sha256_of(path)},
-            "warnings": list(given.notes),
+            "warnings": [],
         },
         tested=np.repeat([False, True], [len(labels), len(test_labels)])[None],
     )
+
+
+def _read(path: Path, experiment: str) -> list[Any]:
+    """The arrays of the group `experiment`, in the order of ARRAYS."""
+    h5py = require("h5py")
+    try:
+        with h5py.File(path) as file:
+            group = file.get(experiment)
+            if group is None:
+                groups = [f"{dataset}/{name}" for dataset in file for name in file[dataset]]
+                message = f"no group {experiment}; it has {', '.join(groups) or 'none'}"
+                raise InputError(message, file=path)
+            return [group[name][()] for name in ARRAYS]
+    except (OSError, KeyError) as error:
+        message = f"{experiment} cannot be read ({reason_of(error)})"
+        raise InputError(message, file=path, fixes="download it again") from error

@@ -40,8 +40,13 @@ ZOO = dict(name.split("-") for name in _FILES.split())
 NORMALIZATIONS = {
     "cifar10": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
     "cifar100": ((0.5070, 0.4865, 0.4409), (0.2673, 0.2564, 0.2761)),
+    "cifar10_pixels": ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
 }
-"""The zoo's mean and standard deviation per channel."""
+"""Mean and standard deviation per channel: the zoo's for either data set, and that of all pixels.
+
+The zoo's deviation for CIFAR-10 is smaller than that of all pixels, which much code has
+(docs/fidelity.md).
+"""
 NO_EFFECT = ("data_dir", "download", "checkpoints")
 
 
@@ -54,16 +59,28 @@ def cifar_logits(
     checkpoint: Place | None = None,
     checkpoints: Place | None = None,
     download: bool = True,
+    normalization: str | None = None,
     device: str = "auto",
     batch_size: int = 500,
     workers: int = 0,
     rows: int | None = None,
     progress: Progress = no_progress,
 ) -> SourceResult:
-    """Run a zoo's checkpoint over the CIFAR test set; Args: conf/benchmark/_cifar.yaml."""
+    """Run a zoo's checkpoint over the CIFAR test set; Args: conf/benchmark/_cifar.yaml.
+
+    Raises:
+        MissingResource: images or checkpoint are neither there nor can be downloaded.
+        InputError: an option is impossible, or the checkpoint is damaged.
+    """
     run = Run(device, batch_size, workers, progress, rows=rows)
+    constants = normalization or dataset
+    if constants not in NORMALIZATIONS:
+        fix = f"choose one of {', '.join(NORMALIZATIONS)}, or null"
+        raise InputError(constants, field="benchmark.source.normalization", fixes=fix)
+    mean, std = NORMALIZATIONS[constants]
     network, origin, warnings = load_network(dataset, model, checkpoint, checkpoints)
-    mean, std = NORMALIZATIONS[dataset]
+    if constants != dataset:
+        warnings.append(f"images are normalised by the constants {constants}, not the zoo's")
     kind = getattr(require("torchvision.datasets"), dataset.upper())
     try:
         images = kind(str(data_dir), train=False, download=download)
@@ -98,8 +115,9 @@ def load_network(
     """
     digits = ZOO.get(f"{dataset}_{model}")
     if digits is None:
-        told, fix = f"{model} of {dataset} is not in the zoo", f"choose one of {', '.join(ZOO)}"
-        raise InputError(told, field="benchmark.source.model", fixes=fix)
+        message = f"{model} of {dataset} is not in the zoo"
+        fix = f"choose one of {', '.join(ZOO)}"
+        raise InputError(message, field="benchmark.source.model", fixes=fix)
     name = f"{dataset}_{model}-{digits}.pt"
     url = f"{RELEASES}/{model.partition('_')[0].rstrip('0123456789')}/{name}"
     checkpoint = checkpoint or file_in(checkpoints, name)
@@ -114,18 +132,20 @@ def load_network(
             state = torch.load(path, **safely)
         network.load_state_dict(state)
     except Exception as error:  # torch.load may raise anything
-        told = f"no checkpoint of {dataset} {model} ({reason_of(error)})"
+        message = f"no checkpoint of {dataset} {model} ({reason_of(error)})"
         fix = f"put {url} there, or set benchmark.source.checkpoint=<file>"
-        raise MissingResource(f"{path}: {told}; {fix}") from error
+        raise MissingResource(f"{path}: {message}; {fix}") from error
     sha256 = sha256_of(path)
     is_zoos = sha256.startswith(digits)
     if path.name == name and not is_zoos:
-        told = f"its SHA-256 begins with {sha256[:8]}, its name says {digits}"
+        message = f"its SHA-256 begins with {sha256[:8]}, its name says {digits}"
         fix = "the file is damaged: delete it and download it again"
-        raise InputError(told, file=path, fixes=fix)
-    warning = f"{path.name} is not the zoo's checkpoint (SHA-256 {digits}...)"
+        raise InputError(message, file=path, fixes=fix)
     origin = {"checkpoint": path.name, "sha256": sha256, "url": url}
-    return network.eval(), origin, [] if is_zoos else [warning]
+    warnings = []
+    if not is_zoos:
+        warnings.append(f"{path.name} is not the zoo's checkpoint (SHA-256 {digits}...)")
+    return network.eval(), origin, warnings
 
 
 class ResidualBlock(nn.Module):

@@ -1,6 +1,6 @@
-"""What a source returns, and what it reads, as content: the key of logits holds no path's spelling.
+"""The result of a source, and digests of its input files. Keys use file contents, not paths.
 
-A source says by `reads` which of its options name files, and how their content is told.
+A source says by `reads` which of its options name files, and how their content is digested.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.errors import MissingResource
+from utility_calibration.metrics.errors import InputError, MissingResource
 
 from ..harness.artifacts import sha256_of, sha256_of_json
 from ..harness.code import UnknownTarget, refuse_short
@@ -22,8 +22,10 @@ Source = TypeVar("Source", bound=Callable[..., Any])
 Options = Mapping[str, Any]
 Place = str | Path
 Classes = Callable[[Options], int | None] | None
-SPEED = ("batch_size", "workers")  # options of all sources that change the speed, not the logits
-STAY = ("vectors_path",)  # once given, such a file stays in effect for commands that name none
+SPEED = ("batch_size", "workers")
+"""Options of all sources that change the speed, not the logits."""
+STAY = ("vectors_path",)
+"""Once given, such a file stays in effect for commands that name none."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,15 @@ class SourceResult:
 
     def part(self, rows: int) -> "SourceResult":
         """The points of `drawn_rows`."""
-        kept = drawn_rows(len(self.labels), rows)
-        of_points = "logits", "labels", "groups", "weights", "clusters"
-        arrays = {name: getattr(self, name) for name in of_points}
-        few = {name: array[kept] for name, array in arrays.items() if array is not None}
-        return replace(self, **few, tested=None if self.tested is None else self.tested[:, kept])
+        drawn = drawn_rows(len(self.labels), rows)
+        parts: dict[str, Any] = {}
+        for name in ("logits", "labels", "groups", "weights", "clusters"):
+            array = getattr(self, name)
+            if array is not None:
+                parts[name] = array[drawn]
+        if self.tested is not None:
+            parts["tested"] = self.tested[:, drawn]
+        return replace(self, **parts)
 
 
 def drawn_rows(n: int, rows: int | None) -> NDArray[np.intp]:
@@ -63,10 +69,13 @@ def drawn_rows(n: int, rows: int | None) -> NDArray[np.intp]:
 def reads(
     classes: Classes = None, without_effect: Sequence[str] = (), /, **contents: Callable[[Any], Any]
 ) -> Callable[[Source], Source]:
-    """Say how the content behind an option is told, such as `checkpoint=file_content`.
+    """Say how the content behind an option is digested, such as `checkpoint=file_content`.
 
-    The function gives None where nothing lies. `classes` tells the number of classes from the
-    options, before anything is read. Options `without_effect` change no logits.
+    Args:
+        classes: the number of classes from the options, before anything is read.
+        without_effect: options that change no logits.
+        contents: for each option that names files a function to their digest, or to None where
+            nothing lies.
     """
 
     def declared(source: Source) -> Source:
@@ -76,31 +85,46 @@ def reads(
     return declared
 
 
-def inputs_of(entry: Options, held: Options) -> dict[str, dict[str, Any]]:
+def inputs_of(entry: Options, earlier: Options) -> dict[str, dict[str, Any]]:
     """What a `_target_` makes its answer from: plain `options`, and the content of `files`.
 
-    Where the files went away, their content is `held`: that behind the answer that lies there. So
-    logits stay up to date on a machine without the images.
+    Where the files went away, their content is taken from `earlier`, which is that behind the
+    answer that lies there. So logits stay up to date on a machine without the images.
     """
     declared = _reads(entry)
     contents, without_effect, _ = declared or ({}, (), None)
     files: dict[str, Any] = {}
-    if declared is None:  # each text may name a file
-        found = {name: any_content(text) for name, text in entry.items() if isinstance(text, str)}
-        files = {name: content for name, content in found.items() if content or name in held}
+    if declared is None:
+        files = _files_among(entry, earlier)
     for name, content_of in contents.items():
         value = entry.get(name)
         files[name] = None if value is None else content_of(value)
         if files[name] is None and (value is not None or name in STAY):
-            files[name] = held.get(name)
+            files[name] = earlier.get(name)
     others = {*files, *without_effect, *SPEED}
-    return {"options": {k: v for k, v in entry.items() if k not in others}, "files": files}
+    options = {name: value for name, value in entry.items() if name not in others}
+    return {"options": options, "files": files}
+
+
+def _files_among(entry: Options, earlier: Options) -> dict[str, Any]:
+    """The content of files in the options of a source that declares none; any text may name one."""
+    files = {}
+    for name, text in entry.items():
+        if not isinstance(text, str):
+            continue
+        content = any_content(text)
+        if content or name in earlier:
+            files[name] = content
+    return files
 
 
 def class_count(entry: Options) -> int | None:
     """The number of classes, where the source of a `_target_` knows it before it runs."""
-    *_, told = _reads(entry) or (None,)
-    return told(entry) if told else None
+    declared = _reads(entry)
+    if declared is None:
+        return None
+    _, _, classes = declared
+    return classes(entry) if classes else None
 
 
 def _reads(entry: Options) -> Any:
@@ -129,6 +153,14 @@ def is_hub_name(value: str) -> bool:
     return value.count("/") == 1 and not is_path
 
 
+def check_is_file(path: Path, meaning: str) -> None:
+    """Raise an error of one line unless `path` is a file; `meaning` says which one is needed."""
+    if path.is_dir():
+        raise InputError("this is a folder", file=path, fixes=f"give the path of {meaning}")
+    if not path.is_file():
+        raise MissingResource(f"{path}: no such file; give the path of {meaning}")
+
+
 def file_in(folder: Place | None, name: str) -> Path | None:
     """The file `name` in a folder that may hold it; None where there is none."""
     path = Path(folder).expanduser() / name if folder else None
@@ -143,12 +175,13 @@ def file_content(path: Place) -> str | None:
 
 def files_content(paths: Iterable[Path]) -> str | None:
     """A digest of what some files hold, whatever their folder; None of no file."""
-    held = sorted((path.name, sha256_of(path)) for path in paths)
-    return sha256_of_json(held) if held else None
+    sums = sorted((path.name, sha256_of(path)) for path in paths)
+    return sha256_of_json(sums) if sums else None
 
 
 def any_content(text: Place) -> str | None:
     """The content of a file, or of a folder that `datasets` saved; None of another text."""
-    if (saved := Path(text) / "state.json").is_file():
-        return files_content(saved.parent.glob("*.arrow"))
+    folder = Path(text)
+    if (folder / "state.json").is_file():
+        return files_content(folder.glob("*.arrow"))
     return file_content(text)

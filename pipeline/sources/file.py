@@ -43,11 +43,11 @@ def file_logits(
         raise InputError(f"{values}, which is no kind", field="values", fixes=fix)
     choices = Choices(values=values, **said)
     files = [Path(file) for file in (path, test) if file is not None]
-    held = [read(file, choices, choices.gives_role) for file in files]
+    contents = [read(file, choices, choices.gives_role) for file in files]
     mistakes = list[InputError]()
     with naming(" and ".join(map(str, files))):
         given = checked(
-            assigned(files, held, choices, mistakes), values, mistakes, choices.distinct
+            assigned(files, contents, choices, mistakes), values, mistakes, choices.distinct
         )
     origin = {
         "file": str(files[0].absolute()),

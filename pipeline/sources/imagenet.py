@@ -54,8 +54,8 @@ def imagenet_logits(
     checkpoint = checkpoint or file_in(checkpoints, f"{model}.safetensors")
     network, origin = _network(model, checkpoint, revision, pretrained, sha256)
     if network.num_classes != SYNSETS:
-        told = f"{model} has {network.num_classes} classes, ImageNet-1k {SYNSETS}"
-        raise InputError(told, field="benchmark.source.model")
+        message = f"{model} has {network.num_classes} classes, ImageNet-1k {SYNSETS}"
+        raise InputError(message, field="benchmark.source.model")
     # The input size that the model was trained for: the published accuracies "at 224".
     settings = timm_data.resolve_model_data_config(network, use_test_size=False)
     images.transform = timm_data.create_transform(**settings, is_training=False)
@@ -78,8 +78,8 @@ def _network(
 ) -> tuple[Any, dict[str, Any]]:
     timm = require("timm")
     if not timm.is_model(model):
-        told = f"timm {timm.__version__} has no {model}"
-        raise InputError(told, field="benchmark.source.model")
+        message = f"timm {timm.__version__} has no {model}"
+        raise InputError(message, field="benchmark.source.model")
     if not pretrained:
         with torch.random.fork_rng():
             torch.manual_seed(0)  # every run has the same random weights
@@ -99,7 +99,7 @@ def _network(
             fixes="loading pickled weights may run what is in them: save them with "
             "safetensors.torch.save_file",
         )
-    found = check_sha256(weights, sha256)
+    weights_sha256 = check_sha256(weights, sha256)
     overlay = {"file": str(weights)}
     try:
         network = timm.create_model(model, pretrained=True, pretrained_cfg_overlay=overlay)
@@ -107,8 +107,13 @@ def _network(
         raise InputError(
             f"does not load into {model} ({reason_of(error)})", file=weights
         ) from error
-    held = {"weights": weights.name, "sha256": found, "hub": f"timm/{model}", "commits": commits}
-    return network, held
+    origin = {
+        "weights": weights.name,
+        "sha256": weights_sha256,
+        "hub": f"timm/{model}",
+        "commits": commits,
+    }
+    return network, origin
 
 
 def _validation_folder(data_dir: Place) -> Path:

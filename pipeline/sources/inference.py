@@ -46,11 +46,11 @@ class Run:
         for name, value, low in (("batch_size", self.batch_size, 1), ("workers", self.workers, 0)):
             is_given = (name, value) != ("workers", None)
             if is_given and not (isinstance(value, int) and value >= low):
-                told = f"{value}, expected a whole number of at least {low}"
-                raise InputError(told, field=f"benchmark.source.{name}")
+                message = f"{value}, expected a whole number of at least {low}"
+                raise InputError(message, field=f"benchmark.source.{name}")
         if self.on_error not in ("stop", "skip"):
-            told = f"{self.on_error}, expected stop or skip"
-            raise InputError(told, field="benchmark.source.on_error")
+            message = f"{self.on_error}, expected stop or skip"
+            raise InputError(message, field="benchmark.source.on_error")
 
     @property
     def place(self) -> torch.device:
@@ -95,28 +95,29 @@ def forward_logits(
         num_workers=min(8, core_count()) if run.workers is None else run.workers,
         pin_memory=device.type == "cuda",
     )
-    found: list[tuple[list[int], Tensor, Tensor]] = []
+    batches: list[tuple[list[int], Tensor, Tensor]] = []
     skipped: dict[int, str] = {}
     use_plain_float32()
     with torch.inference_mode(), _memory_errors_in_one_line(run):
         model = model.to(device).eval()
-        for number, (held, batch, unreadable) in enumerate(loader):
+        for number, (read_places, batch, unreadable) in enumerate(loader):
             run.progress(number * run.batch_size, len(places), "forward pass")
             skipped |= {at: f"{name_of(at)} ({reason})" for at, reason in unreadable.items()}
             if unreadable and run.on_error == "stop":
                 skip = "set benchmark.source.on_error=skip to leave out what cannot be read"
-                told = f"{'; '.join(skipped.values())}: cannot be read"
-                raise InputError(told, fixes=["replace it", skip])
-            if held:
+                message = f"{'; '.join(skipped.values())}: cannot be read"
+                raise InputError(message, fixes=["replace it", skip])
+            if read_places:
                 logits = model(_moved(batch[0], device)).float().cpu()
-                _check_finite(logits, [name_of(place) for place in held])
-                found.append((held, logits, torch.as_tensor(batch[1]).to(torch.int64)))
-    if not found:
-        told = f"no item can be read: {'; '.join([*skipped.values()][:3])}"
-        raise InputError(told, field="benchmark.source", fixes="name other data")
+                _check_finite(logits, [name_of(place) for place in read_places])
+                labels_of_batch = torch.as_tensor(batch[1]).to(torch.int64)
+                batches.append((read_places, logits, labels_of_batch))
+    if not batches:
+        message = f"no item can be read: {'; '.join([*skipped.values()][:3])}"
+        raise InputError(message, field="benchmark.source", fixes="name other data")
     run.progress(len(places), len(places), "forward pass")
-    held_places, *parts = zip(*found)
-    by_place = np.argsort(np.concatenate(held_places))
+    places_of_batches, *parts = zip(*batches)
+    by_place = np.argsort(np.concatenate(places_of_batches))
     logits, labels = (torch.cat(part).numpy()[by_place] for part in parts)
     return logits, labels, [skipped[at] for at in sorted(skipped)]
 
@@ -124,9 +125,9 @@ def forward_logits(
 def _check_finite(logits: Tensor, names: Sequence[str]) -> None:
     finite = torch.isfinite(logits).all(dim=1)
     if not finite.all():
-        told = "the model gives a logit that is no finite number"
+        message = "the model gives a logit that is no finite number"
         fixes = ["use weights that fit the model", "download them again, as they may be damaged"]
-        raise InputError(told, file=names[int(finite.int().argmin())], fixes=fixes)
+        raise InputError(message, file=names[int(finite.int().argmin())], fixes=fixes)
 
 
 def warnings_on(skipped: Sequence[str]) -> list[str]:
@@ -233,22 +234,22 @@ def _check_blob(path: Path) -> None:
     blob = path.resolve()  # a plain file, as on Windows, has no such name
     if not path.is_symlink() or len(blob.name) not in (40, 64):
         return
-    found = sha256_of(blob)
+    digest = sha256_of(blob)
     if len(blob.name) == 40:
         content = blob.read_bytes()
-        found = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-    if found != blob.name:
-        told = f"damaged: its hash begins with {found[:12]}, the hub's with {blob.name[:12]}"
+        digest = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+    if digest != blob.name:
+        message = f"damaged: its hash begins with {digest[:12]}, the hub's with {blob.name[:12]}"
         fix = f"delete {blob} and download it again"
-        raise InputError(told, file=path, fixes=fix)
+        raise InputError(message, file=path, fixes=fix)
 
 
 def check_sha256(path: Path, expected: str | None) -> str:
     """The SHA-256 of `path`; an `InputError` if the benchmark's file says another one."""
-    found = sha256_of(path)
-    if expected and found != expected.lower():
-        mean = f"set benchmark.source.sha256={found} if you mean this file"
-        fixes = ["download it again, as it may be damaged", mean]
-        told = f"{expected}, the file's SHA-256 is {found}"
-        raise InputError(told, field="benchmark.source.sha256", file=path, fixes=fixes)
-    return found
+    sha256 = sha256_of(path)
+    if expected and sha256 != expected.lower():
+        accept = f"set benchmark.source.sha256={sha256} if you mean this file"
+        fixes = ["download it again, as it may be damaged", accept]
+        message = f"{expected}, the file's SHA-256 is {sha256}"
+        raise InputError(message, field="benchmark.source.sha256", file=path, fixes=fixes)
+    return sha256

@@ -52,7 +52,8 @@ class SyntheticClassifier:
 
     def __post_init__(self) -> None:
         for name, above in {"classes": 1, "group_size": 0, "temperature": 0}.items():
-            if (value := getattr(self, name)) <= above:
+            value = getattr(self, name)
+            if value <= above:
                 raise InputError(f"{value}, expected a number above {above}", field=name)
 
     def sample(self, count: int, seed: int = 0) -> Sample:
@@ -98,9 +99,10 @@ def synthetic_logits(
     *, samples: int, seed: int = 0, progress: Progress = no_progress, **classifier: Any
 ) -> SourceResult:
     """Logits and labels of n = `samples` points; `classifier`: fields of `SyntheticClassifier`."""
-    known = SyntheticClassifier.__dataclass_fields__
-    if unknown := sorted(classifier.keys() - known.keys()):
-        fix = f"known: {', '.join(known)}"
+    fields = SyntheticClassifier.__dataclass_fields__
+    unknown = sorted(classifier.keys() - fields.keys())
+    if unknown:
+        fix = f"choose among {', '.join(fields)}"
         raise InputError("not a field of the generator", field=unknown[0], fixes=fix)
     spec = SyntheticClassifier(**classifier)
     logits = np.empty((samples, spec.classes), dtype=np.float32)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,13 +15,15 @@ from utility_calibration.metrics.errors import InputError, MissingResource, nami
 from ..harness.parallel import Progress, no_progress
 from ..scoring.class_names import YAHOO
 from .content import SourceResult, drawn_rows, files_content, is_hub_name, reads
-from .inference import Run, check_sha256, forward_logits, hub_files, warnings_on
+from .inference import Run, check_sha256, hub_files, warnings_on
+from .texts import forward_texts
 
 WEIGHTS = "model.safetensors"
 MODEL_FILES = (WEIGHTS, "*.json", "*.txt")  # no pickle: loading it runs the code that it holds
 NEEDED = (WEIGHTS, "config.json", "tokenizer*")
 LOADING = {"local_files_only": True, "trust_remote_code": False}
 """Without the second, transformers asks at the terminal whether to run code beside the model."""
+Columns = dict[str, list[Any]]
 DATA_FILES = ("test-*.parquet", "*/test-*.parquet")
 
 
@@ -69,8 +70,8 @@ def yahoo_logits(
     """Run a classifier over the test questions in their order; Args: conf/benchmark/yahoo.yaml."""
     run = Run(device, batch_size, 0, progress, on_error)  # padding a batch is quick
     if not isinstance(max_length, int) or max_length < 3:
-        told = f"{max_length}, expected a whole number of at least 3"
-        raise InputError(told, field="benchmark.source.max_length")
+        message = f"{max_length}, expected a whole number of at least 3"
+        raise InputError(message, field="benchmark.source.max_length")
     setting = "sources.yahoo_model=<folder>"
     folder = hub_files(model, "model", MODEL_FILES, setting, model_revision, NEEDED)
     network, tokenizer = _loaded(folder)
@@ -84,9 +85,12 @@ def yahoo_logits(
     texts, classes = [texts[k] for k in drawn], [classes[k] for k in drawn]
     # The tokenizer's own threads use all cores. More processes were not faster.
     tokens = tokenizer(texts, truncation=True, max_length=max_length).input_ids
-    logits, labels, skipped = _pass(network, tokenizer, numbers, tokens, classes, run)
-    # Folders of the hub are named by the commit.
-    commits = {n: p.name for n, p in ((model, folder), (data, place)) if p != Path(n).expanduser()}
+    head = _Logits(network, numbers)
+    logits, labels, skipped = forward_texts(head, network, tokenizer, tokens, classes, run)
+    commits = {}
+    for name, path in ((model, folder), (data, place)):
+        if path != Path(name).expanduser():  # a folder of the hub, which is named by the commit
+            commits[name] = path.name
     details = {
         "source": "Yahoo Answers topics, test split, transformers classifier",
         "model": model if model in commits else folder.name,
@@ -128,8 +132,8 @@ def _outputs_by_class(config: Any, chosen: Sequence[int] | None) -> tuple[list[i
     if chosen is not None:
         numbers = list(chosen)
         if len(set(numbers)) != count or not all(n in range(outputs) for n in numbers):
-            told = f"{numbers}, expected {count} different numbers from 0 to {outputs - 1}"
-            raise InputError(told, field="benchmark.source.columns")
+            message = f"{numbers}, expected {count} different numbers from 0 to {outputs - 1}"
+            raise InputError(message, field="benchmark.source.columns")
         return numbers, []
     if outputs != count:
         raise InputError(
@@ -141,7 +145,8 @@ def _outputs_by_class(config: Any, chosen: Sequence[int] | None) -> tuple[list[i
     if sorted(labels) == sorted(wanted):
         return [labels.index(name) for name in wanted], []
     if set(labels) & set(wanted):
-        others = ", ".join(n for n, label in zip(names, labels) if label not in wanted)
+        odd_names = [name for name, label in zip(names, labels) if label not in wanted]
+        others = ", ".join(odd_names)
         raise InputError(
             "the model's outputs are only in part named as the classes "
             f"({others or 'a name stands twice'})",
@@ -152,32 +157,6 @@ def _outputs_by_class(config: Any, chosen: Sequence[int] | None) -> tuple[list[i
         "their order is taken as the data set's, and the accuracy is the check"
     )
     return list(range(count)), [warning]
-
-
-def _pass(
-    network: Any, tokenizer: Any, numbers: list[int], tokens: Any, labels: list[int], run: Run
-) -> tuple[Any, Any, list[str]]:
-    """The forward pass, from tokens to the logits of the outputs `numbers`."""
-    longest, largest = max(map(len, tokens)), max(map(max, tokens))
-    # Both would be an index error in the pass.
-    positions = getattr(network.config, "max_position_embeddings", longest)
-    if longest > positions:
-        fix = f"set benchmark.source.max_length={positions}"
-        raise InputError(f"a text has {longest} tokens, the model {positions} positions", fixes=fix)
-    if largest >= (known := network.get_input_embeddings().num_embeddings):
-        fix = "they do not belong together: choose another sources.yahoo_model"
-        raise InputError(f"the tokenizer gives token {largest}, the model knows {known}", fixes=fix)
-
-    def padded(items: list[tuple[list[int], int]]) -> tuple[dict[str, Tensor], Tensor]:
-        batch, classes = zip(*items)
-        filled = tokenizer.pad({"input_ids": list(batch)}, padding=True, return_tensors="pt")
-        return dict(filled), torch.tensor(classes)
-
-    # A batch is padded to its longest text, so texts of similar length are together. The longest
-    # come first, so that a memory which is too small shows at once.
-    order = np.argsort([-len(row) for row in tokens], kind="stable").tolist()
-    items = list(zip(tokens, labels, strict=True))
-    return forward_logits(_Logits(network, numbers), items, run, padded, order, "row {}".format)
 
 
 class _Logits(torch.nn.Module):
@@ -205,80 +184,126 @@ def read_rows(
             f"Yahoo Answers: {place} holds no parquet file of the test split: put "
             "test-00000-of-00001.parquet of community-datasets/yahoo_answers_topics there"
         )
-    table, named = _read(files, [*fields, label_field])
-    for name in fields:
-        kinds = {type(value).__name__ for value in table[name] if not isinstance(value, str | None)}
-        if kinds:
-            told = f"holds {', '.join(sorted(kinds))}, not text"
-            fix = "correct benchmark.source.fields"
-            raise InputError(told, field=name, file=files[0], fixes=fix)
+    table, file_names = _read(files, [*fields, label_field])
+    _check_text(table, fields, files[0])
     texts = [separator.join(filter(None, row)) for row in zip(*(table[name] for name in fields))]
     if expected_rows not in (None, len(texts)):
         fix = "give the test split, or set benchmark.source.expected_rows=null"
-        told = f"{len(texts)} rows, expected {expected_rows}"
-        raise InputError(told, file=files[0], fixes=fix)
+        message = f"{len(texts)} rows, expected {expected_rows}"
+        raise InputError(message, file=files[0], fixes=fix)
     with naming(files[0]):
-        classes = _classes(table[label_field], named, first_label, label_field)
+        classes = _classes(table[label_field], file_names, first_label, label_field)
     missing = [f"row {row}" for row, number in enumerate(classes) if number is None]
     if missing and not skip:
-        told = f"{len(missing)} rows have no {label_field} (first: {missing[0]})"
+        message = f"{len(missing)} rows have no {label_field} (first: {missing[0]})"
         fix = "set benchmark.source.on_error=skip to leave them out"
-        raise InputError(told, file=files[0], fixes=fix)
-    kept = [(text, number) for text, number in zip(texts, classes) if number is not None]
-    if not kept:
+        raise InputError(message, file=files[0], fixes=fix)
+    pairs = [(text, number) for text, number in zip(texts, classes) if number is not None]
+    if not pairs:
         raise InputError(f"no row has a {label_field}", file=files[0])
-    return [text for text, _ in kept], [number for _, number in kept], missing
+    return [text for text, _ in pairs], [number for _, number in pairs], missing
 
 
-def _read(files: Sequence[Path], wanted: Sequence[str]) -> tuple[dict[str, list[Any]], list[str]]:
-    """The columns by name, and the names of the classes that the file itself holds, if any."""
+def _check_text(table: Columns, fields: Sequence[str], file: Path) -> None:
+    """Raise `InputError` if a field holds anything but texts and gaps."""
+    for name in fields:
+        kinds = {type(value).__name__ for value in table[name] if not isinstance(value, str | None)}
+        if kinds:
+            message = f"holds {', '.join(sorted(kinds))}, not text"
+            fix = "correct benchmark.source.fields"
+            raise InputError(message, field=name, file=file, fixes=fix)
+
+
+def _read(files: Sequence[Path], wanted: Sequence[str]) -> tuple[Columns, list[str]]:
+    """The columns by name, and the file's own names of the classes, if it has any.
+
+    The last of the `wanted` columns is that of the classes.
+    """
     parquet = require("pyarrow.parquet", "pyarrow")
-    held: dict[str, list[Any]] = {name: [] for name in wanted}
+    columns: Columns = {name: [] for name in wanted}
     for file in files:
         try:
             table = parquet.ParquetFile(file).read()
         except Exception as error:  # pyarrow raises errors of many kinds at damaged bytes
-            told = f"no parquet file with the fields {', '.join(wanted)} ({reason_of(error)})"
+            message = f"no parquet file with the fields {', '.join(wanted)} ({reason_of(error)})"
             fix = "correct sources.yahoo_data, or download it again"
-            raise InputError(told, file=file, fixes=fix) from error
-        if absent := [name for name in wanted if name not in table.column_names]:
-            told = f"no column {', '.join(absent)}; it has {', '.join(table.column_names)}"
+            raise InputError(message, file=file, fixes=fix) from error
+        absent = [name for name in wanted if name not in table.column_names]
+        if absent:
+            message = f"no column {', '.join(absent)}; it has {', '.join(table.column_names)}"
             fix = "set benchmark.source.fields or benchmark.source.label_field"
-            raise InputError(told, file=file, fixes=fix)
+            raise InputError(message, file=file, fixes=fix)
         for name in wanted:
-            held[name] += table[name].to_pylist()
+            columns[name] += table[name].to_pylist()
     metadata = json.loads((table.schema.metadata or {}).get(b"huggingface", b"{}"))
     features = metadata.get("info", {}).get("features", {})
-    return held, list(features.get(wanted[-1], {}).get("names") or [])
+    class_names = features.get(wanted[-1], {}).get("names") or []
+    return columns, list(class_names)
 
 
 def _classes(
-    values: Sequence[Any], named: Sequence[str], first_label: int, place: str
+    values: Sequence[Any], file_names: Sequence[str], first_label: int, field: str
 ) -> list[int | None]:
-    """The class of each row, in the order of YAHOO; None where the row has none."""
-    known = {plain(name): number for number, name in enumerate(YAHOO)}
+    """The class of each row, in the order of YAHOO; None where the row has none.
+
+    Args:
+        values: for each row the name of its class, or its number, or a gap.
+        file_names: the names of the numbers, in the file's order, if it has any.
+        first_label: the number of the first class.
+        field: the column, for messages.
+    """
     if any(isinstance(value, str) for value in values):
-        keys = [plain(str(value)) if value not in (None, "") else None for value in values]
-        if unknown := {str(v) for v, key in zip(values, keys) if key not in (None, *known)}:
-            odd, fix = ", ".join(sorted(unknown)[:3]), "correct benchmark.source.label_field"
-            raise InputError(f"{odd}: no topic of Yahoo Answers", field=place, fixes=fix)
-        return [None if key is None else known[key] for key in keys]
-    numbers = [None if v is None or v != v else v - first_label for v in values]
-    if wrong := [n for n in numbers if n is not None and n not in range(len(YAHOO))]:
-        there = [value for value in values if value is not None]
+        return _classes_of_names(values, field)
+    return _classes_of_numbers(values, file_names, first_label, field)
+
+
+def _classes_of_names(values: Sequence[Any], field: str) -> list[int | None]:
+    classes: list[int | None] = []
+    unknown = set()
+    for value in values:
+        key = None if value in (None, "") else plain(str(value))
+        if key is not None and key not in CLASS_OF:
+            unknown.add(str(value))
+        classes.append(None if key is None else CLASS_OF.get(key))
+    if unknown:
+        message = f"{', '.join(sorted(unknown)[:3])}: no topic of Yahoo Answers"
+        fix = "correct benchmark.source.label_field"
+        raise InputError(message, field=field, fixes=fix)
+    return classes
+
+
+def _classes_of_numbers(
+    values: Sequence[Any], file_names: Sequence[str], first_label: int, field: str
+) -> list[int | None]:
+    count = len(YAHOO)
+    numbers = [value for value in values if value is not None and value == value]  # NaN is a gap
+    outside = [number for number in numbers if number - first_label not in range(count)]
+    if outside:
         raise InputError(
-            f"goes from {min(there)} to {max(there)}, expected {first_label} to "
-            f"{first_label + len(YAHOO) - 1} ({len(wrong)} rows are outside)",
-            field=place,
+            f"goes from {min(numbers)} to {max(numbers)}, expected {first_label} to "
+            f"{first_label + count - 1} ({len(outside)} rows are outside)",
+            field=field,
             fixes="set benchmark.source.first_label=1 where classes count from 1, or label_field",
         )
     # The file may number the topics in another order, and then says so.
-    order = [known.get(plain(name)) for name in named] or list(range(len(YAHOO)))
-    if sorted(order, key=str) != sorted(range(len(YAHOO)), key=str):
-        raise InputError(f"its classes are {', '.join(named)}, not Yahoo Answers' ten", field=place)
-    return [None if number is None else order[int(number)] for number in numbers]
+    order = list(range(count))
+    if file_names:
+        keys = [plain(name) for name in file_names]
+        if sorted(keys) != sorted(CLASS_OF):
+            message = f"its classes are {', '.join(file_names)}, not Yahoo Answers' ten"
+            raise InputError(message, field=field)
+        order = [CLASS_OF[key] for key in keys]
+    classes: list[int | None] = []
+    for value in values:
+        is_gap = value is None or value != value
+        classes.append(None if is_gap else order[int(value) - first_label])
+    return classes
 
 
 def plain(name: str) -> str:
     """A label without case, spaces and punctuation: `Society & Culture` = `society_and_culture`."""
     return re.sub(r"[^a-z0-9]", "", name.lower().replace("&", "and"))
+
+
+CLASS_OF = {plain(name): number for number, name in enumerate(YAHOO)}
+"""The number of each class by its name."""

@@ -36,14 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         images = require("torchvision.datasets").ImageNet(folder, split="val")
     except (RuntimeError, OSError, tarfile.TarError) as error:
-        reason = " ".join(str(error).split())
-        archives = require("torchvision.datasets.imagenet").ARCHIVE_META
-        for name, md5 in (archives[kind] for kind in ("devkit", "val")):
-            if (folder / name).is_file():
-                with (folder / name).open("rb") as file:
-                    found = hashlib.file_digest(file, "md5").hexdigest()
-                if found != md5:
-                    reason = f"{name} has MD5 {found}, expected {md5}: download it again."
+        reason = _damaged_archive(folder) or " ".join(str(error).split())
         raise InputError(f"{reason} Needed there: {WHERE}", file=folder) from error
     count, synsets = len(images), len(set(images.targets))
     if (count, synsets) != (VALIDATION_IMAGES, SYNSETS):
@@ -53,6 +46,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
             fixes="delete this folder and run the script again",
         )
     say(f"{count} images in {folder / 'val'} (sources.imagenet={folder})")
+
+
+def _damaged_archive(folder: Path) -> str:
+    """What is wrong with an archive that lies there; torchvision does not name it."""
+    archives = require("torchvision.datasets.imagenet").ARCHIVE_META
+    for kind in ("val", "devkit"):
+        name, md5 = archives[kind]
+        path = folder / name
+        if not path.is_file():
+            continue
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "md5").hexdigest()
+        if digest != md5:
+            return f"{name} has MD5 {digest}, expected {md5}: download it again."
+    return ""
 
 
 if __name__ == "__main__":

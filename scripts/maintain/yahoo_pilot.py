@@ -19,9 +19,11 @@ from utility_calibration.pipeline.harness.units import composed, resolved
 from utility_calibration.pipeline.logits import from_source, two_standard_errors
 from utility_calibration.pipeline.reporting.wording import markdown_table
 
-FIELDS = ("question_title",), ("question_title", "question_content"), (
-    "question_title", "question_content", "best_answer",
-)  # fmt: skip
+FIELDS = (
+    ("question_title",),
+    ("question_title", "question_content"),
+    ("question_title", "question_content", "best_answer"),
+)
 LENGTHS = (128, 256, 512)
 
 
@@ -38,22 +40,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def pilot(settings: Sequence[str]) -> str:
     """A row per choice: accuracy, two standard errors, and the distance to the published one."""
-    rows, nearest = [], (float("inf"), "")
+    rows = []
+    distances = {}
+    published = 0.0
     for fields in FIELDS:
         for length in LENGTHS:
-            chosen = (f"benchmark.source.fields=[{','.join(fields)}]",
-                      f"benchmark.source.max_length={length}")  # fmt: skip
-            spec = resolved(composed(["benchmark=yahoo", *settings, *chosen]))
+            choice = (
+                f"benchmark.source.fields=[{','.join(fields)}]",
+                f"benchmark.source.max_length={length}",
+            )
+            spec = resolved(composed(["benchmark=yahoo", *settings, *choice]))
+            published = spec.benchmark.published_accuracy or 0.0
             result = from_source(spec, no_progress)
             accuracy = 100 * float((result.logits.argmax(axis=1) == result.labels).mean())
-            published = spec.benchmark.published_accuracy or 0.0
             width = two_standard_errors(accuracy, len(result.labels))
+            named = " + ".join(fields)
             numbers = f"{accuracy:.2f}", f"{width:.2f}", f"{accuracy - published:+.2f}"
-            rows.append([" + ".join(fields), str(length), *numbers])
-            nearest = min(nearest, (abs(accuracy - published), " ".join(chosen)))
-            say(f"{' + '.join(fields)}, {length} tokens: {accuracy:.2f} %")
+            rows.append([named, str(length), *numbers])
+            distances[" ".join(choice)] = abs(accuracy - published)
+            say(f"{named}, {length} tokens: {accuracy:.2f} %")
     heading = ["Fields", "Tokens", "Accuracy %", "± 2 s.e.", f"Minus published {published:g}"]
-    return f"{markdown_table(heading, rows)}\n\nNearest: {nearest[1]}"
+    nearest = min(distances, key=distances.__getitem__)
+    return f"{markdown_table(heading, rows)}\n\nNearest: {nearest}"
 
 
 if __name__ == "__main__":

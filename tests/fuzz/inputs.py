@@ -13,8 +13,8 @@ from utility_calibration.calibrators import TemperatureScaling
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.pipeline.own.choices import Choices
 from utility_calibration.pipeline.own.deployed import unlabelled
+from utility_calibration.pipeline.own.similarity import file_similarity
 from utility_calibration.pipeline.sources.file import file_logits
-from utility_calibration.pipeline.sources.similarity import file_similarity
 
 Random = np.random.Generator
 CALIBRATOR = TemperatureScaling().fit(np.eye(3) + np.arange(3), np.arange(3))

@@ -82,6 +82,18 @@ def test_the_real_checkpoint_over_an_archive_through_the_configuration(
     assert (details["device"], details["warnings"]) == ("cpu", [])
 
 
+def test_other_constants_of_the_images_are_said(archives, checkpoint):
+    options = {"dataset": "cifar100", "model": "resnet56", "data_dir": archives, "device": "cpu"}
+    options["checkpoint"] = checkpoint
+    usual = cifar_logits(**options)
+    other = cifar_logits(**options, normalization="cifar10_pixels")
+    assert usual.details["warnings"] == []
+    assert other.details["preprocessing"]["std"] == (0.2470, 0.2435, 0.2616)
+    assert "cifar10_pixels" in other.details["warnings"][0]
+    assert np.abs(usual.logits - other.logits).max() > 0.1
+    refused("source.normalization imagenet", cifar_logits, **options, normalization="imagenet")
+
+
 def test_repvgg_has_the_published_number_of_parameters():
     """The shared folder has no checkpoint of this network, so nothing else builds it."""
     count = sum(parameter.numel() for parameter in NETWORKS["repvgg_a2"](100).parameters())

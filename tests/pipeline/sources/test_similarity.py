@@ -12,12 +12,9 @@ from tests.refusals import check_line, refuses
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.pipeline.own.job import settings_of
 from utility_calibration.pipeline.own.options import parsed
+from utility_calibration.pipeline.own.similarity import file_similarity, in_order
 from utility_calibration.pipeline.scoring.class_names import CIFAR100, class_names
-from utility_calibration.pipeline.sources.similarity import (
-    class_similarity,
-    file_similarity,
-    in_order,
-)
+from utility_calibration.pipeline.sources.similarity import class_similarity
 
 VECTORS = {
     "tiger": [1.0, 0.0, 0.0],
@@ -65,6 +62,7 @@ def test_binary_and_text_give_the_cosines_of_mean_vectors(vectors, name):
         "classes": 4,
         "out_of_vocabulary": ["kangaroo"],
         "partly_covered": {"great white-shark, & (4)": ["white", "4"]},
+        "by_synonym": {},
     }
 
 
@@ -88,6 +86,22 @@ def test_imagenet_has_one_name_per_class_or_all_of_them():
     assert (first[2], len(first)) == ("great white shark", 1000)
     assert all_names[2].startswith("great white shark, white shark, man-eater")
     assert not any("," in name for name in first)
+
+
+def test_a_name_without_a_vector_goes_by_its_first_synonym_with_one(tmp_path):
+    words = {"respirator": [1.0, 0.0], "gas": [0.0, 1.0], "golf": [1.0, 1.0], "cart": [1.0, -1.0]}
+    lines = [f"{word} {' '.join(map(str, numbers))}" for word, numbers in words.items()]
+    path = tmp_path / "vectors.txt"
+    path.write_text("\n".join([f"{len(words)} 2", *lines]) + "\n")
+    matrix, details = class_similarity("imagenet", path)
+    names = class_names("imagenet")
+    mask, golf_cart = names.index("gasmask"), names.index("golfcart")
+    assert details["by_synonym"]["gasmask"] == "respirator"
+    assert details["by_synonym"]["golfcart"] == "golf cart"
+    assert matrix[mask, golf_cart] == pytest.approx(1)
+    assert not details["by_synonym"].keys() & set(details["out_of_vocabulary"])
+    listed, details = class_similarity(["gasmask", "golf"], path)  # a person's names have none
+    assert details["out_of_vocabulary"] == ["gasmask"] and listed[0, 1] == 0
 
 
 def test_absent_vectors_are_one_line_that_says_how_to_download_them(
