@@ -12,22 +12,25 @@ from utility_calibration.metrics.archive import array_names, read_arrays
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.layout import as_rows, classes_axis
 
-from .cells import Held, Labels, are_arrays, distinct_labels, numbers_of, plain_column
+from .cells import FileColumns, Labels, are_arrays, distinct_labels, numbers_of, plain_column
 from .choices import MOST, Choices, matching
 from .classes import classes_by_name, refuse_two_models
 from .confidence import by_predictions, check_meaning
-from .given import Given, Known
+from .file_points import FilePoints, Known
 from .known_classes import answers_of_classes
 from .lists import arrays_of, has_lists, named_by_row
+from .message_text import IGNORE, kept, some_of
 from .places import check_start, classes_by_place, of_array
 from .splits import is_empty, only_training, without_training
-from .told import IGNORE, kept, some_of
-from .usual import LABELS, LIKE_CLUSTERS, LIKE_LABELS, USUAL, is_split, spelt, with_names
+from .usual_names import LABELS, LIKE_CLUSTERS, LIKE_LABELS, USUAL, is_split, spelt, with_names
 
 
 def assigned(
-    paths: Sequence[Path], contents: Sequence[Held], choices: Choices, mistakes: list[InputError]
-) -> Given:
+    paths: Sequence[Path],
+    contents: Sequence[FileColumns],
+    choices: Choices,
+    mistakes: list[InputError],
+) -> FilePoints:
     """The labelled points of a file, or of two, of which the second has the test points.
 
     `contents` is what pipeline/own/read.py found in each of `paths`; `mistakes` gets what does
@@ -50,8 +53,8 @@ def assigned(
     contents = [prepared(held, choices, notes) for held in contents]
     for held in contents if choices.ignore_label is not None else ():
         if not len(held[labels_of(list(held), choices, [])]):
-            told = f"no point is left without {choices.ignore_label}"
-            raise InputError(told, field="--ignore-label", fixes="name fewer labels")
+            message = f"no point is left without {choices.ignore_label}"
+            raise InputError(message, field="--ignore-label", fixes="name fewer labels")
     sizes, held = ([], contents[0]) if len(paths) == 1 else _joined(paths[0], contents, choices)
     others = [name for name in names if name not in gone and (name in held or not are_tables)]
     given = points_in(held, choices, mistakes, others)
@@ -63,8 +66,8 @@ def assigned(
 
 
 def without_ignored(
-    contents: Sequence[Held], ignore: str | None, may_lack: bool = False
-) -> list[Held]:
+    contents: Sequence[FileColumns], ignore: str | None, may_lack: bool = False
+) -> list[FileColumns]:
     """What --ignore leaves of tables and arrays.
 
     may_lack: for a shard of several, of which another one may have such a column.
@@ -79,8 +82,8 @@ def without_ignored(
 
 
 def prepared(
-    held: Held, choices: Choices, notes: list[str], known: Sequence[str] | None = None
-) -> Held:
+    held: FileColumns, choices: Choices, notes: list[str], known: Sequence[str] | None = None
+) -> FileColumns:
     """Points as rows, lists of answers as arrays, without points whose label is to be ignored.
 
     `known` are the classes, where first rows say them.
@@ -89,7 +92,7 @@ def prepared(
     return _without_labels(arrays_of(rows, choices, notes, known), choices, notes)
 
 
-def _flat(held: Held, choices: Choices, notes: list[str]) -> Held:
+def _flat(held: FileColumns, choices: Choices, notes: list[str]) -> FileColumns:
     """Points of sequences or images as rows, as the metrics take them (metrics/layout.py).
 
     With labels [B, T] logits [B, T, C] or [B, C, T] become [B T, C].
@@ -98,7 +101,7 @@ def _flat(held: Held, choices: Choices, notes: list[str]) -> Held:
     shape = np.shape(held[label]) if are_arrays(held) else ()
     if len(shape) < 2:
         return held
-    rows: Held = {}
+    rows: FileColumns = {}
     for name in choices.kinds_of(held):
         of_scores = np.shape(held[name])
         axis = classes_axis(of_scores, shape, name) if len(of_scores) > 2 else None
@@ -118,7 +121,7 @@ def _flat(held: Held, choices: Choices, notes: list[str]) -> Held:
     return held | rows
 
 
-def _without_labels(held: Held, choices: Choices, notes: list[str]) -> Held:
+def _without_labels(held: FileColumns, choices: Choices, notes: list[str]) -> FileColumns:
     """The points whose label is none of those that --ignore-label names."""
     if choices.ignore_label is None:
         return held
@@ -154,7 +157,9 @@ def _advice_on_clusters(path: Path, held: Any, choices: Choices) -> list[str]:
     return []
 
 
-def _joined(path: Path, contents: Sequence[Held], choices: Choices) -> tuple[list[int], Held]:
+def _joined(
+    path: Path, contents: Sequence[FileColumns], choices: Choices
+) -> tuple[list[int], FileColumns]:
     """The numbers of points of two files, and their rows together."""
     import pandas as pd
 
@@ -162,29 +167,29 @@ def _joined(path: Path, contents: Sequence[Held], choices: Choices) -> tuple[lis
     is_alike = are_arrays(first) == are_arrays(second)
     if not is_alike or set(names) != set(others):
         what, odd = "columns or arrays" if is_alike else "form", sorted({*names} ^ {*others})
-        told = f"not the same {what} as in {path} ({some_of(odd)})"
-        raise InputError(told, field="--test", fixes="give both in one form")
+        message = f"not the same {what} as in {path} ({some_of(odd)})"
+        raise InputError(message, field="--test", fixes="give both in one form")
     label = roles_of(names, choices, [])["labels"]
-    held: Held = {}
+    held: FileColumns = {}
     for name in names:
         pair = [first[name], second[name]]
         if name == "class_names" and pair[0].tolist() != pair[1].tolist():
             raise InputError(f"not those of {path}", field=name, fixes="give the same classes")
         if pair[0].shape[1:] != pair[1].shape[1:]:
-            told = f"not the same number of columns as in {path}"
-            raise InputError(told, field=name, fixes="give the same classes")
+            message = f"not the same number of columns as in {path}"
+            raise InputError(message, field=name, fixes="give the same classes")
         join: Any = np.concatenate if isinstance(pair[0], np.ndarray) else pd.concat
         held[name] = pair[0] if name == "class_names" else join(pair)
     return [len(of[label]) for of in contents], held
 
 
 def points_in(
-    held: Held,
+    held: FileColumns,
     choices: Choices,
     mistakes: list[InputError],
     names: Iterable[str] = (),
     known: Known | None = None,
-) -> Given:
+) -> FilePoints:
     """What is what in a file of `names`, in two that are joined, or in rows of `known` classes."""
     notes = list[str]()
     for name, kind in choices.answers.items():
@@ -193,8 +198,8 @@ def points_in(
     roles = roles_of(list(held), choices, notes)
     if lists := [name for name in roles.values() if has_lists(held[name])]:
         several = ", several labels per point (multi-label)," * (lists[0] == roles["labels"])
-        told, fix = f"lists or objects{several}", "give one entry per row"
-        raise InputError(told, column=lists[0], fixes=fix)
+        message, fix = f"lists or objects{several}", "give one entry per row"
+        raise InputError(message, column=lists[0], fixes=fix)
     of = {role: plain_column(held[name]) for role, name in roles.items()}
     label, used = roles.pop("labels"), [*roles.values(), "class_names"]
     labels = distinct_labels(of["labels"], label, mistakes)
@@ -204,7 +209,7 @@ def points_in(
     elif unused := [k for k in names if k not in (label, *used, *choices.kinds_of(held))]:
         notes.append(f"not used: {some_of(unused)} (groups of points: --groups NAME)")
     of = {role: of[role] for role in roles}
-    given = Given(None, None, labels=labels.places)
+    given = FilePoints(None, None, labels=labels.places)
     with kept(mistakes):
         columns = [name for name in held if name not in (label, *roles.values())]
         if known is None:
@@ -215,8 +220,8 @@ def points_in(
             order = np.asarray(answers.order)
             is_moved = bool((order != np.arange(len(order))).any())
             if is_moved and not set(labels.texts) <= set(known.classes.texts):
-                told, fix = "numbers of columns that have another order", "class_names[labels]"
-                raise InputError(told, field="labels", fixes=f"save the names: {fix}")
+                message, fix = "numbers of columns that have another order", "class_names[labels]"
+                raise InputError(message, field="labels", fixes=f"save the names: {fix}")
             if not known.classes.is_text:  # few first rows do not show where labels start
                 check_start(answers.matrix, codes, known.seen, len(known.classes.texts))
             given = replace(answers, labels=codes)
@@ -241,21 +246,21 @@ def labels_of(names: Sequence[str], choices: Choices, notes: list[str]) -> str:
         labels = [name for name in names if spelt(name) in LIKE_LABELS]
         notes += [f"`{name}` is taken for the labels" for name in labels]
     if not labels:
-        told = f"no `label` or `labels` (there are {some_of(names, MOST)})"
+        message = f"no `label` or `labels` (there are {some_of(names, MOST)})"
         fix = "name one (--labels NAME); the first line of a table must name its columns"
-        raise InputError(told, field="labels", fixes=fix)
+        raise InputError(message, field="labels", fixes=fix)
     if len(labels) > 1:
-        told = f"{' and '.join(f'`{name}`' for name in labels)} could be the labels"
+        message = f"{' and '.join(f'`{name}`' for name in labels)} could be the labels"
         fixes = [f"choose: --labels {name}" for name in labels]
-        raise InputError(told, field="labels", fixes=fixes)
+        raise InputError(message, field="labels", fixes=fixes)
     return labels[0]
 
 
 def _there(name: str, names: Sequence[str], option: str) -> str:
     """A name that the person gives, if it is there."""
     if name not in names:
-        told, fix = f"nothing is called {name}", f"name one of {some_of(names)}"
-        raise InputError(told, field=option, fixes=fix)
+        message, fix = f"nothing is called {name}", f"name one of {some_of(names)}"
+        raise InputError(message, field=option, fixes=fix)
     return name
 
 
@@ -276,7 +281,9 @@ def roles_of(names: Sequence[str], choices: Choices, notes: list[str]) -> dict[s
     return roles
 
 
-def answers_of(held: Held, columns: list[str], labels: Labels, choices: Choices) -> Given:
+def answers_of(
+    held: FileColumns, columns: list[str], labels: Labels, choices: Choices
+) -> FilePoints:
     """The answers in some columns of a table, or in the one array of answers, as classes.
 
     `labels` of the result are the places of the given ones among the classes.
@@ -294,7 +301,9 @@ def answers_of(held: Held, columns: list[str], labels: Labels, choices: Choices)
     return by_predictions(given, held, name, choices)
 
 
-def _of_columns(held: Held, columns: list[str], labels: Labels, choices: Choices) -> Given:
+def _of_columns(
+    held: FileColumns, columns: list[str], labels: Labels, choices: Choices
+) -> FilePoints:
     """The answers in some columns of a table."""
     notes = list[str]()
     columns, names, single = classes_by_name(held, columns, labels, choices.classes, notes)
@@ -306,6 +315,6 @@ def _of_columns(held: Held, columns: list[str], labels: Labels, choices: Choices
         codes = np.array([place[text] for text in labels.texts])[labels.places]
     if choices.values == "auto" and choices.classes is None and not labels.is_text:
         refuse_two_models(columns, matrix, codes)
-    return Given(
+    return FilePoints(
         None, matrix, names, codes, columns=tuple(columns), single=single, notes=tuple(notes)
     )

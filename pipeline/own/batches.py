@@ -21,11 +21,11 @@ from utility_calibration.metrics.errors import InputError, naming
 
 from ..harness.machine import free_memory
 from .assign import assigned, points_in, prepared, roles_of, without_ignored
-from .cells import Held, are_arrays
+from .cells import FileColumns, are_arrays
 from .check import scaled
 from .choices import Choices, matching
+from .file_points import Known, KnownClasses
 from .forms import PARTED, check_is_given, ending_of
-from .given import Known, KnownClasses
 from .read import read
 from .splits import is_empty, only_training, without_training
 from .tables import LARGEST_TABLE, PER_CELL, parquet_size, tables
@@ -57,7 +57,7 @@ def each_batch(
     path: Path,
     choices: Choices,
     is_used: Callable[[str], bool],
-    make: Callable[[Held, int], Made],
+    make: Callable[[FileColumns, int], Made],
 ) -> Iterator[Made]:
     """Yield what `make` returns for the rows of a file, some at a time: the loop of every pass.
 
@@ -75,7 +75,7 @@ def each_batch(
         yield made
 
 
-def batches(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Iterator[Held]:
+def batches(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Iterator[FileColumns]:
     """Yield what `read` returns, `ROWS` rows at a time.
 
     No more is in memory for parquet, CSV, TSV and an uncompressed npz; other files are read whole.
@@ -96,7 +96,7 @@ def batches(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Ite
         yield part
 
 
-def rows_of(rows: Held) -> int:
+def rows_of(rows: FileColumns) -> int:
     """The number of rows; `class_names` has one entry per class."""
     return max(len(values) for name, values in rows.items() if name != "class_names")
 
@@ -145,7 +145,7 @@ def known_of(paths: Sequence[Path], choices: Choices) -> Known:
     """
     for path in paths:
 
-        def make(rows: Held, start: int, path: Path = path) -> Known | None:
+        def make(rows: FileColumns, start: int, path: Path = path) -> Known | None:
             is_training = is_empty(without_training(rows, []))
             return None if is_training else known_from(path, rows, choices, start)
 
@@ -160,7 +160,7 @@ def check_ignored(paths: Sequence[Path], choices: Choices) -> None:
     """Raise `InputError` if --ignore names a column that no table has."""
     names = dict[str, None]()
     for place, path in enumerate(paths, 1):
-        rows = next(batches(path, choices, choices.gives_role), Held())
+        rows = next(batches(path, choices, choices.gives_role), FileColumns())
         if are_arrays(rows):
             return
         names |= dict.fromkeys(rows)
@@ -178,7 +178,7 @@ def labelled(path: Path, choices: Choices, known: Known, notes: Notes) -> Iterat
     `known` is of the first rows of all. `notes` gets what is done otherwise or left out.
     """
 
-    def make(rows: Held, start: int) -> Points:
+    def make(rows: FileColumns, start: int) -> Points:
         row_notes = list[str]()
         points = points_of(rows, choices, known, row_notes)
         add_notes(notes, row_notes, path, start, rows)
@@ -187,14 +187,16 @@ def labelled(path: Path, choices: Choices, known: Known, notes: Notes) -> Iterat
     return each_batch(path, choices, choices.gives_role, make)
 
 
-def add_notes(notes: Notes, row_notes: Sequence[str], path: Path, start: int, rows: Held) -> None:
+def add_notes(
+    notes: Notes, row_notes: Sequence[str], path: Path, start: int, rows: FileColumns
+) -> None:
     """Add the notes of some rows of a file that differ from all others by more than numbers."""
     for note in row_notes:
         place = f"{path.name}, rows {start:,} to {start + rows_of(rows) - 1:,}"
         notes.setdefault(re.sub(r"\d[\d.,]*", "#", note), f"{place}: {note}")
 
 
-def known_from(path: Path, whole: Held, choices: Choices, start: int = 0) -> Known:
+def known_from(path: Path, whole: FileColumns, choices: Choices, start: int = 0) -> Known:
     """What `score` takes these rows for; InputError: other rows could not be read alike."""
     mistakes, row_notes = list[InputError](), list[str]()
     labelled_rows = without_training(whole, row_notes)
@@ -222,7 +224,7 @@ def known_from(path: Path, whole: Held, choices: Choices, start: int = 0) -> Kno
     return known
 
 
-def points_of(rows: Held, choices: Choices, known: Known, notes: list[str]) -> Points:
+def points_of(rows: FileColumns, choices: Choices, known: Known, notes: list[str]) -> Points:
     """The points of some rows. InputError: they do not fit what the first rows say."""
     mistakes = list[InputError]()
     logits = np.empty((0, len(known.classes.texts)), np.float32)
@@ -260,7 +262,7 @@ def _check_weights(name: str, known: Known) -> None:
 
 
 def _refuse_what_needs_all(
-    rows: Held, roles: Mapping[str, str], classes: Collection[str] = ()
+    rows: FileColumns, roles: Mapping[str, str], classes: Collection[str] = ()
 ) -> None:
     """Raise `InputError` for splits, groups or clusters; a column may also be one of `classes`."""
     of_a_point = "labels", "weights", "predictions"

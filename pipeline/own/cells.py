@@ -12,17 +12,17 @@ from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.validation import check_labels
 
 from .decimals import fixes_for
-from .told import COMPLETE, IMPOSSIBLE, cut_off, is_plain, normal
+from .message_text import COMPLETE, IMPOSSIBLE, cut_off, is_plain, normal
 
 if TYPE_CHECKING:
     import pandas as pd
 
 LONGEST_TEXT = 1000  # letters of a label or another name
 CLASS_NUMBERS = "give class numbers such as 0, 1, 2"
-Held = dict[str, Any]  # what a file holds by name: arrays, or the columns of a table
+FileColumns = dict[str, Any]  # what a file holds by name: arrays, or the columns of a table
 
 
-def are_arrays(held: Held) -> bool:
+def are_arrays(held: FileColumns) -> bool:
     """Whether these are arrays, not the columns of a table."""
     return any(isinstance(of, np.ndarray) for of in held.values())
 
@@ -86,7 +86,7 @@ def plain_column(column: pd.Series[Any] | NDArray[Any]) -> NDArray[Any]:
 def numbers_of(
     table: Any, columns: Sequence[str], fixes: Sequence[str], lowest: float = np.nan
 ) -> NDArray[np.float64]:
-    """Some columns of a table, or of a `Held`, as numbers [rows, columns].
+    """Some columns of a table, or of a `FileColumns`, as numbers [rows, columns].
 
     InputError: in each column in which a cell is no finite number and not `lowest`, one of them.
     """

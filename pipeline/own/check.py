@@ -13,11 +13,11 @@ from utility_calibration.metrics.validation import check_weights
 
 from .cells import text_of
 from .copies import note_on_copies, without_copies
-from .given import Given
+from .file_points import FilePoints
+from .message_text import all_of_one_class, kept, some_of
 from .scale import with_logits
 from .splits import tested
 from .ties import note_on_ties
-from .told import all_of_one_class, kept, some_of
 
 MOST_GROUPS = 100  # largest number of groups in one file; each gets tables of its own
 BELOW_CHANCE = "WARNING: worse than guessing"
@@ -25,8 +25,8 @@ BELOW_CHANCE = "WARNING: worse than guessing"
 
 
 def checked(
-    given: Given, values: str, mistakes: list[InputError], is_distinct: bool = False
-) -> Given:
+    given: FilePoints, values: str, mistakes: list[InputError], is_distinct: bool = False
+) -> FilePoints:
     """The points of a file with logits float32 [n, C] as the matrix, and notes for the person.
 
     `values` is the kind of the answers that the person names, or auto; `mistakes` are known, and
@@ -47,7 +47,7 @@ def checked(
     )
 
 
-def scaled(given: Given, values: str, mistakes: list[InputError]) -> Given:
+def scaled(given: FilePoints, values: str, mistakes: list[InputError]) -> FilePoints:
     """The same with logits and what each point has, not yet looked at as a whole."""
     n = len(given.labels)
     with kept(mistakes):
@@ -103,7 +103,7 @@ def _refuse_pairwise(matrix: NDArray[Any], labels: NDArray[Any]) -> None:
         raise InputError(message, field="logits", fixes=fix)
 
 
-def _zeros(given: Given) -> list[str]:
+def _zeros(given: FilePoints) -> list[str]:
     """A note on points whose label has probability 0: they make the likelihood infinite.
 
     InputError: logits say that the label of a point that calibrates is impossible.
@@ -153,7 +153,7 @@ def _in_order(matrix: NDArray[Any]) -> list[str]:
     return []
 
 
-def _notes(given: Given, names: list[str]) -> list[str]:
+def _notes(given: FilePoints, names: list[str]) -> list[str]:
     """Notes on absent and impossible classes, and if guessing would be right more often."""
     matrix, labels = given.matrix, given.labels
     n, classes = matrix.shape

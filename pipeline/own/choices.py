@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from utility_calibration.metrics.errors import InputError
 
-from .told import cut_off, some_of
-from .usual import LABELS, LIKE_LABELS, LIKE_MATRICES, MATRICES, USUAL, is_split, spelt
+from .message_text import cut_off, some_of
+from .usual_names import LABELS, LIKE_LABELS, LIKE_MATRICES, MATRICES, USUAL, is_split, spelt
 
 MOST = 40  # columns that one message names
 
@@ -125,7 +125,7 @@ def matching(text: str, names: Sequence[str], flag: str | None) -> list[str]:
         pattern = part.replace("[", "[[]")
         fitting = [part] if part in names else [k for k in names if fnmatchcase(k, pattern)]
         if not fitting and flag is not None:
-            told = f"nothing is called {cut_off(part)}"
-            raise InputError(told, field=flag, fixes=f"name one of {some_of(names, MOST)}")
+            message = f"nothing is called {cut_off(part)}"
+            raise InputError(message, field=flag, fixes=f"name one of {some_of(names, MOST)}")
         found |= dict.fromkeys(fitting)
     return list(found)

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.validation import ROW_SUM_TOLERANCE
 
-from .cells import Held, Labels, as_numbers
+from .cells import FileColumns, Labels, as_numbers
 from .choices import MOST, matching
 from .column_errors import IN_ORDER, in_question, no_bearers, several_sets
 from .confidence import is_confidence
+from .message_text import all_of_one_class, some_of
 from .patterns import TRUTH, Bearers, as_number, bearers_of, borne_alone, whole_sets
 from .spelling import one_number_twice
-from .told import all_of_one_class, some_of
-from .usual import LIKE_CLUSTERS, NO_LABELS, SINGLE, spelt, with_names
+from .usual_names import LIKE_CLUSTERS, NO_LABELS, SINGLE, spelt, with_names
 
 SURE = 3  # standard errors by which a column is larger, or smaller, at the points of its class
 SUMS_TO_ONE = 0.02  # rows of columns that are probabilities miss one by less
@@ -32,7 +32,7 @@ Classes = tuple[list[str], list[str] | None, int | None]
 
 
 def classes_by_name(
-    held: Held, columns: list[str], labels: Labels, chosen: str | None, notes: list[str]
+    held: FileColumns, columns: list[str], labels: Labels, chosen: str | None, notes: list[str]
 ) -> Classes:
     """The columns of the classes, of `columns` that have no other purpose.
 
@@ -67,7 +67,7 @@ def classes_by_name(
 
 
 def _with_a_named_class(
-    held: Held, found: Bearers, columns: Sequence[str], labels: Labels
+    held: FileColumns, found: Bearers, columns: Sequence[str], labels: Labels
 ) -> Bearers:
     """The columns that bear all labels, with one of a name where the labels are numbers.
 
@@ -84,19 +84,19 @@ def _with_a_named_class(
     return replace(found, others={**found.others, **names}) if is_class else found
 
 
-def _values(held: Held, names: Iterable[str]) -> NDArray[np.float64]:
+def _values(held: FileColumns, names: Iterable[str]) -> NDArray[np.float64]:
     """Some columns as numbers [n, columns], NaN for what is none."""
     return np.transpose([as_numbers(held[name]).to_numpy(float, na_value=np.nan) for name in names])
 
 
-def _off(held: Held, names: Iterable[str]) -> float:
+def _off(held: FileColumns, names: Iterable[str]) -> float:
     """How far sums over columns differ from one; infinite if these are no probabilities."""
     p = _values(held, names)
     off = float(np.abs(p.sum(axis=1) - 1).max())
     return off if (p >= 0).all() and (p % 1 != 0).any() else np.inf
 
 
-def _can_be_answers(held: Held, found: Bearers, labels: Labels) -> bool:
+def _can_be_answers(held: FileColumns, found: Bearers, labels: Labels) -> bool:
     """Whether the values of columns that bear all labels can be probabilities or logits.
 
     Logits are named so, or name the label oftener than guessing; features with numbers in their
@@ -116,7 +116,7 @@ def _can_be_answers(held: Held, found: Bearers, labels: Labels) -> bool:
     return bool(np.sum(best == labels.places) > by_chance + 2 * n**0.5)
 
 
-def _chosen(held: Held, columns: list[str], labels: Labels, is_pattern: bool) -> Classes:
+def _chosen(held: FileColumns, columns: list[str], labels: Labels, is_pattern: bool) -> Classes:
     """The columns that the person names are the classes, by name, or by place if labels are."""
     if len(columns) == 1:
         return _single(held, columns[0], labels)
@@ -154,7 +154,9 @@ def _ordered(bearing: dict[str, str], labels: Labels) -> Classes:
     return order, [bearing[name] for name in order], None
 
 
-def leave_out(held: Held, others: Sequence[str], likely: Sequence[str], notes: list[str]) -> None:
+def leave_out(
+    held: FileColumns, others: Sequence[str], likely: Sequence[str], notes: list[str]
+) -> None:
     """Note the columns beside a single one of answers; InputError: one may have answers, too."""
     unclear = [name for name in others if _may_be_answers(held, name)]
     if unclear:
@@ -162,7 +164,7 @@ def leave_out(held: Held, others: Sequence[str], likely: Sequence[str], notes: l
     notes.append(f"not used: {some_of(others, MOST)}")
 
 
-def _may_be_answers(held: Held, column: str) -> bool:
+def _may_be_answers(held: FileColumns, column: str) -> bool:
     """Whether a column has numbers that do not name what points are of, such as patients."""
     values = _values(held, [column])
     has_numbers = not np.isnan(values).all()  # dates and remarks have none
@@ -170,7 +172,9 @@ def _may_be_answers(held: Held, column: str) -> bool:
     return has_numbers and not names_points
 
 
-def _single_column(held: Held, columns: list[str], labels: Labels, notes: list[str]) -> Classes:
+def _single_column(
+    held: FileColumns, columns: list[str], labels: Labels, notes: list[str]
+) -> Classes:
     """No pattern bears all labels: a single column for two classes, or a message."""
     if len(labels.texts) == 1:
         raise all_of_one_class(len(labels.places), labels.texts[0])
@@ -185,7 +189,7 @@ def _single_column(held: Held, columns: list[str], labels: Labels, notes: list[s
     return _single(held, likely[0], labels)
 
 
-def _likely(held: Held, columns: Sequence[str], labels: Labels) -> list[str]:
+def _likely(held: FileColumns, columns: Sequence[str], labels: Labels) -> list[str]:
     """The columns that can be the answers for one of two classes, by their values and names."""
     if len(labels.texts) != 2:
         return []
@@ -205,7 +209,7 @@ def _likely(held: Held, columns: Sequence[str], labels: Labels) -> list[str]:
     return list(columns) if len(columns) == 1 and columns[0] in (*bearing, *usual) else []
 
 
-def _single(held: Held, column: str, labels: Labels) -> Classes:
+def _single(held: FileColumns, column: str, labels: Labels) -> Classes:
     """One column of answers: of the class that it bears, else of the second one."""
     meant = class_of_single(column, labels.texts)
     is_told_later = is_confidence(_values(held, [column]))  # confidence.py
@@ -238,7 +242,7 @@ def not_each_once(columns: Sequence[str], texts: Sequence[str]) -> InputError:
     return InputError(message, field="--classes", fixes="name each class as its label")
 
 
-def _side(held: Held, column: str, labels: Labels) -> float:
+def _side(held: FileColumns, column: str, labels: Labels) -> float:
     """By how many standard errors a column is larger at the points of its class."""
     meant = borne_alone(column, labels.texts) or labels.texts[1]
     x, own = _values(held, [column])[:, 0], labels.places == labels.texts.index(meant)
@@ -247,7 +251,7 @@ def _side(held: Held, column: str, labels: Labels) -> float:
         return float((x[own].mean() - x[~own].mean()) / error)
 
 
-def _lacking_column(held: Held, columns: Sequence[str], labels: Labels) -> InputError | None:
+def _lacking_column(held: FileColumns, columns: Sequence[str], labels: Labels) -> InputError | None:
     """The error on the only label that no column bears, if there is one."""
     texts = labels.texts
     for text in texts[:MOST]:
@@ -281,6 +285,6 @@ def refuse_two_models(columns: list[str], matrix: NDArray[Any], codes: NDArray[A
     with np.errstate(all="ignore"):  # infinite or constant: nan, which refuses nothing
         together = np.corrcoef([first, second, second - first, codes])
     if together[0, 1] > 0.9 and abs(together[2, 3]) < 2 * abs(together[:2, 3]).max():
-        told = f"{' and '.join(columns)} rise together, like two models' log-odds of one class"
+        message = f"{' and '.join(columns)} rise together, like two models' log-odds of one class"
         fixes = [f"leave one out: --ignore {name}" for name in columns]
-        raise InputError(told, field="columns", fixes=fixes)
+        raise InputError(message, field="columns", fixes=fixes)

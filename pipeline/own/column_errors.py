@@ -5,12 +5,12 @@ from collections.abc import Collection, Sequence
 
 from utility_calibration.metrics.errors import InputError
 
-from .cells import Held
+from .cells import FileColumns
 from .choices import MOST, matching
 from .lists import has_lists
+from .message_text import IGNORE, NAME_CLASSES, some_of
 from .patterns import Bearers, as_number
-from .told import IGNORE, NAME_CLASSES, some_of
-from .usual import REJECTS, spelt
+from .usual_names import REJECTS, spelt
 
 IN_ORDER = "say which they are, in the order of the labels: --classes NAME,NAME"
 
@@ -83,7 +83,7 @@ def _are_counted(numbers: Sequence[float | None]) -> bool:
 
 
 def no_bearers(
-    held: Held, columns: Sequence[str], texts: Sequence[str], is_in_order: bool
+    held: FileColumns, columns: Sequence[str], texts: Sequence[str], is_in_order: bool
 ) -> InputError:
     """The error on columns that bear none of the classes `texts`.
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from utility_calibration.metrics.errors import InputError
 
-from .cells import Held, distinct_labels, plain_column
+from .cells import FileColumns, distinct_labels, plain_column
 from .choices import Choices
-from .given import Given
+from .file_points import FilePoints
+from .message_text import cut_off
 from .patterns import borne_alone
-from .told import cut_off
-from .usual import spelt
+from .usual_names import spelt
 
 PREDICTED = (
     *("pred", "prediction", "predictions", "predicted", "y_pred", "yhat", "y_hat"),
@@ -36,7 +36,9 @@ def is_confidence(values: Any) -> bool:
     return in_range and bool((numbers % 1 != 0).any())
 
 
-def by_predictions(given: Given, held: Held, column: str, choices: Choices) -> Given:
+def by_predictions(
+    given: FilePoints, held: FileColumns, column: str, choices: Choices
+) -> FilePoints:
     """`given` with the probability of the class `single`, where --predictions names predictions.
 
     Raises:
@@ -58,7 +60,7 @@ def by_predictions(given: Given, held: Held, column: str, choices: Choices) -> G
 
 
 def check_meaning(
-    given: Given, held: Held, column: str, texts: Sequence[str], choices: Choices
+    given: FilePoints, held: FileColumns, column: str, texts: Sequence[str], choices: Choices
 ) -> None:
     """Raise `InputError` if a single column never falls below ½ and may mean either of `texts`."""
     if choices.predictions is not None or not _may_be_probabilities(given, choices):
@@ -75,12 +77,12 @@ def check_meaning(
     raise InputError(message, column=column, fixes=fixes)
 
 
-def _may_be_probabilities(given: Given, choices: Choices) -> bool:
+def _may_be_probabilities(given: FilePoints, choices: Choices) -> bool:
     """Whether there is one column for two classes that nobody calls logits."""
     return given.single is not None and "logits" not in (given.kind, choices.values)
 
 
-def _plain(given: Given) -> NDArray[np.float64]:
+def _plain(given: FilePoints) -> NDArray[np.float64]:
     return np.asarray(given.matrix, dtype=np.float64).reshape(-1)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from utility_calibration.metrics.errors import InputError
 
-from .given import Given
+from .file_points import FilePoints
 
 DENOMINATORS = np.array([*range(1, 1001), 10_000, 100_000])
 """Values that are all multiples of one of 1/m are shares of m votes, or rounded."""
@@ -26,7 +26,7 @@ with a probability of 5 %."""
 FEW = 0.1  # share of these that may differ
 
 
-def note_on_copies(given: Given) -> list[str]:
+def note_on_copies(given: FilePoints) -> list[str]:
     """A note on rows that seem to be copies: the same answers of full precision, the same label.
 
     Different points may have the same answers: of a tree's leaf, of few votes, or rounded ones. Of
@@ -55,7 +55,7 @@ def note_on_copies(given: Given) -> list[str]:
     ]
 
 
-def without_copies(given: Given) -> Given:
+def without_copies(given: FilePoints) -> FilePoints:
     """The points without those that equal an earlier one in all values and in the label.
 
     Raises:

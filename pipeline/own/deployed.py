@@ -23,13 +23,13 @@ from ..scoring.fitted import fitted_on
 from ..scoring.points import CachedLogits
 from .assign import without_ignored
 from .batches import each_batch, rows_of
-from .cells import Held, are_arrays, text_of
+from .cells import FileColumns, are_arrays, text_of
 from .choices import Choices
-from .given import Given, Known, KnownClasses
+from .file_points import FilePoints, Known, KnownClasses
 from .known_classes import answers_of_classes, columns_of_classes
 from .lists import arrays_of, named_by_row
+from .message_text import some_of
 from .scale import with_logits
-from .told import some_of
 
 
 def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calibrator:
@@ -134,7 +134,7 @@ def unlabelled(path: Path, calibrator: Calibrator, choices: Choices) -> Iterator
     texts = [str(name) for name in (numbers if names is None else names)]
     classes = KnownClasses(texts, is_text=names is not None)
 
-    def make(rows: Held, start: int) -> Unlabelled:
+    def make(rows: FileColumns, start: int) -> Unlabelled:
         (rows,) = without_ignored([rows], choices.ignore)
         groups: Any = None
         if group_name:
@@ -164,11 +164,11 @@ def unlabelled(path: Path, calibrator: Calibrator, choices: Choices) -> Iterator
 
 
 def _places(
-    rows: Held,
+    rows: FileColumns,
     columns: list[str],
     known: KnownClasses,
     choices: Choices,
-    answers: Given,
+    answers: FilePoints,
     takes: str,
 ) -> Answers:
     """Where `answers_of_classes` found the answers of these rows."""

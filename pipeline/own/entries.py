@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .usual import ENTRIES
+from .usual_names import ENTRIES
 
 LISTS = (list, tuple, np.ndarray, dict)  # what a cell of a column of lists may be
 BEFORE_WORDS = "ĠĊ▁"  # how tokenizers write the space or the line end before a word

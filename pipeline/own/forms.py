@@ -6,7 +6,7 @@ from pathlib import Path
 
 from utility_calibration.metrics.errors import InputError, MissingResource
 
-from .told import SAVEZ
+from .message_text import SAVEZ
 
 LINES = (".jsonl", ".ndjson")
 TABLES = (".csv", ".tsv", *LINES, ".parquet")
@@ -76,8 +76,8 @@ def check_is_file(path: Path, wanted: str) -> None:
         raise MissingResource(f"{path}: no such file; give the path of {wanted}")
     for endings, instead in INSTEAD.items():
         if ending_of(path) in endings:
-            told, _, fix = instead.partition("; ")
-            raise InputError(told, file=path, fixes=fix)
+            message, _, fix = instead.partition("; ")
+            raise InputError(message, file=path, fixes=fix)
 
 
 def check_is_given(path: Path) -> None:

@@ -14,24 +14,24 @@ from numpy.typing import NDArray
 
 from utility_calibration.metrics.errors import InputError
 
-from .cells import Held, are_arrays, numbers_of
+from .cells import FileColumns, are_arrays, numbers_of
 from .choices import Choices, matching
 from .classes import class_of_single, leave_out, not_each_once
 from .column_errors import in_question, no_bearers, several_sets
 from .confidence import by_predictions
-from .given import Given, KnownClasses
+from .file_points import FilePoints, KnownClasses
+from .message_text import IGNORE, some_of
 from .patterns import as_number, bearers_of, borne_alone, whole_sets
 from .places import array_of_answers
-from .told import IGNORE, some_of
-from .usual import SINGLE, spelt, with_names
+from .usual_names import SINGLE, spelt, with_names
 
 Columns = tuple[list[str], list[str], int | None]
 """Columns, the names of their classes, and the class of a single one."""
 
 
 def answers_of_classes(
-    held: Held, columns: list[str], classes: KnownClasses, choices: Choices, kind: str | None
-) -> Given:
+    held: FileColumns, columns: list[str], classes: KnownClasses, choices: Choices, kind: str | None
+) -> FilePoints:
     """The answers in some columns of a table, or in the one array of answers, without labels.
 
     `order` of the result has the column of each class. `kind` is that of the answers, if it is
@@ -46,7 +46,7 @@ def answers_of_classes(
         if answers.names is not None:
             order = _order_of(answers.names, classes)
         names = answers.names or classes.texts
-        given = Given(answers.kind, answers.matrix, names, order=order, single=answers.single)
+        given = FilePoints(answers.kind, answers.matrix, names, order=order, single=answers.single)
         return by_predictions(given, held, next(iter(choices.kinds_of(held))), choices)
     notes = list[str]()
     columns, names, single = columns_of_classes(
@@ -54,7 +54,7 @@ def answers_of_classes(
     )
     matrix = numbers_of(held, columns, ["correct it", IGNORE], -np.inf)
     order = np.arange(len(names))
-    given = Given(kind, matrix, names, order=order, single=single, notes=tuple(notes))
+    given = FilePoints(kind, matrix, names, order=order, single=single, notes=tuple(notes))
     return by_predictions(given, held, columns[0], choices)
 
 
@@ -74,7 +74,11 @@ def _order_of(names: list[str], classes: KnownClasses) -> NDArray[np.int64]:
 
 
 def columns_of_classes(
-    held: Held, columns: Sequence[str], classes: Sequence[str], chosen: str | None, notes: list[str]
+    held: FileColumns,
+    columns: Sequence[str],
+    classes: Sequence[str],
+    chosen: str | None,
+    notes: list[str],
 ) -> Columns:
     """The columns in the order of known `classes`, of those that have no other purpose.
 
@@ -119,7 +123,9 @@ def _chosen(columns: list[str], classes: Sequence[str], is_pattern: bool) -> Col
     return columns, list(classes), None
 
 
-def _single(held: Held, columns: list[str], classes: Sequence[str], notes: list[str]) -> Columns:
+def _single(
+    held: FileColumns, columns: list[str], classes: Sequence[str], notes: list[str]
+) -> Columns:
     """The only column that can be the answers for one of two classes."""
     bearing = [name for name in columns if borne_alone(name, classes)]
     usual = [name for name in columns if SINGLE.fullmatch(spelt(name))]

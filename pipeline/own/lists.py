@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from utility_calibration.metrics.errors import InputError, reason_of
 
-from .cells import Held, are_arrays, no_answer
+from .cells import FileColumns, are_arrays, no_answer
 from .choices import MOST, Choices
 from .entries import LISTS, Entries, entries_of, word_of
 from .listed import listed
+from .message_text import IMPOSSIBLE, cut_off, some_of
 from .patterns import as_number, whole_sets
-from .told import IMPOSSIBLE, cut_off, some_of
-from .usual import LABELS, LIKE_LABELS, spelt
+from .usual_names import LABELS, LIKE_LABELS, spelt
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ def has_lists(column: Any) -> bool:
     return column.dtype == object and any(isinstance(cell, LISTS) for cell in column)
 
 
-def named_by_row(held: Held, choices: Choices) -> Held:
+def named_by_row(held: FileColumns, choices: Choices) -> FileColumns:
     """The same, where a column `labels` of lists names the entries of the answers row by row.
 
     Zero-shot pipelines write {"labels": ["dog", "cat"], "scores": [0.9, 0.1]}, the largest first.
@@ -45,8 +45,11 @@ def named_by_row(held: Held, choices: Choices) -> Held:
         cells = list(zip(held["labels"], held[name], strict=True))
         for row, pair in enumerate(cells):
             if not all(isinstance(part, LISTS[:-1]) for part in pair) or len({*map(len, pair)}) > 1:
-                told, fix = "not as many names in `labels` as numbers", "give one name per number"
-                raise InputError(told, row=row, column=name, fixes=fix)
+                message, fix = (
+                    "not as many names in `labels` as numbers",
+                    "give one name per number",
+                )
+                raise InputError(message, row=row, column=name, fixes=fix)
         pairs = [
             [{"label": label, "score": score} for label, score in zip(*pair, strict=True)]
             for pair in cells
@@ -57,8 +60,8 @@ def named_by_row(held: Held, choices: Choices) -> Held:
 
 
 def arrays_of(
-    held: Held, choices: Choices, notes: list[str], known: Sequence[str] | None = None
-) -> Held:
+    held: FileColumns, choices: Choices, notes: list[str], known: Sequence[str] | None = None
+) -> FileColumns:
     """The same, with each column of lists or objects of answers as an array, padded to one length.
 
     `class_names` are the names of the objects' entries, or those that a data set knows. The entries
@@ -100,7 +103,7 @@ def _refuse_gaps(name: str, matrix: NDArray[Any]) -> None:
 def _matrix(
     name: str,
     label: str | None,
-    held: Held,
+    held: FileColumns,
     kind: str,
     classes: Sequence[str] | None,
     notes: list[str],
@@ -126,12 +129,12 @@ def _matrix(
         _check_names(name, label, held, keys, any(entries.are_tokens for entries in rows))
     is_p = kind == "probabilities" or (not kind and _in_unit(rows))
     try:
-        matrix, told = listed(rows, classes or keys, is_p)
+        matrix, more_notes = listed(rows, classes or keys, is_p)
     except (TypeError, ValueError) as error:
         reason = f"something else than numbers ({reason_of(error)})"
         fix = "give one per class, or objects {label, score}"
         raise InputError(reason, column=name, fixes=fix) from error
-    notes += [f"`{name}`: {note}" for note in told]
+    notes += [f"`{name}`: {note}" for note in more_notes]
     return matrix, [] if isinstance(keys[0], int) else list(classes or keys)
 
 
@@ -143,18 +146,18 @@ def _check_entries(name: str, rows: Sequence[Entries]) -> None:
     kinds = {type(key) for entries in rows for key, _ in entries.pairs}
     for row, entries in enumerate(rows):
         keys = [key for key, _ in entries.pairs]
-        told = entries.wrong
-        if not told and len(kinds) > 1:
-            told = "lists and objects"
-        elif not told and not entries.are_tokens and len({*keys}) < len(keys):
-            told = "a name twice"
-        if told:
+        message = entries.wrong
+        if not message and len(kinds) > 1:
+            message = "lists and objects"
+        elif not message and not entries.are_tokens and len({*keys}) < len(keys):
+            message = "a name twice"
+        if message:
             fix = "give each class one entry, in one form"
-            raise InputError(told, row=row, column=name, fixes=entries.fix or fix)
+            raise InputError(message, row=row, column=name, fixes=entries.fix or fix)
 
 
 def _check_names(
-    name: str, label: str | None, held: Held, keys: Sequence[str], are_tokens: bool
+    name: str, label: str | None, held: FileColumns, keys: Sequence[str], are_tokens: bool
 ) -> None:
     """Refuse tokens that are no label, and names in no order beside labels that are numbers."""
     column = None if label is None else held[label]
@@ -164,17 +167,17 @@ def _check_names(
     if any(not found.others for found in whole_sets(keys, labels)):
         return
     if None not in map(as_number, labels) and not set(labels) <= set(keys):
-        told = f"numbers as labels ({some_of(labels)}) beside the names {some_of(keys)}"
+        message = f"numbers as labels ({some_of(labels)}) beside the names {some_of(keys)}"
         fix = "say which name is which number: --classes NAME,NAME, of which the first is 0"
-        raise InputError(told, field=cut_off(str(label)), fixes=fix)
+        raise InputError(message, field=cut_off(str(label)), fixes=fix)
     if are_tokens:
         odd = [key for key in keys if key not in labels]
         words = (
             "a word that is no label" if len(odd) == 1 else f"{len(odd)} words that are no label"
         )
-        told = f"{words} ({some_of(odd)})"
+        message = f"{words} ({some_of(odd)})"
         chosen = ",".join(labels) if len(labels) <= MOST else "NAME,NAME"
-        raise InputError(told, column=name, fixes=f"name the classes: --classes '{chosen}'")
+        raise InputError(message, column=name, fixes=f"name the classes: --classes '{chosen}'")
 
 
 def _in_unit(rows: Sequence[Entries]) -> bool:
@@ -189,7 +192,7 @@ def _one_list(column: pd.Series[Any]) -> NDArray[Any]:
     cells = [str(list(cell)) if isinstance(cell, LISTS) else "" for cell in column]
     if isinstance(column.iloc[0], dict) or "" in cells or len(set(cells)) > 1:
         row = next((row for row, cell in enumerate(cells) if cell != cells[0]), 0)
-        told = "no list, or another one than in row 0,"
+        message = "no list, or another one than in row 0,"
         fix = "give the same list in every row, one name per column of the answers"
-        raise InputError(told, row=row, column="class_names", fixes=fix)
+        raise InputError(message, row=row, column="class_names", fixes=fix)
     return np.array(list(column.iloc[0]))

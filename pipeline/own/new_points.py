@@ -22,6 +22,7 @@ from .choices import Choices
 from .deployed import Answers, calibrated, class_names_of, loaded, unlabelled
 from .folder import check_replaceable
 from .forms import LINES, check_is_file, ending_of, is_table
+from .message_text import normal, some_of
 from .rewritten import (
     Parts,
     by_column,
@@ -31,7 +32,6 @@ from .rewritten import (
     write_lines,
     write_parquet,
 )
-from .told import normal, some_of
 from .whole_rows import Table, whole_rows
 
 CALIBRATED = "calibrated"

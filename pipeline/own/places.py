@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.validation import check_logits
 
-from .cells import Held, Labels, text_of
+from .cells import FileColumns, Labels, text_of
 from .choices import MOST, Choices
-from .given import Given
+from .file_points import FilePoints
+from .message_text import SAVEZ, cut_off, some_of
 from .patterns import TRUTH, as_number, whole_sets
 from .spelling import one_number_twice
-from .told import SAVEZ, cut_off, some_of
-from .usual import NO_LABELS
+from .usual_names import NO_LABELS
 
 CLASS_NAMES = "add class_names=model.classes_, one per column, or --classes NAME,NAME"
 
 
 def _kind_and_name(
-    arrays: Held, choices: Choices, values: str, is_said: bool
+    arrays: FileColumns, choices: Choices, values: str, is_said: bool
 ) -> tuple[str | None, str]:
     """Kind and name of the array of answers; None: it is either kind.
 
@@ -47,16 +47,18 @@ def _kind_and_name(
             for kind_of in kinds
             if found[each] in (kind_of, "")
         ]
-        told = f"both `{name}` and `{other}`" + f" hold {kind}" * (kind == other_kind)
-        raise InputError(told, field=name, fixes=fixes)
+        message = f"both `{name}` and `{other}`" + f" hold {kind}" * (kind == other_kind)
+        raise InputError(message, field=name, fixes=fixes)
     return kind or None, name
 
 
 def no_answers(names: Sequence[str], kind: str = "") -> InputError:
     """The error on a file without an array of answers, of one `kind` if the person says it."""
-    told = f"no array of {kind or 'logits or probabilities'} (there are {some_of(names) or 'none'})"
+    message = (
+        f"no array of {kind or 'logits or probabilities'} (there are {some_of(names) or 'none'})"
+    )
     fixes = ["name one: --logits NAME or --probabilities NAME", f"add it: {SAVEZ}"]
-    return InputError(told, field=kind or "logits", fixes=fixes)
+    return InputError(message, field=kind or "logits", fixes=fixes)
 
 
 class NamedArray(NamedTuple):
@@ -78,7 +80,7 @@ class NamedArray(NamedTuple):
 
 
 def array_of_answers(
-    arrays: Held, choices: Choices, kind: str | None, n_labels: int | None = None
+    arrays: FileColumns, choices: Choices, kind: str | None, n_labels: int | None = None
 ) -> NamedArray:
     """The one array of answers, with the names of its columns: --classes, or `class_names`.
 
@@ -100,7 +102,7 @@ def array_of_answers(
     return answers._replace(names=_names_of_columns(arrays, choices, answers.n_classes))
 
 
-def _names_of_columns(arrays: Held, choices: Choices, n_classes: int) -> list[str] | None:
+def _names_of_columns(arrays: FileColumns, choices: Choices, n_classes: int) -> list[str] | None:
     if choices.classes is not None:
         if "*" in choices.classes:
             raise InputError("an array has no columns", field="--classes", fixes="name all classes")
@@ -113,12 +115,12 @@ def _names_of_columns(arrays: Held, choices: Choices, n_classes: int) -> list[st
     return names
 
 
-def of_array(arrays: Held, labels: Labels, choices: Choices) -> Given:
+def of_array(arrays: FileColumns, labels: Labels, choices: Choices) -> FilePoints:
     """Answers as one array, whose columns are classes by name or by number."""
     answers = array_of_answers(arrays, choices, None, len(labels.places))
     notes = list[str]()
     codes, names = classes_by_place(labels, answers.n_classes, answers.names, answers.matrix, notes)
-    return Given(
+    return FilePoints(
         answers.kind, answers.matrix, names, codes, single=answers.single, notes=tuple(notes)
     )
 
@@ -149,24 +151,26 @@ def classes_by_place(
         }
         codes = np.array([place[text] for text in texts])[places]
         if not labels.is_text and in_range:
-            told = "numbers among `class_names`, but they fit the columns better if counted from 0"
-            _check_fit(matrix, codes, counted, told, "save the names: class_names[labels]")
+            message = (
+                "numbers among `class_names`, but they fit the columns better if counted from 0"
+            )
+            _check_fit(matrix, codes, counted, message, "save the names: class_names[labels]")
         return codes, names
     if names and (labels.is_text or all(as_number(name) is not None for name in names)):
         raise _unknown(labels, names)
     twice = one_number_twice(texts)
     if twice is not None:
-        told = f"{' and '.join(twice)}, which are one number but two names,"
+        message = f"{' and '.join(twice)}, which are one number but two names,"
         fixes = ["write them alike if they are one class", CLASS_NAMES]
-        raise InputError(told, field="labels", row=labels.row(twice[1]), fixes=fixes)
+        raise InputError(message, field="labels", row=labels.row(twice[1]), fixes=fixes)
     if labels.is_text and None not in numbers:
         _check_order_of_text(texts)
     if in_range:
         check_start(matrix, counted, (counted.min(), counted.max()), columns)
         return counted, names
     if None in numbers:
-        told = f"names ({some_of(texts)}) for {columns} columns that have none"
-        raise InputError(told, field="labels", fixes=CLASS_NAMES)
+        message = f"names ({some_of(texts)}) for {columns} columns that have none"
+        raise InputError(message, field="labels", fixes=CLASS_NAMES)
     by_number, from_one, by_order = (
         int(_hits(matrix, k).sum()) for k in (counted, counted - 1, places)
     )
@@ -188,20 +192,22 @@ def check_start(
     """
     fix = f"say which column is which: {CLASS_NAMES} ([{columns}])"
     if seen[0] > 0 and counted.min() > 0:
-        told = "none is 0, and they fit the columns better if counted from 1"
-        _check_fit(matrix, counted, counted - 1, told, fix)
+        message = "none is 0, and they fit the columns better if counted from 1"
+        _check_fit(matrix, counted, counted - 1, message, fix)
     if seen[1] < columns - 1 and counted.max() < columns - 1:
-        told = f"none is {columns - 1}, and they fit the columns better if counted from -1"
-        _check_fit(matrix, counted, counted + 1, told, fix)
+        message = f"none is {columns - 1}, and they fit the columns better if counted from -1"
+        _check_fit(matrix, counted, counted + 1, message, fix)
 
 
 def _check_order_of_text(names: Sequence[str]) -> None:
     """Raise `InputError` if `names` are numbers that have another order as text than as numbers."""
     for as_text, number in zip(sorted(names), sorted(names, key=float), strict=True):
         if as_text != number:
-            told = f"numbers as text, whose columns may be in the order of text (…, {as_text}, as "
-            told += f"scikit-learn sorts names) or of numbers (…, {number})"
-            raise InputError(told, field="labels", fixes=CLASS_NAMES)
+            message = (
+                f"numbers as text, whose columns may be in the order of text (…, {as_text}, as "
+            )
+            message += f"scikit-learn sorts names) or of numbers (…, {number})"
+            raise InputError(message, field="labels", fixes=CLASS_NAMES)
 
 
 def _no_class(labels: Labels, columns: int, by_number: int, by_order: int) -> InputError:
@@ -217,16 +223,16 @@ def _no_class(labels: Labels, columns: int, by_number: int, by_order: int) -> In
         ways = [f"leave such points out: --ignore-label{sign}{','.join(out)}"]
     elif by_order - by_number > clear:
         ways = [f"name the columns in their order: --classes={','.join(labels.texts)}"]
-    told = f"{some_of(odd)}, no column's number, which are 0 to {columns - 1},"
+    message = f"{some_of(odd)}, no column's number, which are 0 to {columns - 1},"
     row, fixes = labels.row(odd[0]), ["correct it", *ways]
-    return InputError(told, field="labels", row=row, fixes=fixes)
+    return InputError(message, field="labels", row=row, fixes=fixes)
 
 
 def _unknown(labels: Labels, names: Sequence[str]) -> InputError:
     """The error on labels that are none of `names`, the classes of the columns."""
     odd = next((text for text in labels.texts if text not in names), labels.texts[0])
-    told = f"{cut_off(odd)}, no class's name (they are {some_of(names)}),"
-    return InputError(told, field="labels", row=labels.row(odd), fixes="correct it")
+    message = f"{cut_off(odd)}, no class's name (they are {some_of(names)}),"
+    return InputError(message, field="labels", row=labels.row(odd), fixes="correct it")
 
 
 def _hits(matrix: Any, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -240,7 +246,9 @@ def _hits(matrix: Any, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.equal(values.argmax(axis=1), codes)
 
 
-def _check_fit(matrix: Any, codes: NDArray[Any], other: NDArray[Any], told: str, fix: str) -> None:
+def _check_fit(
+    matrix: Any, codes: NDArray[Any], other: NDArray[Any], message: str, fix: str
+) -> None:
     """Refuse `codes` [n] if the largest columns are surely oftener `other` [n].
 
     McNemar's test: only points where one of the two fits count. Four standard errors, because every
@@ -249,4 +257,4 @@ def _check_fit(matrix: Any, codes: NDArray[Any], other: NDArray[Any], told: str,
     own, others = _hits(matrix, codes), _hits(matrix, other)
     gained, lost = int((others & ~own).sum()), int((own & ~others).sum())
     if gained - lost > 4 * (gained + lost) ** 0.5:
-        raise InputError(told, field="labels", fixes=fix)
+        raise InputError(message, field="labels", fixes=fix)

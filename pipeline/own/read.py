@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from utility_calibration.metrics.archive import array_headers, array_names, read_arrays
 from utility_calibration.metrics.errors import InputError, naming
 
-from .cells import LONGEST_TEXT, Held
+from .cells import LONGEST_TEXT, FileColumns
 from .choices import Choices
 from .forms import READ, check_is_given, ending_of, is_table
+from .message_text import SAVEZ
 from .places import no_answers
 from .tables import tables
-from .told import SAVEZ
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,7 @@ SAVE = "copy it again if it was cut, save it with numpy.savez, or name a table o
 LARGE = 1 << 26  # bytes of an array up to which nothing is refused by its header
 
 
-def read(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> Held:
+def read(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> FileColumns:
     """The columns of the table in a file, or the arrays of an npz whose names `is_used`."""
     check_is_given(path)
     if is_table(path):
@@ -58,8 +58,8 @@ def _check_headers(path: Path, used: Sequence[str], matrices: Sequence[str]) -> 
         if name in matrices or size <= LARGE:
             continue
         if held.shape[:1] != n or held.dtype.itemsize > 4 * LONGEST_TEXT:
-            told = f"shape {list(held.shape)} of {held.dtype}, {size:,} bytes, beside {n} rows"
-            raise InputError(told, field=name, file=path, fixes="give one short entry per row")
+            message = f"shape {list(held.shape)} of {held.dtype}, {size:,} bytes, beside {n} rows"
+            raise InputError(message, field=name, file=path, fixes="give one short entry per row")
 
 
 def read_table(path: Path, decimal: str | None = None, **others: Any) -> pd.DataFrame:

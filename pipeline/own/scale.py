@@ -24,7 +24,7 @@ from utility_calibration.metrics.validation import (
 )
 
 from ..precision import in_float32
-from .given import Given
+from .file_points import FilePoints
 from .rules import SUMS_ARE_NOT_ONE, first_that_holds, is_softmax_of_probabilities
 
 NOTED = 1e-5  # a larger difference of a row's sum from one is noted; float32 makes smaller ones
@@ -34,7 +34,7 @@ LIKE_COSINES = 0.75  # cosines of embeddings stay below; of sigmoid scores some 
 FARTHEST_SUM = 0.05  # from one, of a row of rounded probabilities; beyond, they are refused
 
 
-def with_logits(given: Given, values: str) -> Given:
+def with_logits(given: FilePoints, values: str) -> FilePoints:
     """`given` with logits float32 [n, C]; InputError: these are neither kind, or may be both."""
     kind = given.kind if values == "auto" else values
     matrix = given.matrix if given.single is None else np.reshape(given.matrix, (-1, 1))

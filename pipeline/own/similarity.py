@@ -18,8 +18,8 @@ from utility_calibration.metrics.errors import InputError, naming, reason_of
 
 from .cells import numbers_of, text_column, text_of
 from .forms import check_is_file, is_table
+from .message_text import normal, some_of
 from .read import read_table
-from .told import normal, some_of
 from .utilities import FIX, check_match
 
 ASYMMETRY = 1e-6

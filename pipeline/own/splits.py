@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from utility_calibration.metrics.errors import InputError
 
-from .cells import Held, are_arrays, plain_column, text_of
+from .cells import FileColumns, are_arrays, plain_column, text_of
 from .lists import has_lists
-from .told import cut_off
-from .usual import is_split
+from .message_text import cut_off
+from .usual_names import is_split
 
 CALIBRATES, TESTS = ("calibration", "cal", "validation", "val"), ("test",)
 """Words in a column or array `split` for points that calibrate, and for points that test."""
@@ -21,7 +21,7 @@ TRAINS = ("train", "training")
 """Words for points that the classifier was trained on."""
 
 
-def without_training(held: Held, notes: list[str]) -> Held:
+def without_training(held: FileColumns, notes: list[str]) -> FileColumns:
     """The rows that a column or array `split` does not call training points; a note counts others.
 
     Of several such columns all must say so. The result may be empty.
@@ -48,7 +48,7 @@ def only_training() -> InputError:
     return InputError("all rows say `train`", field="split", fixes=fix)
 
 
-def is_empty(held: Held) -> bool:
+def is_empty(held: FileColumns) -> bool:
     """Whether no row is left; `class_names` has one entry per class."""
     return not any(np.size(values) for name, values in held.items() if name != "class_names")
 
@@ -79,6 +79,6 @@ def _says_training(column: Any) -> NDArray[np.bool_] | None:
     return np.isin(words, TRAINS)
 
 
-def _is_of_points(name: str, values: Any, held: Held, n: int) -> bool:
+def _is_of_points(name: str, values: Any, held: FileColumns, n: int) -> bool:
     is_names = name == "class_names" and are_arrays(held)
     return not is_names and np.ndim(values) > 0 and len(values) == n

@@ -24,7 +24,7 @@ from ..harness.cache import Record, Save, arrays_digest, record_of
 from .batches import Notes, labelled
 from .choices import Choices
 from .deployed import forecaster_of
-from .given import Known
+from .file_points import Known
 from .shards import BOTH, ONCE, PointsDigest, Shard, unchanged
 
 MOST_RANKED, MOST_CLASSES = 1000, 10_000

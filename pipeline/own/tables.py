@@ -21,8 +21,8 @@ from utility_calibration.metrics.errors import InputError, MissingResource, reas
 
 from .decimals import decimal_sign, ungrouped
 from .forms import LINE_BY_LINE, LINES, ending_of
+from .message_text import cut_off, is_plain, normal, some_of
 from .spelling import plain_names
-from .told import cut_off, is_plain, normal, some_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,8 +67,8 @@ def tables(
     except (InputError, MissingResource):
         raise
     except Exception as error:  # pandas and Arrow raise many kinds for damaged files
-        told = f"not readable as {kind}: {form} ({reason_of(error)})"
-        raise InputError(told, fixes="export it again") from error
+        message = f"not readable as {kind}: {form} ({reason_of(error)})"
+        raise InputError(message, fixes="export it again") from error
 
 
 def named(table: pd.DataFrame) -> pd.DataFrame:
@@ -80,21 +80,21 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
     table.columns = pd.Index([normal(str(name).strip()) for name in table.columns])
     names = list(table.columns)
     if twice := table.columns[table.columns.duplicated()].unique().tolist():
-        told = f"{some_of(twice)}: more than one column of this name"
-        raise InputError(told, field="columns", fixes="rename them")
+        message = f"{some_of(twice)}: more than one column of this name"
+        raise InputError(message, field="columns", fixes="rename them")
     for place, name in enumerate(names, 1):
         if not is_plain(name):
-            told = f"control characters in the name of column {place}"
-            raise InputError(told, field="columns", fixes="rename it")
+            message = f"control characters in the name of column {place}"
+            raise InputError(message, field="columns", fixes="rename it")
     return table
 
 
 def check_memory(cells: int, size: int) -> None:
     """Refuse a table, before it is read, whose cells take too much memory, `size` bytes."""
     if size > LARGEST_TABLE:
-        told = f"{cells:,} cells take {size:,} bytes or more while they are read"
-        told += f", the limit is {LARGEST_TABLE:,}"
-        raise InputError(told, fixes=["give fewer rows", "give an npz"])
+        message = f"{cells:,} cells take {size:,} bytes or more while they are read"
+        message += f", the limit is {LARGEST_TABLE:,}"
+        raise InputError(message, fixes=["give fewer rows", "give an npz"])
 
 
 def _opened(path: Path, is_whole: bool = True) -> TextIO:
@@ -108,8 +108,8 @@ def _opened(path: Path, is_whole: bool = True) -> TextIO:
             cells += sum(map(block.count, (b",", b";", b"\t", b"\n")))
             check_memory(cells, cells * each)
             if size > LARGEST_ARRAY:
-                told = f"more than {LARGEST_ARRAY:,} bytes of text"
-                raise InputError(told, fixes="save it as npz")
+                message = f"more than {LARGEST_ARRAY:,} bytes of text"
+                raise InputError(message, fixes="save it as npz")
     file: TextIO = unpacked(path, "rt", encoding="utf-8-sig")
     return file
 
@@ -167,8 +167,8 @@ def _of_lines(path: Path) -> pd.DataFrame:
         if len(entries) < len(pairs):
             names = [name for name, _ in pairs]
             twice = cut_off(Counter(names).most_common(1)[0][0])
-            told, fix = "two entries", "rename one of them"
-            raise InputError(told, row=len(rows), column=twice, fixes=fix)
+            message, fix = "two entries", "rename one of them"
+            raise InputError(message, row=len(rows), column=twice, fixes=fix)
         return entries
 
     with _opened(path) as file:
@@ -186,11 +186,11 @@ def _of_line(line: str, row: int, entries: Any) -> dict[str, Any]:
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
-        told = reason_of(error)
+        message = reason_of(error)
         if isinstance(error, json.JSONDecodeError):
-            told = f"{error.msg}, letter {min(error.pos, len(line.rstrip())) + 1}"
+            message = f"{error.msg}, letter {min(error.pos, len(line.rstrip())) + 1}"
         raise InputError(
-            f"broken JSON ({told})", row=row, fixes=["correct it", LINE_BY_LINE]
+            f"broken JSON ({message})", row=row, fixes=["correct it", LINE_BY_LINE]
         ) from error
     if not isinstance(found, dict):
         raise InputError("JSON that is no object", row=row, fixes=LINE_BY_LINE)
@@ -216,8 +216,8 @@ def _separated(
     with _opened(path, is_whole=rows is None) as file:
         first, more = file.readline(), file.read(SEEN)
     if first.lower().startswith("sep=") or first.startswith("#"):
-        told = f"the first line is `{cut_off(first.strip())}`"
-        raise InputError(told, fixes="remove this line")
+        message = f"the first line is `{cut_off(first.strip())}`"
+        raise InputError(message, fixes="remove this line")
     separator = separator_of(first, more.partition("\n")[0])
     if len(more) == SEEN:  # the last cell may be cut off
         more = more[: max(map(more.rfind, ("\n", separator)))]
@@ -278,14 +278,14 @@ def _told_by_row(path: Path, separator: str) -> Iterator[None]:
                 names, row = len(next(rows)), -1
                 for row, cells in enumerate(rows):
                     if any(cells[names:]):
-                        told = f"{len(cells)} cells, while the line of names has {names},"
+                        message = f"{len(cells)} cells, while the line of names has {names},"
                         fixes = ["name each column", f"put quotes around a cell with {sign}"]
-                        raise InputError(told, row=row, fixes=fixes) from None
+                        raise InputError(message, row=row, fixes=fixes) from None
         finally:
             csv.field_size_limit(shorter)
         if "EOF inside string" in str(error):  # the last row then holds all lines that follow
-            told = "a quotation mark that nothing closes"
-            told += " in the line of names" if row < 0 else ""
+            message = "a quotation mark that nothing closes"
+            message += " in the line of names" if row < 0 else ""
             fixes = ["close it at the end of its cell", "remove it"]
-            raise InputError(told, row=None if row < 0 else row, fixes=fixes) from error
+            raise InputError(message, row=None if row < 0 else row, fixes=fixes) from error
         raise

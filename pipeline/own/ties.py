@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .told import some_of
+from .message_text import some_of
 
 MOST_VALUES = 2_000_000  # of the rows that are looked at, which are spread over all
 MANY = 0.5  # share of rows with equal values that is told even if the largest one is always single

@@ -30,8 +30,8 @@ from ..harness.artifacts import sha256_of
 from ..harness.code import UnknownTarget, code_digest
 from .cells import numbers_of, text_column
 from .forms import check_is_file
+from .message_text import cut_off, normal, some_of
 from .read import read_table
-from .told import cut_off, normal, some_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,8 +68,8 @@ def entry_of(
         try:
             code = code_digest(value.replace(":", "."))
         except UnknownTarget as error:
-            told, fix = f"{value}: no source in Python ({error})", "write it in Python"
-            raise InputError(told, field="--utility", fixes=fix) from error
+            message, fix = f"{value}: no source in Python ({error})", "write it in Python"
+            raise InputError(message, field="--utility", fixes=fix) from error
         return {"_target_": target, "function": value, "code": code}
     path = Path(value)
     if "${" in f"{path.absolute()} {class_names}":  # Hydra makes the utility, and would resolve it
@@ -122,8 +122,8 @@ def utility(function: str, code: str | None = None) -> FunctionUtility:
         return _named(FunctionUtility(getattr(import_module(module), name)), function)
     except (ImportError, AttributeError, ValueError) as error:
         fix = "give module:function, importable from here"
-        told = f"{function}: no such function ({error})"
-        raise InputError(told, field="--utility", fixes=fix) from error
+        message = f"{function}: no such function ({error})"
+        raise InputError(message, field="--utility", fixes=fix) from error
 
 
 def _named(utilities: Utilities, *names: str) -> Utilities:
@@ -181,7 +181,7 @@ def check_match(names: Names, wanted: Names, path: str | Path, what: str, each: 
     known, counts = set(wanted), Counter(names)
     for name in (*[name for name in names if name not in known], *wanted):
         if (often := counts[name]) != 1 or name not in known:
-            told = "is there twice" if often else "is missing"
-            told = told if name in known else f"is none of {some_of(wanted)}"
+            message = "is there twice" if often else "is missing"
+            message = message if name in known else f"is none of {some_of(wanted)}"
             fix = f"give {len(wanted)} {what}s, one per {each}"
-            raise InputError(f"`{cut_off(name)}` {told}", field=what, file=path, fixes=fix)
+            raise InputError(f"`{cut_off(name)}` {message}", field=what, file=path, fixes=fix)

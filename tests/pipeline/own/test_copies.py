@@ -5,7 +5,7 @@ import pytest
 
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.pipeline.own.copies import note_on_copies, without_copies
-from utility_calibration.pipeline.own.given import Given
+from utility_calibration.pipeline.own.file_points import FilePoints
 
 
 def points(n=300, classes=3, seed=0, digits=None, votes=None):
@@ -21,7 +21,7 @@ def points(n=300, classes=3, seed=0, digits=None, votes=None):
 
 
 def given(z, y, **more):
-    return Given("probabilities", z, labels=y, **more)
+    return FilePoints("probabilities", z, labels=y, **more)
 
 
 @pytest.mark.parametrize("times", [2, 5])

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from utility_calibration.metrics.errors import InputError
 
 from .cells import Labels
-from .told import cut_off
+from .message_text import cut_off
 
 
 @dataclass(frozen=True)
-class Given:
+class FilePoints:
     """The contents of a file by their purpose; `pipeline/own/check.py` makes them logits."""
 
     kind: str | None
