@@ -59,7 +59,7 @@ def run_users(request: Request) -> None:
         of_benchmark = {unit: step for unit, step in steps.items() if unit.benchmark == name}
         if len({unit.split for unit in of_benchmark}) < _splits(settings):
             say(f"{name}: studied on fewer than {_splits(settings)} splits, so not yet in results")
-        elif {unit.calibrator for unit in of_benchmark} < set(settings.suite.calibrators):
+        elif not set(settings.suite.calibrators) <= {unit.calibrator for unit in of_benchmark}:
             say(f"{name}: studied for some calibrators of the suite, so not yet in results")
         else:
             say_files(write_studies(settings, of_benchmark))

@@ -6,7 +6,7 @@ from shlex import quote
 
 SAVE = "To save it, add to the command:  --method {} --save {}"
 APPLY = "To apply it:  utility-calibration apply {} {} --output {}"
-WRITTEN = (".csv", ".npz", ".parquet")  # the endings that apply writes
+WRITTEN = (".csv", ".npz", ".parquet", ".jsonl")  # the endings that apply writes
 
 
 def how_to_keep(method: str, file: Path, saved: Path | None) -> Sequence[str]:
@@ -21,7 +21,9 @@ def how_to_keep(method: str, file: Path, saved: Path | None) -> Sequence[str]:
     calibrator = quote(str(saved or "calibrator.npz"))
     if saved is None:
         lines.append(SAVE.format(method, calibrator))
-    ending = file.suffix if file.suffix in WRITTEN else ".csv"
-    new = f"new{file.suffix or ending}"
+    unpacked = file.with_suffix("") if file.suffix == ".gz" else file
+    ending = unpacked.suffix if unpacked.suffix in WRITTEN else ".csv"
+    packed = ".gz" if file.suffix == ".gz" else ""
+    new = f"new{(unpacked.suffix or ending) + packed}"
     lines.append(APPLY.format(calibrator, new, f"calibrated{ending}"))
     return lines
