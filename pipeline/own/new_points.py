@@ -41,6 +41,7 @@ PREDICTED = "predicted_class"
 IN_PLACE = "probabilities"
 """The array that takes the place of an npz's old answers."""
 CLASS_NAMES = "class_names"
+WHERE = f"the calibrated probabilities are called {CALIBRATED}…; the old ones stand beside them"
 OUTPUTS = (".npz", ".csv", ".parquet", ".jsonl")
 
 
@@ -95,6 +96,8 @@ def write_calibrated(options: argparse.Namespace) -> None:
         say(f"not written, since they are no columns of plain values: {some_of(left_out)}")
     kind = type(calibrator).__name__
     say(f"wrote {options.output}: {n_points} points, {len(labels)} classes, {kind}")
+    if not options.in_place:
+        say(WHERE)
 
 
 def _texts(labels: NDArray[Any]) -> list[str]:

@@ -16,8 +16,8 @@ CLUSTERED = (
     "the {:,} clusters together."
 )
 FEW_SPLITS = (
-    "With {} the tests resample the points. With another sample of calibration points the methods "
-    "may rank otherwise."
+    "With {} the tests know the chance of the points that test, not of those that calibrate. With "
+    "other calibration points the methods may rank otherwise."
 )
 THRESHOLD_RULE = "Choosing another threshold could gain at most twice this bound."
 HALF = 0.5  # of the rarest class's frequency: an error of this size is worth a sentence
@@ -122,7 +122,7 @@ def _of_the_rarest(
             f"{called} is too rare: an error as large as its whole frequency cannot be excluded."
         )
     elif upper is not None and upper >= HALF * frequency:
-        yield f"{called} is rare: an error of half its frequency cannot be excluded."
+        yield f"{called} has few points: an error of half its frequency cannot be excluded."
     if any(chosen.UNSEEN in use.signs.values() for use in uses):
         tested = min(round(rarest.tested), rarest.needed - 1)  # rounded up it may seem enough
         name = f"“{rarest.name}”" if rarest.name else "the rarest class"
@@ -142,12 +142,12 @@ def left_words(gains: Mapping[str, tuple[float, float]]) -> Iterator[str]:
         name = "the present probabilities" if method == PRESENT else method_name(method)
         if gain > half:
             yield (
-                f"A recalibration of {name} could lower the NLL by {short(gain)} ± {short(half)} "
-                "nats per point of the first split."
+                f"A further map of {name} could lower the log loss (NLL) by {short(gain)} ± "
+                f"{short(half)} per point, measured on the first split."
             )
         else:
             most = bound(max(gain + half, SMALLEST_BOUND))
             yield (
-                f"No test finds anything that a recalibration of {name} could still gain (at most "
-                f"{most} nats per point of the first split)."
+                f"No test finds anything that a further map of {name} could still gain (at most "
+                f"{most} of log loss per point, measured on the first split)."
             )

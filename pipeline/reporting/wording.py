@@ -18,6 +18,9 @@ MOST_NAMED = 3  # A sentence names up to this many methods; it gives the number 
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
+MOST_DIGITS = 4  # decimals of the ends of an interval
+
+
 def short(value: float, significant: int = 2) -> str:
     """A number in two (or so many) significant digits, without a leading zero: `.0061`."""
     if not math.isfinite(value):
@@ -46,18 +49,18 @@ def p_value(value: float) -> str:
 
 
 def interval(low: float, high: float) -> str:
-    """`.00–.15`, `-.37 to -.08`: two decimals, more where it is narrower than a few hundredths."""
+    """`.00–.15`, `-.37 to -.08`: two decimals, up to MOST_DIGITS where it is narrow; or `.00`."""
     width = abs(high - low)
     digits = 2 if width == 0 or width >= 0.05 else 1 - math.floor(math.log10(width))
-    ends = (bare(value, digits) for value in (low, high))
-    return (" to " if low < 0 else "–").join(ends)
+    ends = [bare(value, min(digits, MOST_DIGITS)) for value in (low, high)]
+    return ends[0] if ends[0] == ends[1] else (" to " if low < 0 else "–").join(ends)
 
 
 def percents(low: float, high: float) -> str:
     """`44 to 87 %`: probabilities, with more digits where they are close to each other."""
     width = 100 * abs(high - low)
     digits = 0 if width == 0 or width >= 5 else 1 - math.floor(math.log10(width))
-    ends = [f"{100 * value:.{digits}f}" for value in (low, high)]
+    ends = [f"{100 * value:.{min(digits, MOST_DIGITS)}f}" for value in (low, high)]
     return f"{ends[0]} %" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} %"
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.core.multiarray import _reconstruct
 
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.errors import InputError, reason_of
@@ -47,6 +46,32 @@ class _ArraysOnly(pickle.Unpickler):
         return allowed
 
 
+class _Array:
+    """The class of arrays, which a file may only name.
+
+    Called with a buffer, the real one makes an array over the file's own bytes. Of objects these
+    would be addresses that the file chooses.
+    """
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Any:
+        message = "it lays an array over raw memory"
+        raise InputError(message, fixes="take the file of the named commit")
+
+
+def _empty_array(kind: Any, shape: Any, code: Any) -> Any:
+    """The array without elements whose content pickle sets next."""
+    return np.empty(0, np.int8)
+
+
+def _dtype(name: Any, *options: Any) -> Any:
+    """The type of an array's elements, if these are no objects."""
+    dtype = np.dtype(name, *options)
+    if dtype.hasobject:
+        message = "it holds objects, not numbers"
+        raise InputError(message, fixes="take the file of the named commit")
+    return dtype
+
+
 def _encoded(text: str, encoding: str) -> bytes:
     """The bytes of an array, which early protocols of pickle write as Latin-1 text."""
     if codecs.lookup(encoding).name != "iso8859-1":
@@ -70,12 +95,12 @@ def _tensor(*arguments: Any) -> Any:
 
 
 ALLOWED: Mapping[str, Callable[..., Any]] = {
-    "numpy.core.multiarray._reconstruct": _reconstruct,
-    "numpy._core.multiarray._reconstruct": _reconstruct,
+    "numpy.core.multiarray._reconstruct": _empty_array,
+    "numpy._core.multiarray._reconstruct": _empty_array,
     "numpy.core.numeric._frombuffer": _from_buffer,
     "numpy._core.numeric._frombuffer": _from_buffer,
-    "numpy.ndarray": np.ndarray,
-    "numpy.dtype": np.dtype,
+    "numpy.ndarray": _Array,
+    "numpy.dtype": _dtype,
     "_codecs.encode": _encoded,
     "collections.OrderedDict": OrderedDict,
     "torch.storage._load_from_bytes": _storage,

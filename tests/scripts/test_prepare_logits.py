@@ -72,6 +72,19 @@ def test_a_pickle_that_runs_something_is_refused_before_it_does(tmp_path):
         read_pickled(path)
 
 
+@pytest.mark.parametrize("code", ["O", "i8", [("a", "O")]])
+def test_an_array_over_bytes_of_the_file_is_never_made(tmp_path, code):
+    """Of objects the bytes would be addresses, and looking at one ends the process."""
+    path = tmp_path / "x.p"
+    path.write_bytes(pickle.dumps(_Runs(np.ndarray, (1,), np.dtype(code), b"A" * 8), protocol=2))
+    with refuses(file=path):
+        read_pickled(path)
+    array = np.array([1, "a"], dtype=object)
+    path.write_bytes(pickle.dumps(array, protocol=2))
+    with refuses(file=path):
+        read_pickled(path)
+
+
 def test_other_numbers_and_other_contents_are_refused(tmp_path, pair):
     logits, labels = pair
     for content in ((logits + 1, labels), (logits[:5], labels[:5]), logits, (labels, logits)):

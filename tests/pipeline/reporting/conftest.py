@@ -121,7 +121,12 @@ def facts_of(benchmark: str, splits: int, worst: Any = None) -> dict[str, Any]:
     """The facts of a benchmark, with the worst intervals of each method."""
     return {
         "benchmark": benchmark,
-        "evaluation": {"name": "default", "utilities": UTILITIES, "utility_batch": None},
+        "evaluation": {
+            "name": "default",
+            "utilities": UTILITIES,
+            "utility_batch": None,
+            "prior": "uniform",
+        },
         "splits": {"count": splits, "calibration_fraction": 0.7},
         "logits": LOGITS,
         "calibrators": {m: {"config": {}, "worst": own} for m, own in (worst or {}).items()},
