@@ -25,7 +25,6 @@ from .logits import left_out, skips_absent
 from .plan import Plan
 from .reporting import comparison
 from .reporting.claims import claims_of_tables, write_claims
-from .reporting.claims_of_bounds import claims_of_bounds
 from .reporting.claims_of_users import claims_of_users
 from .reporting.figures import drawings_of, leaderboard_figure, svg_files
 from .reporting.leaderboard import leaderboard_of
@@ -33,7 +32,6 @@ from .reporting.names import ordered
 from .reporting.page import provenance_of
 from .reporting.paired import write_paired
 from .reporting.sections import section_of
-from .reporting.studies import studies_of
 from .reporting.style import Drawings, draw_all
 from .reporting.tables import TableSpec
 from .reporting.wording import TextTable
@@ -68,6 +66,9 @@ def with_scores(plan: Plan) -> Plan:
 
 
 def _write(request: Request, plan: Plan) -> None:
+    from .reporting.claims_of_bounds import claims_of_bounds  # with numba
+    from .reporting.studies import studies_of
+
     settings = list(plan.settings.values())
     results, evaluation = settings[0].paths.results, settings[0].evaluation.name
     scores = wanted_scores(plan.units, _command(request))

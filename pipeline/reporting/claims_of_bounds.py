@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from utility_calibration.metrics import utility_calibration
-
 from ..scoring.risk_gap import ALL_METHODS, NOISE
 from .claims import Claim, verdict
 from .names import PRESENT
@@ -93,6 +91,8 @@ def sample_is_near_law() -> Claim:
 
 def deviations(n: int, repetitions: int = REPETITIONS) -> Floats:
     """|UC of n drawn points - UC of their law|, for every repetition."""
+    from utility_calibration.metrics import utility_calibration  # with numba
+
     random = np.random.default_rng(n)
     v = random.random((repetitions, n))
     chance = np.clip(v + np.where(v < 0.5, -SHIFT, SHIFT), 0, 1)
