@@ -127,11 +127,9 @@ def codes_of(labels: Any, n: int, classes: NDArray[Any], name: str = "labels") -
     return check_labels(codes[places].reshape(values.shape), n, len(classes), name)
 
 
-def class_codes(
-    labels: Any, matrix: Any, shape: Sequence[int], classes: Any = None, name: str = "labels"
-) -> Array:
+def class_codes(labels: Any, matrix: Any, shape: Sequence[int], classes: Any = None) -> Array:
     """Return the column number of each label, int64 [n], for a `matrix` of `shape` [n, C]."""
-    return codes_of(labels, shape[0], classes_of(labels, matrix, shape[1], classes, name), name)
+    return codes_of(labels, shape[0], classes_of(labels, matrix, shape[1], classes))
 
 
 def column_numbers(labels: Any, matrix: Any, shape: Sequence[int], name: str = "labels") -> Array:

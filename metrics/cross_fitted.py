@@ -45,7 +45,6 @@ def cross_fitted_gain(
     utilities: UtilityClass,
     parts: Sequence[tuple[Forecast, Outcomes]],
     clusters: NDArray[np.int64],
-    seed: int = 0,
 ) -> CrossFittedGain:
     """Return the gain of the worst utility by the threshold that is best for it.
 
@@ -55,13 +54,12 @@ def cross_fitted_gain(
         parts: forecast and outcomes of each test split. The outcomes are one draw of the labels.
         clusters: a number per point, [n] over all parts. Points with the same number stay in the
             same fold and count together in the interval.
-        seed: of the folds.
     """
     names, cluster_of = np.unique(clusters, return_inverse=True)
     if len(names) < 2:
         return CrossFittedGain(float("nan"), float("nan"))
     folds = min(FOLDS, len(names))
-    fold_of = (np.random.default_rng(seed).permutation(len(names)) % folds)[cluster_of]
+    fold_of = (np.random.default_rng(0).permutation(len(names)) % folds)[cluster_of]
     weights = np.concatenate([_weights(*part) for part in parts])
     gains = np.zeros(len(weights))
     for fold, worst in enumerate(_worst_without(utilities, parts, fold_of, folds)):

@@ -28,17 +28,15 @@ class UsageError(ValueError):
     """A command line that names something that does not exist. One line, exit code 2."""
 
 
-def names_in(
-    group: str, arguments: Sequence[str] = (), kind: ObjectType = ObjectType.CONFIG
-) -> list[str]:
+def names_in(group: str, arguments: Sequence[str] = ()) -> list[str]:
     """The names of the files of a group, wherever Hydra finds them; [] where there is no group.
 
     That is in conf/, --config-dir and hydra.searchpath. `arguments`: a command line that Hydra has
-    not read yet. `kind`: GROUP for the names of groups in a group, of which "" is the root.
+    not read yet.
     """
     with configured():
         loader = GlobalHydra.instance().config_loader()
-        return loader.get_group_options(group, kind, "config", searched(arguments))
+        return loader.get_group_options(group, ObjectType.CONFIG, "config", searched(arguments))
 
 
 def content_of(group: str, name: str) -> DictConfig:

@@ -46,7 +46,7 @@ def classes_by_name(
     sets = bearers_of(named, labels.texts) if len(labels.texts) > 1 else []
     if not sets:
         return _single_column(held, named, labels, notes)
-    sets = [_with_a_named_class(held, found, named, labels) for found in sets]
+    sets = [_with_a_named_class(held, found, named) for found in sets]
     usable = [found for found in sets if _can_be_answers(held, found, labels)]
     if len(sets) > 1:  # two models; logits and probabilities; one-hot labels
         raise several_sets(sets, usable, named)
@@ -66,10 +66,8 @@ def classes_by_name(
     return _ordered(found.labels, labels)
 
 
-def _with_a_named_class(
-    held: FileColumns, found: Bearers, columns: Sequence[str], labels: Labels
-) -> Bearers:
-    """The columns that bear all labels, with one of a name where the labels are numbers.
+def _with_a_named_class(held: FileColumns, found: Bearers, columns: Sequence[str]) -> Bearers:
+    """The columns that bear all labels, and those of a class whose label does not occur.
 
     p_unknown beside p_0, p_1, … is a class without a point if rows sum to one with it only, and so
     is a single further column of any name.
