@@ -9,11 +9,9 @@ snapshots.csv and dynamics.json.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from .harness.artifacts import json_text, read_npz, write_text
@@ -30,10 +28,7 @@ from .scoring.files import csv_text, rounded
 @command
 def main(config: DictConfig) -> None:
     """Run the study on the requested benchmark, or on those that the suite names for it."""
-    request = Request.from_hydra(config)
-    if not HydraConfig.get().runtime.choices.get("benchmark"):
-        request = replace(request, benchmarks=tuple(config.suite.get("dynamics") or ()))
-    run_dynamics(request)
+    run_dynamics(Request.for_study(config, "dynamics"))
 
 
 def run_dynamics(request: Request) -> None:

@@ -26,7 +26,7 @@ from .harness.progress import say, say_files
 from .harness.units import Request, Unit
 from .harness.workers import UnitsFailed
 from .logits import require_logits, with_logits
-from .plan import Plan, all_splits_step, key_of
+from .plan import Plan, all_splits_step, key_of, not_fitted
 from .scoring.held_out import options_of
 from .scoring.points import CachedLogits
 
@@ -69,10 +69,7 @@ def run_evaluate(plan: Plan) -> None:
     absent = [unit for unit in plan.units if unit not in fitted]
     ready, failures = [unit for unit in plan.units if unit in fitted], []
     if absent:
-        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
-        message = "not fitted with these settings and this code"
-        fix = "run utility-calibration fit with the same arguments first"
-        failures.append(f"{absent[0]}{more}: {message}; {fix}")
+        failures.append(not_fitted(absent))
     try:
         run_tasks("evaluate", [plan.score(unit) for unit in ready])
     except UnitsFailed as error:

@@ -190,6 +190,14 @@ def _points(settings: Settings, split: int, logits: CachedLogits) -> dict[str, A
     return points
 
 
+def not_fitted(units: Sequence[Unit]) -> str:
+    """What to tell of units that have no current fit."""
+    more = f" and {len(units) - 1} more" if len(units) > 1 else ""
+    message = "not fitted with these settings and this code"
+    fix = "run utility-calibration fit with the same arguments first"
+    return f"{units[0]}{more}: {message}; {fix}"
+
+
 class Plan:
     """Units, and the steps that make them.
 

@@ -9,10 +9,9 @@ priors.csv, priors_medians.csv and priors_tau.csv, and users.json with the optio
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from .harness.artifacts import json_text, read_npz, write_text
@@ -24,16 +23,13 @@ from .harness.settings import Settings
 from .harness.units import Request, Unit
 from .harness.workers import UnitsFailed
 from .logits import require_logits, with_logits
-from .plan import Plan, users_step
+from .plan import Plan, not_fitted, users_step
 
 
 @command
 def main(config: DictConfig) -> None:
     """Run the studies on the requested benchmark, or on those that the suite names for them."""
-    request = Request.from_hydra(config)
-    if not HydraConfig.get().runtime.choices.get("benchmark"):
-        request = replace(request, benchmarks=tuple(config.suite.get("users") or ()))
-    run_users(request)
+    run_users(Request.for_study(config, "users"))
 
 
 def run_users(request: Request) -> None:
@@ -49,10 +45,7 @@ def run_users(request: Request) -> None:
     units = [unit for unit in plan.units if unit.split < _splits(unit.settings)]
     absent = [unit for unit in units if not plan.fit(unit).is_current()]
     if absent:
-        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
-        reason = "not fitted with these settings and this code"
-        fix = "run utility-calibration fit with the same arguments first"
-        raise UnitsFailed(f"{absent[0]}{more}: {reason}; {fix}")
+        raise UnitsFailed(not_fitted(absent))
     steps = {unit: users_step(unit, plan.found(unit.benchmark)) for unit in units}
     run_tasks("users", list(steps.values()))
     for name, settings in plan.settings.items():

@@ -116,6 +116,14 @@ class Request:
         splits = splits if config.split is None else (config.split,)
         return cls(config.suite.name, names[0], names[1], splits, others)
 
+    @classmethod
+    def for_study(cls, config: DictConfig, study: str) -> Self:
+        """The request, on the benchmarks that its suite names for a study, unless one is chosen."""
+        request = cls.from_hydra(config)
+        if HydraConfig.get().runtime.choices.get("benchmark"):
+            return request
+        return replace(request, benchmarks=tuple(config.suite.get(study) or ()))
+
     def units(self) -> list[Unit]:
         """All requested units, in the order of benchmarks, then calibrators, then splits."""
         names, (first, *others) = self.calibrators, self.benchmarks
