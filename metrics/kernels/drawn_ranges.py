@@ -140,13 +140,8 @@ def _find_equal_codes(table: Any, equal_from: Any, equal_to: Any) -> None:
 
 
 @compiled
-def _first_from(ascending: Any, first: int, last: int, code: int) -> int:
-    """Return the place of the first number >= `code` after place `first` and up to `last`."""
-    step = 1
-    while first + step < last and ascending[first + step] < code:
-        first += step
-        step *= 2
-    low, high = first + 1, min(first + step, last)
+def _bisected(ascending: Any, low: int, high: int, code: int) -> int:
+    """Return the place of the first number >= `code` from `low` on; `high` if all are smaller."""
     while low < high:
         middle = (low + high) // 2
         if ascending[middle] < code:
@@ -157,20 +152,23 @@ def _first_from(ascending: Any, first: int, last: int, code: int) -> int:
 
 
 @compiled
+def _first_from(ascending: Any, first: int, last: int, code: int) -> int:
+    """Return the place of the first number >= `code` after place `first` and up to `last`."""
+    step = 1
+    while first + step < last and ascending[first + step] < code:
+        first += step
+        step *= 2
+    return _bisected(ascending, first + 1, min(first + step, last), code)
+
+
+@compiled
 def _end_before(ascending: Any, first: int, last: int, code: int) -> int:
     """Return the end of the numbers < `code` from place `first` up to `last` - 1."""
     step = 1
     while last - 1 - step >= first and ascending[last - 1 - step] >= code:
         last -= step
         step *= 2
-    low, high = max(last - step, first), last - 1
-    while low < high:
-        middle = (low + high) // 2
-        if ascending[middle] < code:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return _bisected(ascending, max(last - step, first), last - 1, code)
 
 
 @compiled
