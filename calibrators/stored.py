@@ -95,7 +95,7 @@ def problem_of(kind: type[Any], fitted: Mapping[str, Any], whole: bool) -> str |
                 return f"{name} is of type {array.dtype}"
             expected = []
             for size, length in zip(rule.shape, array.shape, strict=False):
-                # A letter stands for the length that the first value with it has.
+                # Values with the same letter have the same length, which the first of them sets.
                 expected.append(size if isinstance(size, int) else sizes.setdefault(size, length))
             if tuple(expected) != array.shape or len(rule.shape) != array.ndim:
                 return f"{name} has the shape {list(array.shape)}"

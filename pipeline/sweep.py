@@ -30,9 +30,10 @@ def main(config: DictConfig) -> None:
     study = config.suite.get("dynamics")
     if study:
         jobs["dynamics"] = [f"benchmark={','.join(study)}"]
-    if users := config.suite.get("users"):
+    users = config.suite.get("users")
+    if users:
         jobs["users"] = [f"benchmark={','.join(users)}"]
-    failed = [stage for stage, of in jobs.items() if _run(stage, "--multirun", *of, *shared)]
+    failed = [stage for stage, pair in jobs.items() if _run(stage, "--multirun", *pair, *shared)]
     if not failed:
         failed = [stage for stage in ("evaluate", "report") if _run(stage, *here)]
     if failed:

@@ -196,7 +196,8 @@ def points_in(
         if not are_arrays(held):  # one column of numbers
             choices = replace(choices, classes=name, values=kind)
     roles = roles_of(list(held), choices, notes)
-    if lists := [name for name in roles.values() if has_lists(held[name])]:
+    lists = [name for name in roles.values() if has_lists(held[name])]
+    if lists:
         several = ", several labels per point (multi-label)," * (lists[0] == roles["labels"])
         message, fix = f"lists or objects{several}", "give one entry per row"
         raise InputError(message, column=lists[0], fixes=fix)
@@ -206,8 +207,10 @@ def points_in(
     if not are_arrays(held):
         classes = labels if known is None else known.classes
         roles = {role: name for role, name in roles.items() if name not in classes.texts}
-    elif unused := [k for k in names if k not in (label, *used, *choices.kinds_of(held))]:
-        notes.append(f"not used: {some_of(unused)} (groups of points: --groups NAME)")
+    else:
+        unused = [k for k in names if k not in (label, *used, *choices.kinds_of(held))]
+        if unused:
+            notes.append(f"not used: {some_of(unused)} (groups of points: --groups NAME)")
     of = {role: of[role] for role in roles}
     given = FilePoints(None, None, labels=labels.places)
     with kept(mistakes):
@@ -270,14 +273,16 @@ def roles_of(names: Sequence[str], choices: Choices, notes: list[str]) -> dict[s
         "labels": labels_of(names, choices, notes)
     }
     for role, usual in USUAL.items():
-        found = [name for name in names if spelt(name) in usual]
-        if (chosen := getattr(choices, role, None)) is not None:
-            found = [_there(chosen, names, f"--{role}")]
-        if len(found) > 1:
-            fixes = [f"leave one out: --ignore {name}" for name in found]
-            raise InputError(f"{' and '.join(found)} are both {role}", field=role, fixes=fixes)
-        if found:
-            roles[role] = found[0]
+        chosen = getattr(choices, role, None)
+        if chosen is not None:
+            fitting = [_there(chosen, names, f"--{role}")]
+        else:
+            fitting = [name for name in names if spelt(name) in usual]
+        if len(fitting) > 1:
+            fixes = [f"leave one out: --ignore {name}" for name in fitting]
+            raise InputError(f"{' and '.join(fitting)} are both {role}", field=role, fixes=fixes)
+        if fitting:
+            roles[role] = fitting[0]
     return roles
 
 

@@ -57,7 +57,8 @@ def text_of(values: Any, n: int, field: str) -> NDArray[np.str_]:
 def text_column(column: pd.Series[Any]) -> NDArray[np.str_]:
     """A column's entries as text without spaces around it; "" for an empty cell."""
     lengths = column.astype(str).str.len()
-    if (longest := int(lengths.max())) > LONGEST_TEXT:  # NumPy gives every entry the longest's size
+    longest = int(lengths.max())
+    if longest > LONGEST_TEXT:  # NumPy gives every entry the size of the longest
         message = f"a cell of {longest:,} letters, at most {LONGEST_TEXT:,} are read as a name,"
         raise InputError(
             message, field=str(column.name), row=int(lengths.argmax()), fixes="shorten it"

@@ -53,7 +53,8 @@ def scaled(given: FilePoints, values: str, mistakes: list[InputError]) -> FilePo
     with kept(mistakes):
         if given.matrix is not None:
             given = with_logits(given, values)
-            if (rows := len(given.matrix)) != n:
+            rows = len(given.matrix)
+            if rows != n:
                 message = f"{n} labels for {rows} rows"
                 raise InputError(message, field="labels", fixes="give one per row")
     checks: dict[str, Callable[[Any], Any]] = {
@@ -64,8 +65,9 @@ def scaled(given: FilePoints, values: str, mistakes: list[InputError]) -> FilePo
     }
     for field, check in checks.items():
         with kept(mistakes):
-            if (held := getattr(given, field)) is not None:
-                changed: Any = {field: check(held)}
+            values_of_points = getattr(given, field)
+            if values_of_points is not None:
+                changed: Any = {field: check(values_of_points)}
                 given = replace(given, **changed)
     if mistakes:
         raise InputError.of_all(mistakes)
@@ -74,7 +76,8 @@ def scaled(given: FilePoints, values: str, mistakes: list[InputError]) -> FilePo
 
 def _groups(values: Any, n: int) -> NDArray[np.str_]:
     names = text_of(values, n, "groups")
-    if (count := len(np.unique(names))) > MOST_GROUPS:
+    count = len(np.unique(names))
+    if count > MOST_GROUPS:
         message = f"{count} different names for {n} rows, at most {MOST_GROUPS}"
         fix = "give the group that a point belongs to, not its number"
         raise InputError(message, field="groups", fixes=fix)

@@ -101,11 +101,12 @@ class Choices:
         """Which of `names` hold answers, and of what kind; "" if their name does not say."""
         if self.answers:
             return {name: kind for name, kind in self.answers.items() if name in names}
-        usual = {of: kind for kind, known in MATRICES.items() for of in known}
-        for known in (usual, LIKE_MATRICES):
-            if found := {name: known[plain] for name in names if (plain := spelt(name)) in known}:
-                break
-        return found
+        usual = {name: kind for kind, spellings in MATRICES.items() for name in spellings}
+        for kind_of in (usual, LIKE_MATRICES):
+            kinds = {name: kind_of[spelt(name)] for name in names if spelt(name) in kind_of}
+            if kinds:
+                return kinds
+        return {}
 
     def gives_role(self, name: str) -> bool:
         """Whether a column or array of this name has a purpose beside the classes."""

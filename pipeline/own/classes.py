@@ -41,7 +41,8 @@ def classes_by_name(
     """
     if chosen is not None:
         return _chosen(held, matching(chosen, columns, "--classes"), labels, "*" in chosen)
-    if len(named := with_names(columns)) < len(columns):
+    named = with_names(columns)
+    if len(named) < len(columns):
         notes.append("a column without a name is left out")
     sets = bearers_of(named, labels.texts) if len(labels.texts) > 1 else []
     if not sets:
@@ -202,8 +203,9 @@ def _likely(held: FileColumns, columns: Sequence[str], labels: Labels) -> list[s
     log_odds = [name for name in fractions if sides[name] > SURE] if len(bearing) < 2 else []
     for can_be in (probabilities, log_odds):
         for named in (bearing, usual):
-            if found := [name for name in can_be if name in named]:
-                return found
+            fitting = [name for name in can_be if name in named]
+            if fitting:
+                return fitting
     return list(columns) if len(columns) == 1 and columns[0] in (*bearing, *usual) else []
 
 

@@ -123,7 +123,8 @@ class Options(Choices):
     @property
     def own_files(self) -> dict[str, str]:
         """The file or function of each own utility."""
-        return {kind: value for kind in OWN if (value := getattr(self, kind)) is not None}
+        values = {kind: getattr(self, kind) for kind in OWN}
+        return {kind: value for kind, value in values.items() if value is not None}
 
 
 def add_options(parser: Parser, names: Sequence[str]) -> None:
@@ -150,7 +151,8 @@ def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> Options:
         given["method"] = given["methods"][0]
     options = Options(**given)
     save, method = options.save, options.method
-    if alone := [kind for kind in options.calibrate_for if kind not in options.own_files]:
+    alone = [kind for kind in options.calibrate_for if kind not in options.own_files]
+    if alone:
         parser.error(f"--calibrate-for {alone[0]}: give its file, too: --{alone[0]} FILE.csv")
     for flag, of_save in (("--method", method), ("--save-on", options.save_on)):
         if save is None and of_save is not None:

@@ -71,8 +71,11 @@ def bearers_of(columns: Sequence[str], labels: Sequence[str]) -> list[Bearers]:
             keys = [as_number]
         for key in keys:
             wanted = {key(text): label for text, label in spelling.items()}
-            if len(wanted) == len(labels) and (found := _bearing(columns, wanted, key)):
-                return found
+            if len(wanted) < len(labels):
+                continue
+            sets = _bearing(columns, wanted, key)
+            if sets:
+                return sets
     return []
 
 
@@ -93,7 +96,8 @@ def _bearing(
     sets: dict[tuple[str, ...], Bearers] = {}
     for before, after in affixes:
         fit = re.compile(f"{re.escape(before)}(.+){re.escape(after)}", re.DOTALL).fullmatch
-        parts = {column: found[1] for column, text in seen.items() if (found := fit(text))}
+        fits = {column: fit(text) for column, text in seen.items()}
+        parts = {column: match[1] for column, match in fits.items() if match}
         labels = {name: wanted[key(part)] for name, part in parts.items() if key(part) in wanted}
         if len(labels) == len(set(labels.values())) == len(wanted):
             others = {

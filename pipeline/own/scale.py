@@ -46,7 +46,8 @@ def with_logits(given: FilePoints, values: str) -> FilePoints:
     if kind == "logits":
         logits = check_logits(both_classes(numbers, kind, log_odds=True), name=kind)
         if values == "auto":
-            if (seen := lookalike(both_classes(numbers, kind))) is not None:
+            seen = lookalike(both_classes(numbers, kind))
+            if seen is not None:
                 message = f"{seen.what}, but would be read as logits"
                 fixes = ["give logits", f"{seen.step}save them as `probabilities`"]
                 if not seen.step:
@@ -75,7 +76,8 @@ def with_logits(given: FilePoints, values: str) -> FilePoints:
         what = "probability" if kind == "probabilities" else "log-odds"
         notes.append(f"the single column is taken for the {what} of {meant}")
     if given.order is not None:
-        if logits.shape[1] != (count := len(given.order)):
+        count = len(given.order)
+        if logits.shape[1] != count:
             message = f"{logits.shape[1]} columns for {count} classes"
             raise InputError(message, field=kind, fixes="give one per class and no other")
         logits = logits[:, given.order]
@@ -99,8 +101,10 @@ def _are_probabilities(numbers: Array, kind: str | None) -> bool:
         raise InputError(message, field=kind or "columns", fixes=fixes)
     low, high = float(numbers.min()), float(numbers.max())
     if high > 1 + COARSE_ROUNDING or high != high:
-        if kind == "probabilities" and classes > 1 and (seen := lookalike(numbers)) is not None:
-            raise InputError(seen.what, field=kind, fixes="divide each row by its sum")
+        if kind == "probabilities" and classes > 1:
+            seen = lookalike(numbers)
+            if seen is not None:
+                raise InputError(seen.what, field=kind, fixes="divide each row by its sum")
         if classes == 1 and kind != "probabilities":
             message = f"a single column with values from {low:g} to {high:g}: percentages?"
             fixes = ["give probabilities", "give log-odds of either sign"]

@@ -79,7 +79,8 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
         raise InputError("no rows", fixes="give a line of names, and one row per point")
     table.columns = pd.Index([normal(str(name).strip()) for name in table.columns])
     names = list(table.columns)
-    if twice := table.columns[table.columns.duplicated()].unique().tolist():
+    twice = table.columns[table.columns.duplicated()].unique().tolist()
+    if twice:
         message = f"{some_of(twice)}: more than one column of this name"
         raise InputError(message, field="columns", fixes="rename them")
     for place, name in enumerate(names, 1):

@@ -180,8 +180,9 @@ def check_match(names: Names, wanted: Names, path: str | Path, what: str, each: 
     """Raise `InputError` unless `names` are the `wanted` ones, each once."""
     known, counts = set(wanted), Counter(names)
     for name in (*[name for name in names if name not in known], *wanted):
-        if (often := counts[name]) != 1 or name not in known:
-            message = "is there twice" if often else "is missing"
-            message = message if name in known else f"is none of {some_of(wanted)}"
+        if counts[name] != 1 or name not in known:
+            message = "is there twice" if counts[name] else "is missing"
+            if name not in known:
+                message = f"is none of {some_of(wanted)}"
             fix = f"give {len(wanted)} {what}s, one per {each}"
             raise InputError(f"`{cut_off(name)}` {message}", field=what, file=path, fixes=fix)

@@ -150,7 +150,7 @@ class Column:
 
     @property
     def all_beyond(self) -> bool:
-        """Whether every number is larger than chance explains; then a shade tells nothing."""
+        """Whether every number is larger than chance explains. Such a column is not shaded."""
         return all(row.beyond_floor for row in self.rows.values())
 
     def note(self, row: Decision) -> str:

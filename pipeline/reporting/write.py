@@ -210,7 +210,7 @@ def _print_grid(verdict: Verdict) -> None:
 def print_lines(texts: Iterable[str], console: Console, style: str = "") -> None:
     """Print paragraphs, wrapped at words."""
     for text in texts:
-        # A sign of the legend stands alone before its meaning.
+        # In the legend a sign and two spaces come first: further lines begin below the meaning.
         indent = " " * 3 if text[1:3] == "  " else ""
         for line in wrap(text, console.width, subsequent_indent=indent):
             console.print(line, style=style, highlight=False, markup=False)

@@ -27,7 +27,7 @@ COMMIT = "b14e00d85f3065a18486d1a43181990a538e0122"
 FOLDER = "data/predictions/imagenet-validation-original"
 RANKS = 5
 IMAGES_PER_CLASS = VALIDATION_IMAGES // SYNSETS
-"""The rows of a file are in the order of the class folders, so that a row tells its label."""
+"""The label of row i is i // IMAGES_PER_CLASS: the rows are in the order of the class folders."""
 _NETWORKS = """
     alexnet-15d967d6 bninception-ec4991a6 cafferesnet101-5c06a6a1 densenet121-4525324b
     densenet161-45d65c9d densenet169-71c15785 densenet201-6c6239e8 dpn107-039e4bf0 dpn131-8a1fdb4b
@@ -49,7 +49,7 @@ _NETWORKS = """
 NETWORKS = dict(entry.split("-") for entry in _NETWORKS.split())
 """The first digits of the SHA-256 of each network's votes; three Fisher-vector models are left out.
 
-The sum is over the votes as int16 [50000, 5], whatever numbers the file holds them in.
+It is that of the votes as int16 [50000, 5], whatever type of number the file has.
 """
 VOTES_SHA256 = "951d0edebfbde6734b36dec44019be053ba83b002e6b70bf3e3e9c3a748dc71f"
 """Of all votes as int16 [50000, 64, 5]."""
@@ -63,7 +63,7 @@ def votes_file(network: str) -> PublicFile:
 
 
 def votes_content(data_dir: str | Path) -> str | None:
-    """The sum that the votes must have, if all files lie in the folder; None if one is missing."""
+    """The SHA-256 that the votes must have, if all files are in the folder; None if one is not."""
     folder = Path(data_dir).expanduser()
     paths = [votes_file(network).inside(folder) for network in NETWORKS]
     if any(path is None for path in paths):
