@@ -62,12 +62,7 @@ def scorecard(
     Raises:
         InputError: as `accuracy`, and for an option that is unknown or out of its range.
     """
-    names = [entry.name for entry in fields(Options)]
-    names_of_points = list(SampleOptions.__annotations__)
-    check_known(keywords, [*names, *names_of_points], "scorecard", "option")
-    changes = {name: value for name, value in keywords.items() if name in names}
-    options = replace(options or Options(), **changes)
-    about_points: Any = {n: value for n, value in keywords.items() if n in names_of_points}
+    options, about_points = _sorted_out(options or Options(), keywords)
     sample = sample_of(
         probabilities,
         labels,
@@ -97,6 +92,16 @@ def scorecard(
         population,
     )
     return _card(whole, batches, observed, drawn, resampled)
+
+
+def _sorted_out(options: Options, keywords: dict[str, Any]) -> tuple[Options, Any]:
+    """The options with those that stand among the keywords, and the keywords about the points."""
+    names = [entry.name for entry in fields(Options)]
+    names_of_points = list(SampleOptions.__annotations__)
+    check_known(keywords, [*names, *names_of_points], "scorecard", "option")
+    changes = {name: value for name, value in keywords.items() if name in names}
+    about_points = {name: value for name, value in keywords.items() if name in names_of_points}
+    return replace(options, **changes), about_points
 
 
 def _measured(batch: Batch, measurement: Measurement) -> dict[str, Array]:

@@ -8,6 +8,7 @@ The page of suite=cifar is results/cifar.html, the same as text results/cifar.md
 """
 
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from .harness.units import Request
 from .logits import left_out, skips_absent
 from .plan import Plan
 from .reporting import comparison
-from .reporting.claims import claims_of_tables, write_claims
+from .reporting.claims import Claim, claims_of_tables, write_claims
 from .reporting.claims_of_users import claims_of_users
 from .reporting.figures import drawings_of, leaderboard_figure, svg_files
 from .reporting.leaderboard import leaderboard_of
@@ -36,7 +37,7 @@ from .reporting.style import Drawings, draw_all
 from .reporting.tables import TableSpec
 from .reporting.wording import TextTable
 from .reporting.write import page_texts, print_sections, section_texts, write_metrics
-from .scoring.files import DEFAULT_EVALUATION, columns_of, score_files, write_all_scores
+from .scoring.files import DEFAULT_EVALUATION, Scores, columns_of, score_files, write_all_scores
 from .scoring.scores import wanted_scores, writes_results
 
 TITLE = "Utility calibration of multiclass classifiers"
@@ -66,8 +67,7 @@ def with_scores(plan: Plan) -> Plan:
 
 
 def _write(request: Request, plan: Plan) -> None:
-    from .reporting.claims_of_bounds import claims_of_bounds  # with numba
-    from .reporting.studies import studies_of
+    from .reporting.studies import studies_of  # with numba
 
     settings = list(plan.settings.values())
     results, evaluation = settings[0].paths.results, settings[0].evaluation.name
@@ -111,10 +111,7 @@ def _write(request: Request, plan: Plan) -> None:
         written += write_paired(cells, results / "tables")
         summary = comparison.summary_of(cells)
         if request.suite == comparison.CLOSEST and not is_part:
-            curves = {s.benchmark.title: scores[s.benchmark.name].own_curves() for s in settings}
-            claims = claims_of_tables(cells)
-            claims += claims_of_users(curves, results / "dynamics", list(scores))
-            claims += claims_of_bounds(results / "users", list(scores))
+            claims = claims_of_tables(cells) + _claims_of_studies(settings, scores)
             written += write_claims(claims, results / "tables")
     heads = TITLE, f"the benchmarks of the suite {request.suite}"
     made = provenance_of(f"Suite {request.suite}.", list(scores.values()), methods)
@@ -129,6 +126,16 @@ def _write(request: Request, plan: Plan) -> None:
     for title, default, preset in summary.rows if summary else ():
         say(f"{title}: {default}" + (f"; suite=paper_closest: {preset}" if preset else ""))
     say_files(written)
+
+
+def _claims_of_studies(settings: Sequence[Settings], scores: Mapping[str, Scores]) -> list[Claim]:
+    """The claims about eCDFs, dynamics and bounds; `scores` by the name of the benchmark."""
+    from .reporting.claims_of_bounds import claims_of_bounds  # with numba
+
+    results, names = settings[0].paths.results, list(scores)
+    curves = {each.benchmark.title: scores[each.benchmark.name].own_curves() for each in settings}
+    claims = claims_of_users(curves, results / "dynamics", names)
+    return claims + claims_of_bounds(results / "users", names)
 
 
 def _command(request: Request) -> str:

@@ -64,13 +64,7 @@ def class_similarity(
         return None
     names = resolve_names(class_names)
     path = Path(vectors_path or _downloaded(str(download))).expanduser()
-    is_binary = check_vectors(path)
-    load = require("gensim.models").KeyedVectors.load_word2vec_format
-    try:
-        vectors = load(str(path), binary=is_binary)
-    except (ValueError, EOFError, OSError, IndexError, MemoryError, zlib.error) as error:
-        reason = reason_of(error)
-        raise InputError(f"not a word2vec file, or truncated ({reason})", file=path) from error
+    vectors = _loaded(path)
     means = np.zeros((len(names), vectors.vector_size))
     without_vector: list[str] = []
     covered_in_part: dict[str, list[str]] = {}
@@ -101,6 +95,17 @@ def class_similarity(
         "by_synonym": by_synonym,
         "line": line,
     }
+
+
+def _loaded(path: Path) -> Any:
+    """The word vectors of a file, by gensim."""
+    is_binary = check_vectors(path)
+    load = require("gensim.models").KeyedVectors.load_word2vec_format
+    try:
+        return load(str(path), binary=is_binary)
+    except (ValueError, EOFError, OSError, IndexError, MemoryError, zlib.error) as error:
+        reason = reason_of(error)
+        raise InputError(f"not a word2vec file, or truncated ({reason})", file=path) from error
 
 
 def _tokens_of(
