@@ -131,11 +131,15 @@ def _write(request: Request, plan: Plan) -> None:
 def _claims_of_studies(settings: Sequence[Settings], scores: Mapping[str, Scores]) -> list[Claim]:
     """The claims about eCDFs, dynamics and bounds; `scores` by the name of the benchmark."""
     from .reporting.claims_of_bounds import claims_of_bounds  # with numba
+    from .reporting.studies import facts_of_users
 
     results, names = settings[0].paths.results, list(scores)
     curves = {each.benchmark.title: scores[each.benchmark.name].own_curves() for each in settings}
     claims = claims_of_users(curves, results / "dynamics", names)
-    return claims + claims_of_bounds(results / "users", names)
+    # A study of other logits is no evidence about these.
+    users = results / "users"
+    studied = [name for name in names if facts_of_users(users / name, scores[name]) is not None]
+    return claims + claims_of_bounds(users, studied)
 
 
 def _command(request: Request) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..harness.artifacts import read_json
 from ..scoring.files import Scores, csv_text
@@ -40,7 +40,8 @@ def studies_of(results: Path, scores: Scores, title: str, methods: Sequence[str]
     drawings = dict(study_drawings(results / "dynamics" / name, title))
     kinds = {stem.split("_")[1]: stem for stem in drawings}
     folder = results / "users" / name
-    if not _is_of(folder, scores, methods):
+    facts = facts_of_users(folder, scores)
+    if facts is None or not set(facts["calibrators"]) <= set(methods):
         return Studies(drawings, kinds, [], {})
     gaps, priors = RiskGaps.read(folder), Priors.read(folder)
     kinds |= {"risk_gap": f"risk_gap_{name}", "priors": f"priors_{name}"}
@@ -56,10 +57,11 @@ def studies_of(results: Path, scores: Scores, title: str, methods: Sequence[str]
     return Studies(drawings, kinds, list(tables.values()), texts)
 
 
-def _is_of(folder: Path, scores: Scores, methods: Sequence[str]) -> bool:
+def facts_of_users(folder: Path, scores: Scores) -> Mapping[str, Any] | None:
+    """What users.json says of a study, if it is of the logits that were scored; else None."""
     path = folder / "users.json"
     if not path.is_file():
-        return False
-    facts = read_json(path)
-    same_logits = facts["logits_sha256"] == scores.facts["logits"]["sha256"]
-    return same_logits and set(facts["calibrators"]) <= set(methods)
+        return None
+    facts: Mapping[str, Any] = read_json(path)
+    is_current = facts["logits_sha256"] == scores.facts["logits"]["sha256"]
+    return facts if is_current else None

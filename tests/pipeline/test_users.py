@@ -1,5 +1,7 @@
 """The users stage on stand-in logits: what it writes, skips and refuses, and what reports show."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,6 +18,7 @@ from utility_calibration.pipeline.harness.workers import UnitsFailed
 from utility_calibration.pipeline.plan import Plan
 from utility_calibration.pipeline.report import run_report
 from utility_calibration.pipeline.reporting.claims_of_bounds import claims_of_bounds
+from utility_calibration.pipeline.reporting.studies import facts_of_users
 from utility_calibration.pipeline.reporting.user_priors import Priors, stability_of
 from utility_calibration.pipeline.scoring.held_out import held_out
 from utility_calibration.pipeline.users import run_users
@@ -111,6 +114,14 @@ def test_studies_of_other_logits_or_other_methods_are_not_shown(request_study, t
     run_users(request_study())
     run_report(request_study("suite.calibrators=[temperature]"))
     assert not (tmp_path / "results/tables/risk_gap_tiny.md").exists()
+
+
+def test_a_study_is_of_the_logits_that_were_scored_or_no_study_of_them(tmp_path):
+    scores = SimpleNamespace(facts={"logits": {"sha256": "new"}})
+    assert facts_of_users(tmp_path, scores) is None
+    for sha256, is_current in (("new", True), ("old", False)):
+        (tmp_path / "users.json").write_text(f'{{"logits_sha256": "{sha256}"}}')
+        assert (facts_of_users(tmp_path, scores) is not None) is is_current
 
 
 def test_the_command_line_knows_the_priors():
