@@ -191,7 +191,9 @@ class StandardFamilies:
         """Return payoffs by class and by rank for audit `number`: float64 [count, C] each."""
         seed = (self.seed * 100_003 + number) * 2
         linear = Linear.sample(self.sampled_count, classes, seed)
-        return linear.matrix, Rank.sample(self.sampled_count, classes, seed + 1).matrix
+        rank = Rank.sample(self.sampled_count, classes, seed + 1)
+        # Kernels would be compiled once more for these read-only matrices.
+        return linear.matrix.copy(), rank.matrix.copy()
 
 
 def find_worst(families: Sequence[Family]) -> tuple[int, int, float]:

@@ -28,8 +28,12 @@ def check_sample(count: int, classes: int, gain: float = 0.0) -> None:
 
 
 def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Array:
-    """Return the parameters of a utility class: finite float64 of `ndim` dimensions."""
-    numbers = check_numbers(values, name).astype(np.float64, copy=False)
+    """Return the parameters of a utility class: finite float64 of `ndim` dimensions.
+
+    It is a read-only copy: a later change of the caller's array would change the utility, but not
+    what is kept for it.
+    """
+    numbers = check_numbers(values, name).astype(np.float64)
     if numbers.ndim == ndim - 1:
         numbers = numbers[None]
     if numbers.ndim != ndim or numbers.size == 0:
@@ -37,4 +41,5 @@ def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Array:
         raise InputError(message, field=name)
     if not np.isfinite(numbers).all():
         raise InputError("NaN or infinite values", field=name)
+    numbers.setflags(write=False)
     return numbers

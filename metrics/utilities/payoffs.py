@@ -275,6 +275,10 @@ class GivenPayoffs(PayoffClass):
         check_classes(self.name, self.matrix.shape[1], classes)
         return self.matrix
 
+    def near(self, part: slice, classes: int, codes: Array) -> tuple[Array, Array]:
+        # Kernels would be compiled once more for the read-only matrix.
+        return self.payoffs(classes)[part].copy(), codes
+
 
 class Linear(GivenPayoffs):
     """U_lin (Example 3.5): u(p, e_j) = a_j, v = <p, a>.

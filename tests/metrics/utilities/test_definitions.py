@@ -150,3 +150,27 @@ def test_more_classes_than_points_give_the_errors_and_bounds_of_the_whole_matrix
         np.testing.assert_allclose(*errors, atol=1e-12)
         bounds = [u.evaluate(p, y, sample_weight=weights).interval for u in (short, whole)]
         assert bounds[0] == pytest.approx(bounds[1], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (m.Linear, [[1.0, 0.5, -1.0]]),
+        (m.Linear, [1.0, 0.5, -1.0]),
+        (m.Rank, [[1.0, 0.5, 0.0]]),
+        (m.Similarity, [[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+        (m.GainMatrix, [[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+        (m.Decision, [[0.0, 1.0], [10.0, 1.0], [2.0, 1.0]]),
+    ],
+)
+def test_a_later_change_of_the_callers_array_leaves_the_utility(kind, values):
+    p, y = forecast_of("smooth", 30, 3, 0)
+    array = np.array(values)
+    utilities = kind(array)
+    before = utilities.calibration_errors(p, y)
+    array[...] = 0.3
+    np.testing.assert_array_equal(utilities.calibration_errors(p, y), before)
+    assert array.flags.writeable  # the caller's array stays theirs
+    (held,) = (value for value in vars(utilities).values() if isinstance(value, np.ndarray))
+    with pytest.raises(ValueError, match="read-only"):
+        held[...] = 0.3
