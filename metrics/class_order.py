@@ -15,6 +15,9 @@ from .arrays import Array, kind_of, plain
 from .errors import InputError
 from .validation import check_labels, check_nothing_is_masked
 
+OPPOSITES = (("false", "true"), ("no", "yes"), ("negative", "positive"), ("neg", "pos"))
+"""Names of two columns of which the second one is that of class 1."""
+
 
 def frame_names(values: Any) -> NDArray[np.str_] | None:
     """The names of a data frame's columns as text; None for pandas' own 0 … C-1."""
@@ -30,7 +33,8 @@ def classes_of(
     """Return the class of each column, [C]: those of `classes`, or the frame's, or 0 … C-1.
 
     One rule for metrics and calibrators: without `classes`, labels that are numbers are places of
-    columns, and labels that are names are matched with the names of a data frame's columns.
+    columns, and labels that are names are matched with the names of a data frame's columns. True
+    and False are names where columns are called so, else they are 1 and 0.
 
     `labels` [n] are those of the points, `matrix` is what a user gave, with `columns` C.
     InputError: nothing says which column belongs to which class, or two things disagree.
@@ -41,6 +45,9 @@ def classes_of(
     text = _as_text(labels, name)
     if text is None:
         if frame is not None:
+            if are_truth_values(labels) and _opposites_of(frame.tolist()) == ["false", "true"]:
+                return np.array([column.capitalize() for column in frame.tolist()], dtype=np.str_)
+            _check_opposites(frame.tolist(), name)
             _check_numbered(labels, frame.tolist(), name)
         return np.arange(columns, dtype=np.int64)
     names = np.unique(text).tolist()
@@ -76,6 +83,38 @@ def _checked_classes(classes: Any, columns: int, frame: NDArray[np.str_] | None)
         return values
     is_whole = values.dtype.kind == "f" and bool((values == np.round(values)).all())
     return values.astype(np.int64) if is_whole else np.array(names, dtype=np.str_)
+
+
+def are_truth_values(labels: Any) -> bool:
+    """Whether all labels are True or False, also as Python's values in an array of objects."""
+    try:
+        values = np.asarray(plain(labels))
+    except ValueError:  # rows of different lengths, which `check_labels` reports
+        return False
+    if values.dtype.kind != "O":
+        return values.dtype.kind == "b"
+    return all(isinstance(label, bool | np.bool_) for label in values.ravel())
+
+
+def _opposites_of(columns: Sequence[str]) -> list[str]:
+    """The pair of `OPPOSITES` that two columns are called, in the order of their numbers."""
+    names = {column.lower() for column in columns}
+    return next((list(pair) for pair in OPPOSITES if names == set(pair)), [])
+
+
+def _check_opposites(columns: Sequence[str], name: str) -> None:
+    """Raise `InputError` if labels that are numbers meet two columns such as yes, no.
+
+    By place label 1 would be a no.
+    """
+    words = [set(re.findall("[a-z]+", column.lower())) for column in columns]  # of p_yes: p, yes
+    if len(columns) == 2 and any(
+        words[0] & {first, second} == {second} and words[1] & {first, second} == {first}
+        for first, second in OPPOSITES
+    ):
+        message = f"these are numbers, but the columns are {', '.join(columns)}"
+        fixes = [f"put them in the order {columns[1]}, {columns[0]}", "give an array"]
+        raise InputError(message, field=name, fixes=fixes)
 
 
 def _check_numbered(labels: Any, columns: Sequence[str], name: str) -> None:
@@ -138,7 +177,9 @@ def column_numbers(labels: Any, matrix: Any, shape: Sequence[int], name: str = "
     Names are refused, for what is kept by column: the next batch may have another order of them.
     """
     numbers = check_labels(labels, shape[0], shape[1], name)
-    classes_of(labels, matrix, shape[1], name=name)
+    classes = classes_of(labels, matrix, shape[1], name=name)
+    if classes.dtype.kind == "U":
+        _check_opposites(classes.tolist(), name)
     return numbers
 
 

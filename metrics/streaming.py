@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from .archive import read_arrays
 from .arrays import Array
 from .atomic import atomic_path
-from .class_order import class_codes
+from .class_order import classes_of, codes_of, frame_names
 from .errors import InputError
 from .forecast import PART, Forecast, Outcomes
 from .kernels import bets
@@ -38,14 +38,12 @@ from .keywords import PointOptions, check_keywords
 from .layout import is_kept, points_of
 from .option_checks import check_whole
 from .precision import warn_of_lost_digits
-from .scores import accuracies, brier_scores, log_losses, tied_points, zero_likelihoods
 from .streaming_evidence import CalibrationEvidence, calibration_evidence, log_evidence
-from .streaming_result import Seen, StreamingResult, Totals, result_of
+from .streaming_result import Seen, StreamingResult, Totals, result_of, totals_of
 from .utilities.blocks import Block
 from .utilities.function import Utility, utilities_of
 from .utilities.payoffs import ClassWise, TopK
 from .validation import both_classes, check_logits, check_probabilities, check_weights
-from .weights import are_counts
 
 BUCKETS = 1000
 """Buckets of a utility at most: 39 KB."""
@@ -102,6 +100,7 @@ class StreamingCalibration:
             raise InputError(message, field="utilities", fixes=fixes)
         self._ranges = np.concatenate([one.bounds(classes) for one in self.utilities])
         self._seen: Seen | None = None
+        self._columns: list[str] = []  # the names of the classes, where any batch had names
         self._log_largest = 0.0  # of the wealth at any look, which is 1 before the first point
 
     @property
@@ -129,7 +128,8 @@ class StreamingCalibration:
             **options: as in `accuracy`.
 
         Raises:
-            InputError: as `accuracy`; another number of columns; utilities outside their bounds.
+            InputError: as `accuracy`; another number of columns, or another order of them than
+                before; utilities outside their bounds.
         """
         name = "logits" if self.logits else "probabilities"
         check_keywords(options, PointOptions)
@@ -149,11 +149,15 @@ class StreamingCalibration:
         if matrix.shape[1] != self.classes:
             message = f"{matrix.shape[1]} columns, expected {self.classes}"
             raise InputError(message, field=name, fixes="give one column per class")
-        y = class_codes(labels, probabilities, matrix.shape, options.get("classes"))
+        classes = classes_of(labels, probabilities, self.classes, options.get("classes"))
+        y = codes_of(labels, len(matrix), classes)
+        columns = _column_names(classes, probabilities)
+        _check_same_columns(columns, self._columns, name)
         weights = np.ones(len(y))
         if sample_weight is not None:
             weights = check_weights(sample_weight, len(y))
         self._seen = self.updated(self._seen, matrix, y, weights)
+        self._columns = columns or self._columns
         self._look(self._seen)
 
     def nothing(self) -> Seen:
@@ -187,7 +191,7 @@ class StreamingCalibration:
         for part, block in blocks:
             _check_range(block, self._ranges[part])
 
-        seen.totals[:] += _totals(forecast, outcomes, weights)
+        seen.totals[:] += totals_of(forecast, outcomes, weights)
         np.maximum(seen.largest, weights.max(), out=seen.largest)
         for part, block in blocks:
             points = block.predicted, block.payoffs, block.codes[0], weights
@@ -224,7 +228,9 @@ class StreamingCalibration:
         """
         if not _same(self._kind(), other._kind()) or self.utilities != other.utilities:
             raise InputError("has other utilities, classes or buckets", field="other")
+        _check_same_columns(other._columns, self._columns, "other")
         if other._seen is not None:
+            self._columns = other._columns or self._columns
             seen = self._seen or self.nothing()
             self._seen = seen.with_points_of(other._seen)
             self._look(self._seen)
@@ -267,6 +273,7 @@ class StreamingCalibration:
         seen = self._seen or self.nothing()
         arrays: dict[str, Any] = dict(seen._asdict())
         arrays |= self._kind() | {"log_largest": np.array([self._log_largest])}
+        arrays["columns"] = np.array(self._columns, dtype=np.str_)
         if not isinstance(file, str | Path):
             np.savez(file, **arrays)
             return
@@ -288,7 +295,7 @@ class StreamingCalibration:
         for name, values in expected.items():
             if name not in arrays or arrays[name].shape != values.shape:
                 raise _other_kind()
-        if not _same(self._kind(), arrays):
+        if not _same(self._kind(), arrays) or "columns" not in arrays:
             raise _other_kind()
         damaged = [name for name in expected if not _is_state(name, arrays[name])]
         if damaged:
@@ -296,6 +303,7 @@ class StreamingCalibration:
             raise InputError(message, field="file", fixes="begin anew, or take a copy")
         self._seen = Seen(*(arrays[name].astype(np.float64) for name in empty))
         self._log_largest = float(arrays["log_largest"][0])
+        self._columns = arrays["columns"].astype(np.str_).tolist()
         return self
 
     def result(self) -> StreamingResult:
@@ -305,27 +313,21 @@ class StreamingCalibration:
         return result_of(self._seen, self._ranges, self.borders.bins)
 
 
-def _totals(forecast: Forecast, outcomes: Outcomes, weights: Array) -> Totals:
-    """Return what a block of points adds to the totals."""
-    n_points, weight = len(weights), float(outcomes.size[0, 0])
-    hits = squared_errors = losses = n_importances = n_zeros = 0.0
-    if weight > 0:
-        hits = accuracies(outcomes)[0] * weight
-        squared_errors = brier_scores(forecast, outcomes)[0] * weight
-        losses = log_losses(forecast, outcomes)[0] * weight
-        n_importances = 0 if are_counts(weights) else n_points
-        n_zeros = zero_likelihoods(forecast, outcomes)[0]
-    return Totals(
-        n_points=n_points,
-        weight=weight,
-        hits=hits,
-        squared_errors=squared_errors,
-        log_losses=losses,
-        n_importances=n_importances,
-        n_zeros=n_zeros,
-        n_tied=tied_points(forecast),
-        n_weighted=float(np.sum((weights != 0) & (weights != 1))),
-    )
+def _column_names(classes: Array, matrix: Any) -> list[str]:
+    """Return what labels or a data frame call the columns; [] if neither has names for them."""
+    names = classes if classes.dtype.kind == "U" else frame_names(matrix)
+    return [] if names is None else [str(name) for name in names]
+
+
+def _check_same_columns(columns: list[str], before: list[str], name: str) -> None:
+    """Raise `InputError` if columns have other names, or another order, than those before.
+
+    Sums are kept by the place of a column.
+    """
+    if columns and before and columns != before:
+        some, earlier = (", ".join(names[:3]) for names in (columns, before))
+        message = f"the columns are {some}, those before were {earlier}"
+        raise InputError(message, field=name, fixes="give the columns in one order")
 
 
 def _check_range(block: Block, ranges: Array) -> None:

@@ -10,11 +10,14 @@ import numpy as np
 
 from .arrays import Array
 from .certificate import CalibrationInterval
+from .forecast import Forecast, Outcomes
 from .kernels.bucket_sums import MASS, Bounds, Buckets, bounds_of
 from .resampling import NoiseFloor
+from .scores import accuracies, brier_scores, log_losses, tied_points, zero_likelihoods
 from .shown import WorstInterval
 from .streaming_chance import Walks
 from .uc import first_largest
+from .weights import are_counts
 
 
 class Totals(NamedTuple):
@@ -113,6 +116,29 @@ class StreamingResult:
     def calibration_interval(self, confidence: float = 0.95) -> CalibrationInterval:
         """Return bounds on the largest true UC on fresh points, as `calibration_interval` does."""
         return self._walks.interval(self.lower, self.upper, confidence)
+
+
+def totals_of(forecast: Forecast, outcomes: Outcomes, weights: Array) -> Totals:
+    """Return what a block of points adds to the totals."""
+    n_points, weight = len(weights), float(outcomes.size[0, 0])
+    hits = squared_errors = losses = n_importances = n_zeros = 0.0
+    if weight > 0:
+        hits = accuracies(outcomes)[0] * weight
+        squared_errors = brier_scores(forecast, outcomes)[0] * weight
+        losses = log_losses(forecast, outcomes)[0] * weight
+        n_importances = 0 if are_counts(weights) else n_points
+        n_zeros = zero_likelihoods(forecast, outcomes)[0]
+    return Totals(
+        n_points=n_points,
+        weight=weight,
+        hits=hits,
+        squared_errors=squared_errors,
+        log_losses=losses,
+        n_importances=n_importances,
+        n_zeros=n_zeros,
+        n_tied=tied_points(forecast),
+        n_weighted=float(np.sum((weights != 0) & (weights != 1))),
+    )
 
 
 def result_of(seen: Seen, ranges: Array, bins: int) -> StreamingResult:
