@@ -35,7 +35,8 @@ from .harness.workers import UnitsFailed
 from .plan import Plan, logits_step
 from .precision import in_float32
 from .scoring.points import logits_path
-from .sources.content import SourceResult, class_count, ready_made
+from .sources.input_digests import class_count, ready_made
+from .sources.source_result import SourceResult
 
 ACCURACY_TOLERANCE = 0.3
 """Percentage points. A larger gap between our accuracy and the published one gives a warning."""

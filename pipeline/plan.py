@@ -18,7 +18,7 @@ from .harness.parallel import Task, last_errors, late
 from .harness.settings import Settings, Target
 from .harness.units import Unit
 from .scoring.points import CachedLogits, find_logits, logits_path
-from .sources.content import inputs_of, ready_made
+from .sources.input_digests import inputs_of, ready_made
 
 DONE, MISSING, STALE, FAILED = STATES = ("done", "missing", "stale", "failed")
 

@@ -14,7 +14,8 @@ from utility_calibration.metrics.errors import InputError, naming, reason_of
 
 from ..harness.artifacts import sha256_of
 from ..precision import in_float32
-from .content import SourceResult, check_is_file
+from .input_digests import check_is_file
+from .source_result import SourceResult
 
 ARRAYS = ("probas_cal", "labels_cal", "probas_test", "labels_test")
 """Probabilities [n, C] and labels [n] of the points that calibrate, and of those that test."""

@@ -19,12 +19,14 @@ import torch
 from torch import Tensor, nn
 
 from utility_calibration.calibrators.heavy_imports import require
-from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
+from utility_calibration.metrics.errors import InputError, reason_of
 
 from ..harness.artifacts import sha256_of
 from ..harness.parallel import Progress, no_progress
-from .content import Place, SourceResult, file_content, file_in, reads
-from .inference import Run, forward_logits
+from . import downloads
+from .forward_pass import Run, forward_logits
+from .input_digests import Place, file_content, file_in, reads
+from .source_result import SourceResult
 
 CLASSES = {"cifar10": 10, "cifar100": 100}
 RELEASES = "https://github.com/chenyaofo/pytorch-cifar-models/releases/download"
@@ -69,8 +71,8 @@ def cifar_logits(
     """Run a zoo's checkpoint over the CIFAR test set; Args: conf/benchmark/_cifar.yaml.
 
     Raises:
-        MissingResource: images or checkpoint are neither there nor can be downloaded.
-        InputError: an option is impossible, or the checkpoint is damaged.
+        InputError: images or checkpoint are neither there nor can be downloaded, an option is
+            impossible, or the checkpoint is damaged.
     """
     run = Run(device, batch_size, workers, progress, rows=rows)
     constants = normalization or dataset
@@ -81,16 +83,7 @@ def cifar_logits(
     network, origin, warnings = load_network(dataset, model, checkpoint, checkpoints)
     if constants != dataset:
         warnings.append(f"images are normalised by the constants {constants}, not the zoo's")
-    kind = getattr(require("torchvision.datasets"), dataset.upper())
-    try:
-        images = kind(str(data_dir), train=False, download=download)
-    except (OSError, RuntimeError, EOFError, tarfile.TarError, zlib.error) as error:
-        reason = " ".join(str(error).split()) if download else "download=false"
-        raise MissingResource(
-            f"{Path(data_dir) / kind.base_folder} is missing or damaged and could not be fetched "
-            f"({reason}): put {kind.url} into {data_dir} and run again with "
-            "benchmark.source.download=true, or set benchmark.source.data_dir=<folder>"
-        ) from error
+    images = _test_images(dataset, data_dir, download)
     transforms = require("torchvision.transforms")
     images.transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize(mean, std)])
     logits, labels, _ = forward_logits(network, images, run)
@@ -106,12 +99,28 @@ def cifar_logits(
     return SourceResult(logits, labels, details)
 
 
+def _test_images(dataset: str, data_dir: Place, download: bool) -> Any:
+    """torchvision's data set of the test images; it checks the MD5 of its files."""
+    kind = getattr(require("torchvision.datasets"), dataset.upper())
+    try:
+        return kind(str(data_dir), train=False, download=download)
+    except (OSError, RuntimeError, EOFError, tarfile.TarError, zlib.error) as error:
+        place = Path(data_dir) / kind.base_folder
+        fixes = [
+            f"put that file into {data_dir} and run again with benchmark.source.download=true",
+            "set benchmark.source.data_dir=<folder>",
+        ]
+        reason = error if download else "download=false"
+        raise downloads.not_fetched(place, kind.url, reason, fixes) from error
+
+
 def load_network(
     dataset: str, model: str, checkpoint: Place | None = None, checkpoints: Place | None = None
 ) -> tuple[nn.Module, dict[str, str], list[str]]:
     """A network of the zoo in evaluation mode, its origin for the record, and warnings.
 
-    Its checkpoint is the given file, or lies in a given folder or torch.hub's, or is downloaded.
+    Its checkpoint is the file `checkpoint`, or lies in the folder `checkpoints` or torch.hub's, or
+    is downloaded.
     """
     digits = ZOO.get(f"{dataset}_{model}")
     if digits is None:
@@ -119,32 +128,32 @@ def load_network(
         fix = f"choose one of {', '.join(ZOO)}"
         raise InputError(message, field="benchmark.source.model", fixes=fix)
     name = f"{dataset}_{model}-{digits}.pt"
-    url = f"{RELEASES}/{model.partition('_')[0].rstrip('0123456789')}/{name}"
-    checkpoint = checkpoint or file_in(checkpoints, name)
-    path = Path(checkpoint or Path(torch.hub.get_dir()) / "checkpoints" / name)
+    release = model.partition("_")[0].rstrip("0123456789")
+    url = f"{RELEASES}/{release}/{name}"
+    usual = Path(torch.hub.get_dir()) / "checkpoints" / name
+    path = Path(checkpoint or file_in(checkpoints, name) or usual).expanduser()
+    if not path.is_file():
+        if checkpoint is not None:
+            fixes = ["correct benchmark.source.checkpoint", f"put {url} there"]
+            raise InputError("no such file", file=path, fixes=fixes)
+        fixes = ["put that file there", "set benchmark.source.checkpoint=<file>"]
+        downloads.download(url, path, fixes)
+    sha256 = sha256_of(path)
+    warnings = []
+    if path.name == name:
+        fix = "delete the file and download it again, as it is damaged"
+        downloads.check_digest(path, sha256, digits, fix)
+    elif not sha256.startswith(digits):
+        warnings.append(f"{path.name} is not the zoo's checkpoint (SHA-256 {digits}...)")
     network = NETWORKS[model](CLASSES[dataset])
-    safely: dict[str, Any] = {"map_location": "cpu", "weights_only": True}
     try:
-        if checkpoint is None:
-            safely |= {"check_hash": True, "progress": False}
-            state = torch.hub.load_state_dict_from_url(url, **safely)
-        else:
-            state = torch.load(path, **safely)
-        network.load_state_dict(state)
+        # weights_only: a pickle may name functions, which are not called.
+        network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
     except Exception as error:  # torch.load may raise anything
         message = f"no checkpoint of {dataset} {model} ({reason_of(error)})"
-        fix = f"put {url} there, or set benchmark.source.checkpoint=<file>"
-        raise MissingResource(f"{path}: {message}; {fix}") from error
-    sha256 = sha256_of(path)
-    is_zoos = sha256.startswith(digits)
-    if path.name == name and not is_zoos:
-        message = f"its SHA-256 begins with {sha256[:8]}, its name says {digits}"
-        fix = "the file is damaged: delete it and download it again"
-        raise InputError(message, file=path, fixes=fix)
+        fixes = [f"take {url}", "set benchmark.source.checkpoint=<file>"]
+        raise InputError(message, file=path, fixes=fixes) from error
     origin = {"checkpoint": path.name, "sha256": sha256, "url": url}
-    warnings = []
-    if not is_zoos:
-        warnings.append(f"{path.name} is not the zoo's checkpoint (SHA-256 {digits}...)")
     return network.eval(), origin, warnings
 
 

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 from ..harness.parallel import Progress, no_progress
-from .content import SourceResult
+from .source_result import SourceResult
 
 
 def digits_logits(

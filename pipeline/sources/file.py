@@ -15,7 +15,8 @@ from ..own.assign import assigned
 from ..own.check import checked
 from ..own.choices import Choices
 from ..own.read import read
-from .content import SourceResult, any_content
+from .input_digests import any_content
+from .source_result import SourceResult
 
 VALUES = ("auto", "logits", "probabilities")
 

@@ -6,20 +6,24 @@ from typing import Any
 import torch
 
 from utility_calibration.calibrators.heavy_imports import require
-from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
+from utility_calibration.metrics.errors import InputError, reason_of
 
 from ..harness.artifacts import sha256_of_json
 from ..harness.parallel import Progress, no_progress
-from .content import Place, SourceResult, file_content, file_in, reads
-from .inference import Run, check_sha256, forward_logits, hub_files, warnings_on
+from .forward_pass import Run, forward_logits, warnings_on
+from .hub import hub_files, weights_digest
+from .input_digests import Place, file_content, file_in, reads
+from .source_result import SourceResult
 
 VALIDATION_IMAGES, SYNSETS = 50_000, 1000
 NO_EFFECT = ("checkpoints", "sha256", "expected_images")
+ADDRESS = "https://image-net.org"
 PREPARE = (
-    "accept the licence at https://image-net.org, download ILSVRC2012_img_val.tar and "
+    f"accept the licence at {ADDRESS}, download ILSVRC2012_img_val.tar and "
     "ILSVRC2012_devkit_t12.tar.gz into a folder, and run 'python -m "
     "utility_calibration.scripts.maintain.prepare_imagenet <folder>' in a clone"
 )
+"""How to get the images. No program may do it, because a person must accept the licence."""
 
 
 def images_content(data_dir: Place) -> str | None:
@@ -61,14 +65,16 @@ def imagenet_logits(
     images.transform = timm_data.create_transform(**settings, is_training=False)
     paths = [path for path, _ in images.samples]
     logits, labels, skipped = forward_logits(network, images, run, name_of=paths.__getitem__)
-    random = [] if pretrained else ["random weights (pretrained=false)"]
+    warnings = warnings_on(skipped)
+    if not pretrained:
+        warnings.insert(0, "random weights (pretrained=false)")
     details = {
         "source": "ImageNet-1k validation set, timm model",
         "model": model,
         "preprocessing": settings,
         **run.described(),
         "origin": origin,
-        "warnings": random + warnings_on(skipped),
+        "warnings": warnings,
     }
     return SourceResult(logits, labels, details)
 
@@ -76,6 +82,7 @@ def imagenet_logits(
 def _network(
     model: str, checkpoint: Place | None, revision: str | None, pretrained: bool, sha256: str | None
 ) -> tuple[Any, dict[str, Any]]:
+    """A model of timm, and its origin for the record."""
     timm = require("timm")
     if not timm.is_model(model):
         message = f"timm {timm.__version__} has no {model}"
@@ -87,11 +94,14 @@ def _network(
     if checkpoint is None:
         setting = f"sources.checkpoints=<folder with {model}.safetensors>"
         folder = hub_files(f"timm/{model}", "model", ["model.safetensors"], setting, revision)
-        weights, commits = folder / "model.safetensors", {model: folder.name}
+        weights = folder / "model.safetensors"
+        commits = {model: folder.name}
     else:
-        weights, commits = Path(checkpoint).expanduser(), {}
+        weights = Path(checkpoint).expanduser()
+        commits = {}
         if not weights.is_file():
-            raise MissingResource(f"{weights}: no such file; correct benchmark.source.checkpoint")
+            fix = "correct benchmark.source.checkpoint"
+            raise InputError("no such file", file=weights, fixes=fix)
     if weights.suffix != ".safetensors":
         raise InputError(
             "not safetensors",
@@ -99,7 +109,7 @@ def _network(
             fixes="loading pickled weights may run what is in them: save them with "
             "safetensors.torch.save_file",
         )
-    weights_sha256 = check_sha256(weights, sha256)
+    weights_sha256 = weights_digest(weights, sha256)
     overlay = {"file": str(weights)}
     try:
         network = timm.create_model(model, pretrained=True, pretrained_cfg_overlay=overlay)
@@ -132,9 +142,11 @@ def _images(data_dir: Place, synsets: list[str], expected: int | None) -> Any:
         images = require("torchvision.datasets").ImageFolder(str(folder))
         numbers = [synsets.index(synset) for synset in images.classes]
     except (OSError, ValueError) as error:  # no folders, an empty one, or one of another name
-        raise MissingResource(
-            f"ImageNet validation set: {folder} does not hold synset folders (n01440764, ...) of "
-            f"images alone ({reason_of(error)}): {PREPARE}, or set sources.imagenet=<folder>"
+        raise InputError(
+            "the ImageNet validation set is not there: no synset folders (n01440764, ...) of "
+            f"images alone ({reason_of(error)})",
+            file=folder,
+            fixes=[PREPARE, "set sources.imagenet=<folder>"],
         ) from error
     if expected is not None and len(images) != expected:
         raise InputError(

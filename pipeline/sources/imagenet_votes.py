@@ -18,9 +18,11 @@ from utility_calibration.metrics.errors import InputError, reason_of
 
 from ..harness.artifacts import sha256_of_json
 from ..harness.parallel import Progress, no_progress
-from .content import SourceResult, reads
+from .downloads import check_digest
 from .imagenet import SYNSETS, VALIDATION_IMAGES
+from .input_digests import reads
 from .public_files import PublicFile
+from .source_result import SourceResult
 
 REPOSITORY = "modestyachts/ImageNetV2"
 COMMIT = "b14e00d85f3065a18486d1a43181990a538e0122"
@@ -53,6 +55,7 @@ It is that of the votes as int16 [50000, 5], whatever type of number the file ha
 """
 VOTES_SHA256 = "951d0edebfbde6734b36dec44019be053ba83b002e6b70bf3e3e9c3a748dc71f"
 """Of all votes as int16 [50000, 64, 5]."""
+FETCH_AGAIN = "delete the file and run again, which downloads it"
 
 
 def votes_file(network: str) -> PublicFile:
@@ -84,8 +87,8 @@ def imagenet_votes_logits(
     Args: those of conf/benchmark/imagenet_votes.yaml; `progress` is called for each file.
 
     Raises:
-        MissingResource: a file is neither there nor can be downloaded.
-        InputError: a file is another one, or a number of the configuration is impossible.
+        InputError: a file is neither there nor can be downloaded, or is another one, or a number of
+            the configuration is impossible.
     """
     if not isinstance(weighing_images, int) or not 1 <= weighing_images < VALIDATION_IMAGES:
         message = f"{weighing_images}, expected a whole number from 1 to {VALIDATION_IMAGES - 1}"
@@ -117,37 +120,34 @@ def read_votes(folder: Path, progress: Progress = no_progress) -> NDArray[np.int
     """The votes [50000, 64, 5] as class numbers, in the order of NETWORKS.
 
     Raises:
-        MissingResource: a file is neither there nor can be downloaded.
-        InputError: a file holds other votes than the public ones; it is named.
+        InputError: a file is neither there nor can be downloaded, or holds other votes than the
+            public ones; it is named.
     """
     votes = np.empty((VALIDATION_IMAGES, len(NETWORKS), RANKS), dtype="<i2")
     for place, (network, digits) in enumerate(NETWORKS.items()):
         progress(place, len(NETWORKS), "reading votes")
         path = votes_file(network).fetched(folder, "sources.real")
         votes[:, place] = _votes_of(path, digits)
-    if hashlib.sha256(votes.tobytes()).hexdigest() != VOTES_SHA256:
-        raise InputError("its votes have another SHA-256 than the public ones", file=folder)
+    sha256 = hashlib.sha256(votes.tobytes()).hexdigest()
+    check_digest(folder, sha256, VOTES_SHA256, FETCH_AGAIN, "all votes")
     progress(len(NETWORKS), len(NETWORKS), "reading votes")
     return votes
 
 
 def _votes_of(path: Path, digits: str) -> NDArray[np.int16]:
     """One network's votes [50000, 5]."""
-    fix = "delete the file and run again, which downloads it"
     try:
         answers = np.load(path, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         message = f"not an array of NumPy ({reason_of(error)})"
-        raise InputError(message, file=path, fixes=fix) from error
+        raise InputError(message, file=path, fixes=FETCH_AGAIN) from error
     shape = (VALIDATION_IMAGES, RANKS)
     if getattr(answers, "shape", None) != shape or answers.dtype.kind not in "iu":
         message = f"expected whole numbers of shape {list(shape)}"
-        raise InputError(message, file=path, fixes=fix)
+        raise InputError(message, file=path, fixes=FETCH_AGAIN)
     votes: NDArray[np.int16] = answers.astype("<i2")
     sha256 = hashlib.sha256(np.ascontiguousarray(votes).tobytes()).hexdigest()
-    if not sha256.startswith(digits):
-        message = f"the SHA-256 of its votes begins with {sha256[:8]}, the public one with {digits}"
-        raise InputError(message, file=path, fixes=fix)
+    check_digest(path, sha256, digits, FETCH_AGAIN, "its votes")
     return votes
 
 

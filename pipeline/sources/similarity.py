@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utility_calibration.calibrators.heavy_imports import require
-from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
+from utility_calibration.metrics.errors import InputError, reason_of
 
 from ..scoring.class_names import class_names as resolve_names
 from ..scoring.class_names import synonyms_of
-from .content import check_is_file, file_content, reads
+from .downloads import not_fetched
+from .input_digests import check_is_file, file_content, reads
 
 LONGEST_WORD, LONGEST_NUMBER = 1000, 40  # bytes in a file of word vectors
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
@@ -57,8 +58,8 @@ def class_similarity(
         `line`, which the stage prints.
 
     Raises:
-        MissingResource: there is no such file, and none can be downloaded.
-        InputError: the file holds no word vectors, or is cut off.
+        MissingResource: there is no such file.
+        InputError: the file holds no word vectors, or is cut off, or none can be downloaded.
     """
     if vectors_path is None and download is None:
         return None
@@ -140,11 +141,14 @@ def _downloaded(name: str) -> Path:
     try:
         return Path(downloader.load(name, return_path=True))
     except Exception as error:  # gensim raises bare Exception for a failed checksum
-        raise MissingResource(
-            f"word vectors {name} are not in {downloader.BASE_DIR} and the download failed "
-            f"({reason_of(error)}): with network run 'python -m gensim.downloader --download "
-            f"{name}', or set sources.word_vectors=<file>, or benchmark.similarity=null"
-        ) from error
+        url = f"{downloader.DOWNLOAD_BASE_URL}/{name}"
+        fixes = [
+            f"with network run 'python -m gensim.downloader --download {name}'",
+            "set sources.word_vectors=<file>",
+            "set benchmark.similarity=null",
+        ]
+        place = Path(downloader.BASE_DIR) / name
+        raise not_fetched(place, url, error, fixes) from error
 
 
 def check_vectors(path: Path) -> bool:

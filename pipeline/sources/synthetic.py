@@ -19,7 +19,7 @@ from scipy.special import softmax
 from utility_calibration.metrics.errors import InputError
 
 from ..harness.parallel import Progress, no_progress
-from .content import SourceResult
+from .source_result import SourceResult
 
 BLOCK = 2048  # rows drawn from one random stream, so that results depend on the seed alone
 

@@ -14,16 +14,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from utility_calibration.calibrators.heavy_imports import require
-from utility_calibration.metrics.errors import InputError, reason_of
+from utility_calibration.metrics.errors import InputError
 
 from ..harness.parallel import Progress, no_progress
 from ..scoring.class_names import YAHOO
-from .content import SourceResult, file_content, reads
-from .inference import Run, check_sha256, hub_files
+from .forward_pass import Run
+from .hub import hub_files, weights_digest
+from .input_digests import file_content, reads
 from .public_files import PublicFile
-from .texts import forward_texts
-from .yahoo import LOADING, MODEL_FILES, NEEDED, WEIGHTS, model_content
+from .source_result import SourceResult
+from .text_networks import MODEL_FILES, NEEDED, WEIGHTS, forward_texts, load_network, model_content
 
 TITLES = PublicFile(
     repository="mingkaid/rl-prompt",
@@ -66,15 +66,15 @@ def yahoo_titles_logits(
     Args: those of conf/benchmark/yahoo_titles.yaml; `device` and `progress` are of the pass.
 
     Raises:
-        MissingResource: the titles or the encoder are neither there nor can be downloaded.
-        InputError: a file is another one, or a number of the configuration is impossible.
+        InputError: the titles or the encoder are neither there nor can be downloaded, a file is
+            another one, or a number of the configuration is impossible.
     """
     run = Run(device, batch_size, 0, progress)
     titles, labels = read_titles(TITLES.fetched(Path(data_dir).expanduser(), "sources.real"))
     _check_size(fitted_titles, len(titles))
     setting = "sources.sentence_encoder=<folder>"
     folder = hub_files(encoder, "model", MODEL_FILES, setting, encoder_revision, NEEDED)
-    weights_sha256 = check_sha256(folder / WEIGHTS, sha256)
+    weights_sha256 = weights_digest(folder / WEIGHTS, sha256)
     order = np.random.default_rng(seed).permutation(len(titles))
     fitted, others = np.sort(order[:fitted_titles]), np.sort(order[fitted_titles:])
     _check_classes(labels[fitted])
@@ -136,17 +136,7 @@ def _embedded(
     folder: Path, titles: list[str], labels: NDArray[np.int64], run: Run
 ) -> NDArray[np.float32]:
     """The embeddings [n, d] of the titles, of length one."""
-    transformers = require("transformers")
-    transformers.utils.logging.disable_progress_bar()
-    transformers.utils.logging.set_verbosity_error()
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **LOADING)
-        network = transformers.AutoModel.from_pretrained(
-            str(folder), use_safetensors=True, dtype=torch.float32, **LOADING
-        )
-    except Exception as error:  # missing files, bad JSON and bad tensors have no common base
-        message = f"encoder or tokenizer does not load ({reason_of(error)})"
-        raise InputError(message, file=folder) from error
+    network, tokenizer = load_network(folder, "AutoModel")
     tokens = tokenizer(titles, truncation=True, max_length=LONGEST).input_ids
     encoder = SentenceEncoder(network)
     embeddings, _, _ = forward_texts(encoder, network, tokenizer, tokens, labels.tolist(), run)

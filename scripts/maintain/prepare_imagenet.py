@@ -16,9 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from utility_calibration.calibrators.heavy_imports import require
-from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.errors import InputError, reason_of
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
 from utility_calibration.pipeline.harness.progress import say
+from utility_calibration.pipeline.sources.downloads import check_digest
 from utility_calibration.pipeline.sources.imagenet import SYNSETS, VALIDATION_IMAGES
 
 WHERE = "ILSVRC2012_img_val.tar and ILSVRC2012_devkit_t12.tar.gz of https://image-net.org"
@@ -36,20 +37,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         images = require("torchvision.datasets").ImageNet(folder, split="val")
     except (RuntimeError, OSError, tarfile.TarError) as error:
-        reason = _damaged_archive(folder) or " ".join(str(error).split())
-        raise InputError(f"{reason} Needed there: {WHERE}", file=folder) from error
-    count, synsets = len(images), len(set(images.targets))
-    if (count, synsets) != (VALIDATION_IMAGES, SYNSETS):
+        _check_archives(folder)
+        raise InputError(reason_of(error), file=folder, fixes=f"put {WHERE} there") from error
+    n_images, n_synsets = len(images), len(set(images.targets))
+    if (n_images, n_synsets) != (VALIDATION_IMAGES, SYNSETS):
         raise InputError(
-            f"{folder / 'val'}: {count} images of {synsets} synsets, expected "
-            f"{VALIDATION_IMAGES} of {SYNSETS}",
+            f"{n_images} images of {n_synsets} synsets, expected {VALIDATION_IMAGES} of {SYNSETS}",
+            file=folder / "val",
             fixes="delete this folder and run the script again",
         )
-    say(f"{count} images in {folder / 'val'} (sources.imagenet={folder})")
+    say(f"{n_images} images in {folder / 'val'} (sources.imagenet={folder})")
 
 
-def _damaged_archive(folder: Path) -> str:
-    """What is wrong with an archive that lies there; torchvision does not name it."""
+def _check_archives(folder: Path) -> None:
+    """Raise `InputError` for a damaged archive that lies there; torchvision does not name it."""
     archives = require("torchvision.datasets.imagenet").ARCHIVE_META
     for kind in ("val", "devkit"):
         name, md5 = archives[kind]
@@ -58,9 +59,7 @@ def _damaged_archive(folder: Path) -> str:
             continue
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "md5").hexdigest()
-        if digest != md5:
-            return f"{name} has MD5 {digest}, expected {md5}: download it again."
-    return ""
+        check_digest(path, digest, md5, "download it again")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from utility_calibration.pipeline.harness.artifacts import read_npz, write_npz, 
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
 from utility_calibration.pipeline.harness.progress import say
 from utility_calibration.pipeline.sources.cifar import CLASSES
+from utility_calibration.pipeline.sources.downloads import check_digest
 from utility_calibration.pipeline.sources.public_files import PublicFile
 
 from .pickled_arrays import read_pickled
@@ -50,8 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write the files that are not there yet, and check the others.
 
     Raises:
-        MissingResource: a file is in no clone and cannot be downloaded.
-        InputError: a file holds something else than logits and labels, or other numbers.
+        InputError: a file is in no clone and cannot be downloaded, or holds something else than
+            logits and labels, or other numbers.
     """
     parser = Parser(__doc__)
     parser.add_argument("folder", type=Path, help="the folder of the result")
@@ -103,10 +104,8 @@ def check_numbers(
 ) -> None:
     """Raise `InputError` if the numbers are not those behind the committed results."""
     sha256 = hashlib.sha256(logits.tobytes() + labels.tobytes()).hexdigest()
-    if sha256 != expected:
-        message = f"the SHA-256 of its numbers begins with {sha256[:8]}, expected {expected[:8]}"
-        fix = f"check out commit {COMMIT[:7]}, or delete the file and run again"
-        raise InputError(message, file=path, fixes=fix)
+    fixes = [f"check out commit {COMMIT[:7]}", "delete the file and run again"]
+    check_digest(path, sha256, expected, fixes, "its numbers")
 
 
 if __name__ == "__main__":

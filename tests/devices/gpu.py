@@ -20,8 +20,8 @@ from tests.paper import standins
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.pipeline.harness.artifacts import write_text
 from utility_calibration.pipeline.sources.cifar import NETWORKS
+from utility_calibration.pipeline.sources.forward_pass import Run, forward_logits
 from utility_calibration.pipeline.sources.imagenet import imagenet_logits
-from utility_calibration.pipeline.sources.inference import Run, forward_logits
 from utility_calibration.pipeline.sources.yahoo import yahoo_logits
 
 ITEMS, TOLERANCE, RESNET = 1024, 1e-4, "resnet50.a1_in1k"

@@ -18,8 +18,8 @@ from utility_calibration.pipeline.harness.workers import UnitsFailed
 from utility_calibration.pipeline.logits import run_logits
 from utility_calibration.pipeline.plan import Plan, logits_step
 from utility_calibration.pipeline.scoring.points import find_logits
-from utility_calibration.pipeline.sources.content import drawn_rows
 from utility_calibration.pipeline.sources.digits import digits_logits
+from utility_calibration.pipeline.sources.source_result import drawn_rows
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from tests.pipeline.sources.conftest import COMMIT, flip_a_byte, refused
-from utility_calibration.pipeline.sources.inference import check_sha256, hub_files
+from utility_calibration.pipeline.sources.hub import hub_files, weights_digest
 
 NAME, CONTENT = "somebody/model", bytes(range(200))
 
@@ -37,9 +37,9 @@ def test_a_flipped_byte_in_a_file_with_a_known_hash_is_one_line(tmp_path):
     path = tmp_path / "model.safetensors"
     path.write_bytes(CONTENT)
     known = hashlib.sha256(CONTENT).hexdigest()
-    assert check_sha256(path, known.upper()) == check_sha256(path, None) == known
+    assert weights_digest(path, known.upper()) == weights_digest(path, None) == known
     flip_a_byte(path)
-    refused(f"SHA-256 source.sha256= {known}", check_sha256, path, known)
+    refused(f"SHA-256 source.sha256= {known}", weights_digest, path, known)
 
 
 def test_a_pinned_and_cached_commit_makes_no_request(hub_cache, monkeypatch):

@@ -5,6 +5,7 @@ import hashlib
 import pytest
 
 from tests.pipeline.sources.conftest import refused
+from tests.refusals import refuses
 from utility_calibration.pipeline.sources.public_files import PublicFile
 
 CONTENT = b"a public file"
@@ -24,8 +25,9 @@ def test_it_lies_under_its_name_or_as_in_a_clone(tmp_path, place):
 
 
 def test_without_network_one_line_says_what_goes_where(tmp_path):
-    told = f"{tmp_path / PUBLIC.name} owner/name/0123abc/deep/file.tsv sources.real"
-    refused(told, PUBLIC.fetched, tmp_path, "sources.real")
+    place = tmp_path / PUBLIC.name
+    with refuses(file=place, fix="sources.real", number=PUBLIC.url):
+        PUBLIC.fetched(tmp_path, "sources.real")
     assert list(tmp_path.iterdir()) == []
 
 

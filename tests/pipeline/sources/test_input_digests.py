@@ -13,7 +13,7 @@ from tests.refusals import fails
 from utility_calibration.pipeline.harness.parameters import CONF, UsageError
 from utility_calibration.pipeline.harness.units import composed
 from utility_calibration.pipeline.plan import logits_step
-from utility_calibration.pipeline.sources.content import inputs_of
+from utility_calibration.pipeline.sources.input_digests import inputs_of
 
 
 def settings_of(*overrides):

@@ -6,9 +6,9 @@ import torch
 
 from tests.pipeline.sources.conftest import refused
 from tests.refusals import fails
-from utility_calibration.pipeline.sources.content import drawn_rows
 from utility_calibration.pipeline.sources.device import MissingDevice, device_name
-from utility_calibration.pipeline.sources.inference import Run, forward_logits
+from utility_calibration.pipeline.sources.forward_pass import Run, forward_logits
+from utility_calibration.pipeline.sources.source_result import drawn_rows
 
 ROWS, CLASSES = 23, 4
 INPUTS = torch.randn(ROWS, 5, generator=torch.Generator().manual_seed(3))

@@ -1,16 +1,12 @@
-"""The result of a source, and digests of its input files. Keys use file contents, not paths.
+"""Digests of the files that a source reads. Keys use file contents, not paths.
 
 A source says by `reads` which of its options name files, and how their content is digested.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from pydoc import locate
-from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, NamedTuple, TypeVar
 
 from utility_calibration.metrics.errors import InputError, MissingResource
 
@@ -25,45 +21,18 @@ Classes = Callable[[Options], int | None] | None
 SPEED = ("batch_size", "workers")
 """Options of all sources that change the speed, not the logits."""
 STAY = ("vectors_path",)
-"""Once given, such a file stays in effect for commands that name none."""
+"""Options of files that stay in effect for later commands that name none."""
 
 
-@dataclass(frozen=True)
-class SourceResult:
-    """Logits of a benchmark with their labels, and where they come from.
+class Reads(NamedTuple):
+    """What a source says of its options."""
 
-    `details` goes to the record, besides checksum and accuracy: `source`, `model`, `preprocessing`,
-    `origin`, optionally `class_names` (C names, in the order of the columns) and `warnings` (a list
-    of lines that the stage also prints). All values must be valid in JSON. The other fields are
-    None where points have no groups, splits, weights, or clusters of dependent points.
-    """
-
-    logits: NDArray[np.float32]  # [n, C], before the softmax
-    labels: NDArray[np.int64]  # [n], in [0, C)
-    details: dict[str, Any] = field(default_factory=dict)
-    groups: NDArray[np.str_] | None = None  # [n], the name of each point's group
-    tested: NDArray[np.bool_] | None = None  # [splits, n], True for test points
-    weights: NDArray[np.float64] | None = None  # [n], >= 0
-    clusters: NDArray[np.str_] | None = None  # [n], the name of each point's cluster
-
-    def part(self, rows: int) -> "SourceResult":
-        """The points of `drawn_rows`."""
-        drawn = drawn_rows(len(self.labels), rows)
-        parts: dict[str, Any] = {}
-        for name in ("logits", "labels", "groups", "weights", "clusters"):
-            array = getattr(self, name)
-            if array is not None:
-                parts[name] = array[drawn]
-        if self.tested is not None:
-            parts["tested"] = self.tested[:, drawn]
-        return replace(self, **parts)
-
-
-def drawn_rows(n: int, rows: int | None) -> NDArray[np.intp]:
-    """`rows` of n rows in their order, drawn at random from a fixed seed; None: all of them."""
-    if rows is None or rows >= n:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, rows, replace=False))
+    contents: Mapping[str, Callable[[Any], Any]] = {}
+    """For each option that names files a function to their digest, or to None where none lie."""
+    without_effect: Sequence[str] = ()
+    """Options that change no logits."""
+    classes: Classes = None
+    """The number of classes from the options, before anything is read."""
 
 
 def reads(
@@ -79,10 +48,14 @@ def reads(
     """
 
     def declared(source: Source) -> Source:
-        source.reads = (contents, without_effect, classes)  # type: ignore[attr-defined]
+        READS[source] = Reads(contents, without_effect, classes)
         return source
 
     return declared
+
+
+READS: dict[Callable[..., Any], Reads] = {}
+"""What each source has said."""
 
 
 def inputs_of(entry: Options, earlier: Options) -> dict[str, dict[str, Any]]:
@@ -92,16 +65,16 @@ def inputs_of(entry: Options, earlier: Options) -> dict[str, dict[str, Any]]:
     answer that lies there. So logits stay up to date on a machine without the images.
     """
     declared = _reads(entry)
-    contents, without_effect, _ = declared or ({}, (), None)
     files: dict[str, Any] = {}
     if declared is None:
+        declared = Reads()
         files = _files_among(entry, earlier)
-    for name, content_of in contents.items():
+    for name, content_of in declared.contents.items():
         value = entry.get(name)
         files[name] = None if value is None else content_of(value)
         if files[name] is None and (value is not None or name in STAY):
             files[name] = earlier.get(name)
-    others = {*files, *without_effect, *SPEED}
+    others = {*files, *declared.without_effect, *SPEED}
     options = {name: value for name, value in entry.items() if name not in others}
     return {"options": options, "files": files}
 
@@ -121,19 +94,19 @@ def _files_among(entry: Options, earlier: Options) -> dict[str, Any]:
 def class_count(entry: Options) -> int | None:
     """The number of classes, where the source of a `_target_` knows it before it runs."""
     declared = _reads(entry)
-    if declared is None:
+    if declared is None or declared.classes is None:
         return None
-    _, _, classes = declared
-    return classes(entry) if classes else None
+    return declared.classes(entry)
 
 
-def _reads(entry: Options) -> Any:
-    """What the source of a `_target_` says by `reads`, or None."""
-    refuse_short(str(entry["_target_"]))
-    source = locate(str(entry["_target_"]))
+def _reads(entry: Options) -> Reads | None:
+    """What the source of a `_target_` says by `reads`; None of one that says nothing."""
+    name = str(entry["_target_"])
+    refuse_short(name)
+    source = locate(name)
     if source is None:
-        raise UnknownTarget(f"{entry['_target_']}: no such module or name; check `_target_`")
-    return getattr(source, "reads", None)
+        raise UnknownTarget(f"{name}: no such module or name; check `_target_`")
+    return READS.get(source)  # type: ignore[call-overload]
 
 
 def ready_made(settings: Settings) -> Path | None:
@@ -145,12 +118,6 @@ def ready_made(settings: Settings) -> Path | None:
         raise MissingResource(f"paths.precomputed={folder}: no such folder; correct or unset it")
     path = Path(folder).expanduser() / f"{stem}.npz"
     return path if path.is_file() else None
-
-
-def is_hub_name(value: str) -> bool:
-    """Whether `value` is an owner/name on the Hugging Face hub, and no path of something here."""
-    is_path = value.startswith((".", "~", "/")) or Path(value).exists()
-    return value.count("/") == 1 and not is_path
 
 
 def check_is_file(path: Path, meaning: str) -> None:

@@ -1,15 +1,12 @@
-"""Pretrained models: their files on the Hugging Face hub, and the forward pass over batches.
+"""The forward pass of a model over a data set, batch by batch.
 
-The pass is in plain float32 with TF32 off: calibration is measured on the logits themselves.
+It is in plain float32 with TF32 off: calibration is measured on the logits themselves.
 """
 
-import hashlib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,14 +15,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, default_collate
 
-from utility_calibration.calibrators.heavy_imports import require
-from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
+from utility_calibration.metrics.errors import InputError, reason_of
 
-from ..harness.artifacts import sha256_of
 from ..harness.machine import core_count, is_out_of_memory
 from ..harness.parallel import Progress, no_progress
-from .content import drawn_rows
 from .device import device_name, use_plain_float32
+from .source_result import drawn_rows
 
 Collate = Callable[[list[Any]], tuple[Any, Tensor]]
 
@@ -176,80 +171,3 @@ def _moved(inputs: Any, device: torch.device) -> Any:
     if isinstance(inputs, Mapping):
         return {name: value.to(device, non_blocking=True) for name, value in inputs.items()}
     return inputs.to(device, non_blocking=True)
-
-
-def hub_files(
-    repository: str,
-    kind: str,
-    patterns: Sequence[str],
-    setting: str,
-    revision: str | None = None,
-    needed: Sequence[str] = (),
-) -> Path:
-    """The local folder that holds a repository's files matching `patterns`, named by its commit.
-
-    A commit that lies in the cache with all that is `needed` is taken without a request.
-
-    Args:
-        repository: owner/name on the hub; the path of a local file or folder is returned as it is.
-        kind: model or dataset.
-        patterns: patterns of file names; at least one file must match.
-        setting: the setting of a local copy, for the message (`sources.yahoo_data=<folder>`).
-        revision: the commit, whose files never change; None means the newest.
-        needed: a file must match each of these patterns; by default one of `patterns`.
-
-    MissingResource: the files are not in the cache and cannot be downloaded. InputError: a file of
-    the cache is not what its hash says.
-    """
-    place = Path(repository).expanduser()
-    if place.exists():
-        return place
-    if repository.startswith(("/", ".", "~")):
-        raise MissingResource(f"{repository}: no such file or folder; correct {setting}")
-    hub = require("huggingface_hub")
-    options = {"repo_type": kind, "revision": revision, "allow_patterns": list(patterns)}
-    reason = ""
-    for local in (True, False) if re.fullmatch(r"[0-9a-f]{40}", revision or "") else (False,):
-        try:
-            folder = Path(hub.snapshot_download(repository, **options, local_files_only=local))
-        except (hub.errors.HfHubHTTPError, OSError, ValueError) as error:
-            reason = reason_of(error)
-            continue
-        matching = [path for pattern in patterns for path in folder.rglob(pattern)]
-        if matching and all(next(folder.rglob(pattern), None) for pattern in needed):
-            for path in matching:
-                _check_blob(path)
-            return folder
-        reason = f"no file matches {' or '.join(needed or patterns)}"
-    flag = " --repo-type dataset" if kind == "dataset" else ""
-    flag += f" --revision {revision}" if revision else ""
-    raise MissingResource(
-        f"{kind} {repository} is not in the Hugging Face cache ({reason}): with network run "
-        f"'hf download {repository}{flag}', or set {setting}"
-    )
-
-
-def _check_blob(path: Path) -> None:
-    """Check a file of the cache against its blob's name: its SHA-256, small ones git's SHA-1."""
-    blob = path.resolve()  # a plain file, as on Windows, has no such name
-    if not path.is_symlink() or len(blob.name) not in (40, 64):
-        return
-    digest = sha256_of(blob)
-    if len(blob.name) == 40:
-        content = blob.read_bytes()
-        digest = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-    if digest != blob.name:
-        message = f"damaged: its hash begins with {digest[:12]}, the hub's with {blob.name[:12]}"
-        fix = f"delete {blob} and download it again"
-        raise InputError(message, file=path, fixes=fix)
-
-
-def check_sha256(path: Path, expected: str | None) -> str:
-    """The SHA-256 of `path`; an `InputError` if the benchmark's file says another one."""
-    sha256 = sha256_of(path)
-    if expected and sha256 != expected.lower():
-        accept = f"set benchmark.source.sha256={sha256} if you mean this file"
-        fixes = ["download it again, as it may be damaged", accept]
-        message = f"{expected}, the file's SHA-256 is {sha256}"
-        raise InputError(message, field="benchmark.source.sha256", file=path, fixes=fixes)
-    return sha256

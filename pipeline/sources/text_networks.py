@@ -1,6 +1,7 @@
-"""The forward pass of a network over texts: tokens, padded batches, one row of numbers per text."""
+"""Networks over texts: loading one from a folder, and its forward pass over padded batches."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,54 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from utility_calibration.metrics.errors import InputError
+from utility_calibration.calibrators.heavy_imports import require
+from utility_calibration.metrics.errors import InputError, reason_of
 
-from .inference import Run, forward_logits
+from .forward_pass import Run, forward_logits
+from .hub import is_hub_name
+from .input_digests import files_content
 
+WEIGHTS = "model.safetensors"
+MODEL_FILES = (WEIGHTS, "*.json", "*.txt")  # no pickle: loading it runs the code that it holds
+NEEDED = (WEIGHTS, "config.json", "tokenizer*")
+LOADING = {"local_files_only": True, "trust_remote_code": False}
+"""Without the second, transformers asks at the terminal whether to run code beside the model."""
 Tokens = Sequence[Sequence[int]]
+
+
+def model_content(model: str) -> str | None:
+    """A digest of a local model's files; of one on the hub its name."""
+    if is_hub_name(model):
+        return model
+    folder = Path(model).expanduser()
+    paths: list[Path] = []
+    for pattern in MODEL_FILES:
+        paths += folder.glob(pattern)
+    return files_content(paths)
+
+
+def load_network(folder: Path, kind: str) -> tuple[Any, Any]:
+    """Network, with weights in float32, and tokenizer of a folder.
+
+    Args:
+        folder: has MODEL_FILES.
+        kind: the class of transformers, such as AutoModel.
+
+    Raises:
+        InputError: they do not load.
+    """
+    transformers = require("transformers")
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()  # no advice on how to pad
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **LOADING)
+        network = getattr(transformers, kind).from_pretrained(
+            str(folder), use_safetensors=True, dtype=torch.float32, **LOADING
+        )
+    except Exception as error:  # missing files, bad JSON and bad tensors have no common base
+        message = f"model or tokenizer does not load ({reason_of(error)})"
+        raise InputError(message, file=folder) from error
+    return network, tokenizer
 
 
 def forward_texts(
