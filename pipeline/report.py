@@ -25,6 +25,7 @@ from .harness.units import Request
 from .logits import left_out, skips_absent
 from .plan import Plan
 from .reporting import comparison
+from .reporting.agreement import CLOSEST
 from .reporting.claims import Claim, claims_of_tables, write_claims
 from .reporting.claims_of_users import claims_of_users
 from .reporting.figures import drawings_of, leaderboard_figure, svg_files
@@ -110,7 +111,7 @@ def _write(request: Request, plan: Plan) -> None:
         written += comparison.write_comparison(cells, results / "tables")
         written += write_paired(cells, results / "tables")
         summary = comparison.summary_of(cells)
-        if request.suite == comparison.CLOSEST and not is_part:
+        if request.suite == CLOSEST and not is_part:
             claims = claims_of_tables(cells) + _claims_of_studies(settings, scores)
             written += write_claims(claims, results / "tables")
     heads = TITLE, f"the benchmarks of the suite {request.suite}"

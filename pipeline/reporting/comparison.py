@@ -21,6 +21,7 @@ from ..harness.parameters import content_of, names_in
 from ..harness.units import Request, composed
 from ..scoring.files import ALL_SPLITS, DEFAULT_EVALUATION, ScoreFiles, Scores, csv_text
 from ..scoring.inference import two_standard_errors
+from .agreement import CLOSEST, LIMIT, fairness_text, joint_error, rms, seeds_below, z_of
 from .names import family, method_name
 from .paired import PRINTED, changes_of, with_changes, with_printed_changes
 from .wording import TextTable, decimals, markdown_table, number
@@ -28,8 +29,6 @@ from .wording import TextTable, decimals, markdown_table, number
 PRINTED_VALUES = Path(__file__).with_name("paper_tables.csv")
 NOTES = Path(__file__).with_name("paper_notes.csv")
 TABLE_ONE_SUFFIX = "_table1"
-LIMIT = 3.0
-CLOSEST = "paper_closest"
 CELL_COLUMNS = (
     *("table", "method", "metric", "benchmark", "configuration", "variant", "default", "preset"),
     *("printed", "printed_two_se", "ours", "ours_two_se", "difference", "z", "outside"),
@@ -51,10 +50,6 @@ RULE = (
     "The default is what we would use. suite=paper_closest is one choice of settings for all "
     "tables, the one that comes closest to the paper. comparison.csv has every alternative that "
     "was scored. Rms z is the root of the mean z², about 1 for the same protocol."
-)
-FAIRNESS = (
-    "Three standard errors are lenient. The same count by narrower limits, and how far a cell is "
-    "from the printed one in the median:"
 )
 SPREAD = (
     "The captions of the appendix call ± a standard deviation, Table 1 calls the same numbers two "
@@ -170,26 +165,18 @@ def compare(
     cells["default"] = is_first & (cells["variant"] == cells["method"])
     cells["preset"] = cells[list(rule)].isin(rule).all(axis=1) if rule else False
     cells["difference"] = cells["ours"] - cells["printed"]
-    joint = joint_error(cells["ours_two_se"], cells["printed_two_se"])
-    cells["z"] = (cells["difference"] / joint).where(cells["difference"] != 0, 0.0)
+    cells["z"] = z_of(cells["difference"], cells["ours_two_se"], cells["printed_two_se"])
     cells["outside"] = cells["z"].abs() > LIMIT
     return cells[[*CELL_COLUMNS, *PRINTED, "title"]]
 
 
-def joint_error(two_se: pd.Series, other_two_se: pd.Series) -> pd.Series:
-    """The standard error of a difference; a single split has no spread (NaN), counts as exact."""
-    return ((two_se.fillna(0) / 2) ** 2 + (other_two_se.fillna(0) / 2) ** 2) ** 0.5
-
-
-def rms(z: pd.Series) -> float:
-    """The root of the mean square, 1 for differences of the size of their standard errors."""
-    return float(np.sqrt(np.mean(np.square(z))))
-
-
 def write_comparison(cells: pd.DataFrame, folder: Path) -> list[Path]:
-    """Write `comparison.md`, and `comparison.csv` with all alternatives, unscaled."""
-    parts = [f"# {TITLE}", INTRO, summary_of(cells).markdown(), RULE, fairness_text(cells)]
-    parts.append(spread_text(cells))
+    """Write `comparison.md`, and `comparison.csv` with all alternatives, unscaled.
+
+    The counts of other seeds are of the table `paper_seeds.csv` in `folder`, if it is there.
+    """
+    parts = [f"# {TITLE}", INTRO, summary_of(cells).markdown(), RULE]
+    parts += [fairness_text(cells, seeds_below(folder, cells)), spread_text(cells)]
     left = left_lines(cells)
     if left:
         parts += [LEFT, markdown_table(LEFT_COLUMNS, left)]
@@ -207,24 +194,6 @@ def _count(cells: pd.DataFrame) -> str:
         return ""
     within = (~cells["outside"]).sum()
     return f"{within} of {len(cells)} within {LIMIT:g} s.e., rms z {rms(cells['z']):.1f}"
-
-
-def fairness_text(cells: pd.DataFrame) -> str:
-    """How the count depends on its limit: counts for narrower ones, and sizes of differences."""
-    heading = ("Settings", "Cells", "≤ 3 s.e.", "≤ 2 s.e.", "Within the printed ±",
-               "Median deviation", "rms z")  # fmt: skip
-    lines: list[Line] = []
-    for name, flag in (("Our default", "default"), (f"suite={CLOSEST}", "preset")):
-        rows = cells[cells[flag]]
-        if rows.empty:
-            continue
-        size = rows["difference"].abs()
-        within = [(rows["z"].abs() <= limit).sum() for limit in (LIMIT, 2)]
-        within.append((size <= rows["printed_two_se"] * (1 + 1e-9)).sum())
-        deviation = f"{100 * (size / rows['printed'].abs()).median():.1f} %"
-        counts = map(str, (len(rows), *within))
-        lines.append((name, *counts, deviation, f"{rms(rows['z']):.2f}"))
-    return f"{FAIRNESS}\n\n{markdown_table(heading, lines)}" if lines else ""
 
 
 def spread_text(cells: pd.DataFrame) -> str:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -31,13 +30,8 @@ from utility_calibration.pipeline.harness.progress import say
 from utility_calibration.pipeline.harness.units import Request, Unit, composed
 from utility_calibration.pipeline.logits import run_logits
 from utility_calibration.pipeline.plan import Plan
-from utility_calibration.pipeline.reporting.comparison import (
-    LIMIT,
-    compare,
-    joint_error,
-    printed_values,
-    rms,
-)
+from utility_calibration.pipeline.reporting.agreement import CELL, LIMIT, between, rms
+from utility_calibration.pipeline.reporting.comparison import compare, printed_values
 from utility_calibration.pipeline.reporting.names import method_name
 from utility_calibration.pipeline.reporting.wording import markdown_table
 from utility_calibration.pipeline.scoring.files import csv_text
@@ -46,7 +40,6 @@ from utility_calibration.pipeline.scoring.inference import two_standard_errors
 PRESET = "suite=paper_closest"
 CHEAP = ("evaluation.floor_repetitions=0", "evaluation.bootstrap_repetitions=0",
          "evaluation.utilities=0")  # fmt: skip
-CELL = ["table", "method", "metric"]
 COLUMNS = [*CELL, "benchmark", "variant", "printed", "printed_two_se", "ours", "ours_two_se", "z"]
 
 
@@ -171,17 +164,14 @@ def seeds_text(cells: pd.DataFrame) -> str:
 
 def between_seeds(cells: pd.DataFrame) -> str:
     """How many cells of one seed agree with those of another: a count for the same protocol."""
-    of_seed = {seed: rows.set_index(CELL) for seed, rows in cells.groupby("seed")}
-    counts = []
-    for one, other in combinations(of_seed.values(), 2):
-        error = joint_error(one["ours_two_se"], other["ours_two_se"])
-        counts.append(int(((one["ours"] - other["ours"]).abs() <= LIMIT * error).sum()))
+    pairs = between(cells)
+    counts = [pair.within_three for pair in pairs]
     if not counts:
         return ""
     return (
         "If the authors' protocol were this one, their numbers would differ from ours like those "
-        f"of two seeds: of {len(cells) // len(of_seed)} cells then {min(counts)} to {max(counts)} "
-        f"agree, {np.mean(counts):.1f} in the mean of {len(counts)} pairs."
+        f"of two seeds: of {pairs[0].cells} cells then {min(counts)} to {max(counts)} "
+        f"agree, {np.mean(counts):.1f} in the mean of {len(counts) // 2} pairs."
     )
 
 
