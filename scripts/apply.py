@@ -23,7 +23,7 @@ if __name__ == "__main__":
     raise SystemExit("error: type: utility-calibration apply")
 
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
-from utility_calibration.pipeline.own.options import add_options
+from utility_calibration.pipeline.own.options import READING, add_options
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -51,7 +51,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         help="the classes' shares among the new points, if they differ from those of the fit: "
         ".9,.1 in the order of the classes, sick=.1,healthy=.9, or estimate",
     )
-    add_options(parser, ["logits", "probabilities", "classes", "ignore", "decimal", "predictions"])
+    add_options(parser, READING)
     return parser.parse_args(arguments)
 
 

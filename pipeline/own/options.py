@@ -21,6 +21,8 @@ OWN = {
     "utility": "a function of probabilities [n, C] to u(p, e_j) [n, C], NumPy arrays",
 }
 """Options for own utilities; each adds the metric u_<option>."""
+READING = ("logits", "probabilities", "classes", "ignore", "decimal", "predictions")
+"""Options that say how a file's answers are read, with labels and without."""
 
 
 def _method(text: str) -> str:
@@ -134,6 +136,28 @@ def add_options(parser: Parser, names: Sequence[str]) -> None:
         flag = name if name == "file" else f"--{name.replace('_', '-')}"
         default: dict[str, Any] = {} if name == "file" else {"default": known[name].default}
         parser.add_argument(flag, **default, **known[name].metadata)
+
+
+def as_typed(options: Options, names: Sequence[str] = ()) -> list[str]:
+    """The words of a command line that say these options, the file first; defaults are left out.
+
+    Args:
+        names: of the fields to say; all that have an option, if not given.
+    """
+    words = []
+    for field in fields(Options):
+        value = getattr(options, field.name)
+        is_default = value == field.default or (field.name == "methods" and options.may_add)
+        is_asked = field.name in names if names else bool(field.metadata)
+        if field.name == "file" or is_default or not is_asked:
+            continue
+        words.append(f"--{field.name.replace('_', '-')}")
+        if isinstance(value, tuple):
+            words += value
+        elif value is not True:
+            words.append(str(value))
+    # An option of several values would take the file for one more.
+    return words if names else [str(options.file), *words]
 
 
 def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> Options:

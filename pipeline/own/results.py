@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import join
 from typing import TYPE_CHECKING, Any
 
 from utility_calibration.metrics.registry import METRICS
@@ -13,7 +14,7 @@ from ..harness.artifacts import CorruptFile, json_text, write_texts
 from ..harness.cache import record_of
 from ..harness.parallel import run_tasks
 from ..plan import costs_step
-from ..reporting.keeping import how_to_keep
+from ..reporting.keeping import CALIBRATOR, how_to_keep
 from ..reporting.limits import left_words
 from ..reporting.names import PRESENT, method_name
 from ..reporting.page import provenance_of
@@ -25,6 +26,7 @@ from ..scoring.files import ON_REQUEST, Scores, score_files
 from ..scoring.left import left_to_gain
 from .folder import remove_others
 from .job import Job
+from .options import READING, as_typed
 
 if TYPE_CHECKING:
     from ..reporting.style import Drawings
@@ -119,7 +121,10 @@ def _with_commands(section: Section, job: Job) -> Section:
     if verdict.overall is None or verdict.overall == PRESENT:
         return section
     saved = options.save if options.method == verdict.overall else None
-    commands = how_to_keep(verdict.overall, options.file, saved)
+    kept = replace(options, method=verdict.overall, save=CALIBRATOR)
+    scored = f"utility-calibration score {join(as_typed(kept))}"
+    reading = as_typed(options, READING)
+    commands = how_to_keep(verdict.overall, options.file, saved, scored, reading)
     return replace(section, verdict=replace(verdict, commands=commands))
 
 
@@ -153,7 +158,7 @@ def _remarks(job: Job) -> Iterator[str]:
     splits = job.logits.details.get("given_splits")
     if splits is None:
         share = 100 * job.first.splits.calibration_fraction
-        yield f"Splits are random: {share:.0f} % calibrate. Choose your own by --test or `split`."
+        yield f"Splits are random: {share:.0f} % calibrate. Choose your own: --test or “split”."
     else:
         sizes = "; ".join(f"{one['calibration']} and {one['test']}" for one in splits[:5])
         more = ", …" if len(splits) > 5 else ""

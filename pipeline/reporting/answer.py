@@ -1,4 +1,4 @@
-"""The first thing a reader sees: can the present probabilities be taken at face value, where not.
+"""The first thing a reader sees: can the present probabilities be trusted, and where not.
 
 The answer is yes, no or cannot tell. It follows from the tests of the present forecast alone; which
 method improves it is another question (verdict.py).
@@ -14,16 +14,14 @@ from ..scoring.choice import is_own, is_use, label_of
 from ..scoring.decisions import FEWEST_POINTS, INFINITE, Decision, Decisions
 from .limits import rarest_words
 from .names import PRESENT
-from .wording import bare, bound, listed, percents, short
-from .worst import Worst
+from .wording import bound, interval, listed, percents, short
+from .worst import LOSSES, Worst
 
 YES, NO, UNSURE = "yes", "no", "cannot tell"
-UNSCORED = (
-    "Cannot tell whether the present probabilities can be taken at face value: the method "
-    "uncalibrated was not scored."
-)
-DOUBT = "Cannot tell whether the present probabilities can be taken at face value: "
-LOSSES = "u_losses"
+DOUBT = "Cannot tell whether you can trust the present probabilities as they are: "
+UNSCORED = f"{DOUBT}the method uncalibrated was not scored."
+DISTRUST = "No, do not trust the present probabilities as they are: "
+ZEROS = "some classes that occurred had a predicted probability of 0"
 PLAIN = ("u_cwe", "u_topk")  # of these a worst place is a probability and how often it comes true
 
 
@@ -68,22 +66,17 @@ def answer_of(decisions: Decisions, worst: Mapping[str, Mapping[str, Worst]]) ->
 
 
 def _answer(decisions: Decisions, rows: Mapping[str, Decision]) -> tuple[str, str]:
+    """Yes, no or cannot tell, and the sentence that says so."""
     beyond = [label_of(key) for key, row in rows.items() if row.beyond_floor]
     within = [label_of(key) for key, row in rows.items() if row.within_noise]
+    unseen = [label_of(key) for key, row in rows.items() if row.within_noise is None]
     is_infinite = PRESENT in decisions.marked(INFINITE)
-    zeros = "some classes that occurred had a predicted probability of 0"
+    fine = f" For {listed(within)} no error beyond chance was found." if within else ""
     if beyond:
-        text = (
-            "No, do not take the present probabilities at face value: "
-            f"their errors are larger than chance explains for {listed(beyond)}."
-        )
-        if within:
-            text += f" For {listed(within)} no error beyond chance was found."
-        if is_infinite:
-            text += f" Also, {zeros}."
-        return NO, text
+        text = f"{DISTRUST}for {listed(beyond)} their errors are larger than chance explains."
+        return NO, text + fine + (f" Also, {ZEROS}." if is_infinite else "")
     if is_infinite:
-        return NO, f"No, do not take the present probabilities at face value: {zeros}."
+        return NO, f"{DISTRUST}{ZEROS}."
     if not rows or all(row.beyond_floor is None for row in rows.values()):
         return UNSURE, f"{DOUBT}how large errors are by chance alone is not known here."
     if decisions.refused:
@@ -91,25 +84,21 @@ def _answer(decisions: Decisions, rows: Mapping[str, Decision]) -> tuple[str, st
         if decisions.test_points < FEWEST_POINTS:
             reason = f"{decisions.test_points} test points cannot show much"
         return UNSURE, f"{DOUBT}no error beyond chance was found, but {reason}."
-    unseen = [label_of(key) for key, row in rows.items() if row.within_noise is None]
     if unseen:
         rarest = "some class"
         if decisions.rarest is not None:
             rarest = rarest_words(decisions.rarest)
-        text = f"for {listed(unseen)} {rarest} has too few points to show an error."
-        if within:
-            text += f" For {listed(within)} no error beyond chance was found."
-        return UNSURE, f"{DOUBT}{text}"
+        text = f"for {listed(unseen)} there are too few points of {rarest} to see an error."
+        return UNSURE, f"{DOUBT}{text}{fine}"
     text = (
-        "Yes, the present probabilities can be taken at face value for "
-        f"{listed(within)}: no error beyond chance was found"
+        f"Yes, you can trust the present probabilities as they are for {listed(within)}: no error "
+        "beyond chance was found."
     )
     largest = decisions.users.get(PRESENT, math.nan)
     if math.isfinite(largest):
-        text += f", and the 95 % upper bound on any error is {bound(largest)}"
-        if decisions.splits > 1:
-            text += f" (on average over {decisions.splits} splits)"
-    return YES, f"{text}."
+        text += f" The 95 % upper bound on any error is {bound(largest)}"
+        text += f", on average over {decisions.splits} splits." if decisions.splits > 1 else "."
+    return YES, text
 
 
 def _worst_metric(rows: Mapping[str, Decision], worst: Mapping[str, Mapping[str, Worst]]) -> str:
@@ -141,8 +130,7 @@ def _place(key: str, one: Worst, is_error: bool | None) -> str:
     start = "The worst place" if is_error else "The largest difference found"
     if not one.gap:
         return f"{start}: none; all comes true as predicted."
-    is_too_low = (one.gap > 0) != (key == LOSSES)  # a predicted cost is minus a utility
-    low_or_high = "low" if is_too_low else "high"
+    low_or_high = "low" if one.gap > 0 else "high"
     conclusions = {
         True: f"these predictions are too {low_or_high}",
         False: "chance can explain it",
@@ -161,16 +149,14 @@ def _difference(key: str, one: Worst) -> str:
         return f"{_event(key, one)} predicted at {where} comes true {difference}"
     if key == "u_topk":
         return f"{_event(key, one)}, predicted at {where}, is right {difference}"
-    low, high, size = bare(one.low, 2), bare(one.high, 2), short(abs(one.gap))
-    if key == LOSSES:  # its utility is minus the loss
-        low, high = bare(-one.high, 2), bare(-one.low, 2)
-        more = "less" if one.gap > 0 else "more"
-        return f"decisions that should cost {low} to {high} a point cost {size} {more} on average"
+    where, size = interval(one.low, one.high), short(abs(one.gap))
+    if key == LOSSES:
+        return f"decisions that should cost {where} per point cost {size} {direction} on average"
     use = PURPOSES.get(key, metric(key).text)
     unit = ", in your unit" if is_own(key) else ""
     return (
-        f"where the utility “{one.name}” ({use}) is predicted at {low} to {high}, {direction} "
-        f"comes true than predicted, by {size} on average{unit}"
+        f"where the utility “{one.name}” ({use}) is predicted at {where}, {direction} comes true "
+        f"than predicted, by {size} on average{unit}"
     )
 
 
@@ -184,23 +170,29 @@ def _event(key: str, one: Worst) -> str:
 
 
 def _example(key: str, one: Worst) -> str:
-    """From where a user should act, and what that gains on points that did not choose it."""
+    """From where a user should act, and what that gains on points that did not choose it.
+
+    A user acts where the predicted probability is at least a threshold, because acting pays only
+    if it is right so often.
+    """
     gain, half = one.fresh_gain or 0.0, one.fresh_half_width or 0.0
-    worth = f"{short(gain)} ± {short(half)} more per point, where 1 is the worth of one right act"
     threshold, act_from = _apart(one.threshold, one.act_from)
     event = _event(key, one)
-    start = "An example, for the present probabilities only:"
+    start = (
+        "An example, for the present probabilities only: suppose acting pays only if it is right "
+        f"in at least {threshold} of the cases."
+    )
+    worth = (
+        f"This gains {short(gain)} ± {short(half)} per point on average, where a right act is "
+        "worth 1 more than a wrong one."
+    )
     if act_from is None:
-        return (
-            f"{start} where {event} is predicted at {threshold} or more, it comes true so seldom "
-            f"that not acting is better; not to act there is worth {worth}."
-        )
+        return f"{start} Then do not act on {event} at all, whatever is predicted. {worth}"
     is_late = one.act_from is not None and one.act_from <= one.threshold
-    if is_late:
-        habit = f"if you act on {event} only above {threshold}, you act too seldom"
-    else:
-        habit = f"if you act on {event} from {threshold} on, you act too often"
-    return f"{start} {habit}; to act from {act_from} on is worth {worth}."
+    when = (
+        f"already where at least {act_from} is" if is_late else f"only where {act_from} or more is"
+    )
+    return f"{start} Then act on {event} {when} predicted. {worth}"
 
 
 def _apart(threshold: float, act_from: float | None) -> tuple[str, str | None]:

@@ -13,9 +13,12 @@ def costs_table(record: Mapping[str, Any]) -> TextTable:
     methods: Mapping[str, Any] = record["methods"]
     always, best, splits = f"always {record['best_constant']}", cheapest(methods), record["splits"]
     heading = [
-        "Method", "mean loss", "foreseen", f"against {always}",
-        f"against {method_name(best)}",
-    ]  # fmt: skip
+        "Method",
+        "cost per point",
+        "predicted cost",
+        f"cheaper than {always} by",
+        f"costlier than {method_name(best)} by",
+    ]
     rows = []
     for method, costs in methods.items():
         to_best = "–" if method == best else with_half(costs["against"][best], "difference")
@@ -24,17 +27,16 @@ def costs_table(record: Mapping[str, Any]) -> TextTable:
                 method_name(method),
                 with_half(costs, "cost"),
                 f"{costs['expected']:.3g}",
-                with_half(costs["against"][always], "difference"),
+                with_half(costs["against"][always], "difference", sign=-1),
                 to_best,
             ]
         )
     constants = ", ".join(f"{name} {cost:.3g}" for name, cost in record["constant"].items())
     over = f", mean over {splits} splits ± half of a 95 % interval" if splits > 1 else ""
     note = (
-        f"At each test point the action of least expected loss is taken. Mean loss: what this costs"
-        f"{over}. Foreseen: what the probabilities expect it to cost. Against: "
-        "the difference; negative is cheaper. "
-        f"One action for all points costs: {constants}; the best of these is the reference. "
+        "At each test point the action with the lowest predicted cost is taken. Cost per point: "
+        f"what these actions really cost on average{over}. Predicted cost: what the probabilities "
+        f"predict for it. One action for all points costs per point: {constants}. "
         "decisions.json has all pairs of methods, and how often each action is taken and by how "
         "much its cost is misjudged."
     )

@@ -15,7 +15,7 @@ TOO_SMALL = (
     "Group {} ({:,} points) is too small to be scored: some split has fewer than {} of them in its "
     "test part."
 )
-NO_PATCH = " without any patch, by its start alone"
+NO_PATCH = " (which found nothing to patch)"
 
 
 def words_of_a_small_group(name: str, points: int) -> str:
@@ -25,21 +25,23 @@ def words_of_a_small_group(name: str, points: int) -> str:
 
 def words_of_gap(gap: Gap) -> str:
     """The gap in one sentence, both numbers with the decimals of the larger one."""
-    column = metric(gap.metric)
-    start = f"{column.text}, {method_name(gap.method)}"
-    parts = gap.beyond
+    column, name = metric(gap.metric), method_name(gap.method)
+    parts, verb = gap.beyond, "is"
     if column.has_floor:
-        start = f"{start}, error beyond chance"
-        parts = max(parts[0], 0.0), max(parts[1], 0.0)
+        parts, verb = (max(parts[0], 0.0), max(parts[1], 0.0)), "shows an error beyond chance of"
         if not any(parts):
-            return f"{start}: nothing in any group."
+            return f"With {name} {column.text} shows no error beyond chance in any group."
     digits = decimals([], [parts[0]], most=9)
     larger, smaller = (bare(part, digits) for part in parts)
-    sure = "no interval is known, so the difference is not tested"
+    sure = "Without an interval this difference cannot be tested."
     if gap.p_value is not None:
-        how = "by more than chance" if gap.p_value <= SIZE else "perhaps by chance alone"
-        sure = f"they differ {how} ({p_value(gap.p_value)})"
-    return f"{start}: {gap.larger} {larger}, {gap.smaller} {smaller}; {sure}."
+        sure = f"Chance can explain this difference ({p_value(gap.p_value)})."
+        if gap.p_value <= SIZE:
+            sure = f"This difference is larger than chance explains ({p_value(gap.p_value)})."
+    return (
+        f"With {name} {column.text} {verb} {larger} in group {gap.larger} and {smaller} in group "
+        f"{gap.smaller}. {sure}"
+    )
 
 
 def words_of_repairs(
@@ -50,14 +52,14 @@ def words_of_repairs(
     Args:
         calibrators: by method the record of its fits, perhaps with the number of `patches`.
     """
-    errors_by_start: dict[str, list[str]] = {}
+    sentences = []
     for repair in repairs:
         patches: Sequence[int] = calibrators.get(repair.method, {}).get("patches", [])
         none = NO_PATCH if patches and not any(patches) else ""
-        change = f"{method_name(repair.plain)} → {method_name(repair.method)}{none}"
-        start = f"Group {repair.group}, {change}: "
         before, after = map(short, repair.errors)
-        column = metric(repair.metric).text
-        error = f"{column} {before} → {after} (by chance: {short(repair.floor)}), {repair.outcome}"
-        errors_by_start.setdefault(start, []).append(error)
-    return [f"{start}{'; '.join(errors)}." for start, errors in errors_by_start.items()]
+        sentences.append(
+            f"Group {repair.group}, {metric(repair.metric).text}: the error is {after} with "
+            f"{method_name(repair.method)}{none} and {before} with {method_name(repair.plain)}, "
+            f"which has no patches of groups. {repair.outcome}"
+        )
+    return sentences

@@ -2,28 +2,35 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 
-SAVE = "To save it, add to the command:  --method {} --save {}"
-APPLY = "To apply it:  utility-calibration apply {} {} --output {}"
+from .names import method_name
+
+CALIBRATOR = Path("calibrator.npz")
+SAVE = "# This saves {}. What is made already is kept."
+SAVED = "# {} is saved in {}."
+APPLY = "# This applies it to new points, which need no labels:"
 WRITTEN = (".csv", ".npz", ".parquet", ".jsonl")  # the endings that apply writes
 
 
-def how_to_keep(method: str, file: Path, saved: Path | None) -> Sequence[str]:
-    """The lines that a report shows.
+def how_to_keep(
+    method: str, file: Path, saved: Path | None, scored: str, reading: Sequence[str] = ()
+) -> Sequence[str]:
+    """The lines that a report shows; a shell runs all of them as they are.
 
     Args:
         method: the method taken, as the command line calls it.
         file: what was scored; new points are likely to come in such a file.
         saved: where this run saved the method, if it did.
+        scored: the command that also saves the method.
+        reading: options that say how such a file is read.
     """
-    lines = []
-    calibrator = quote(str(saved or "calibrator.npz"))
-    if saved is None:
-        lines.append(SAVE.format(method, calibrator))
+    title = method_name(method)
+    calibrator = saved or CALIBRATOR
     unpacked = file.with_suffix("") if file.suffix == ".gz" else file
     ending = unpacked.suffix if unpacked.suffix in WRITTEN else ".csv"
     packed = ".gz" if file.suffix == ".gz" else ""
     new = f"new{(unpacked.suffix or ending) + packed}"
-    lines.append(APPLY.format(calibrator, new, f"calibrated{ending}"))
-    return lines
+    parts = ["apply", str(calibrator), new, "--output", f"calibrated{ending}", *reading]
+    lines = [SAVED.format(title, quote(str(saved)))] if saved else [SAVE.format(title), scored]
+    return [*lines, APPLY, f"utility-calibration {join(parts)}"]

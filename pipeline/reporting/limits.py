@@ -9,17 +9,22 @@ from ..scoring import choice as chosen
 from ..scoring.choice import Choice, Use, largest
 from ..scoring.decisions import Decisions, Rarest
 from .names import PRESENT, method_name
-from .wording import MOST_NAMED, SMALLEST_BOUND, bound, counted, listed, names, short
+from .wording import MOST_NAMED, bound, counted, listed, names, short
+from .worst import LOSSES
 
 CLUSTERED = (
-    "Points of a cluster depend on each other: splits, floors, intervals and tests keep each of "
-    "the {:,} clusters together."
+    "Points of one cluster may resemble each other. So splits, intervals and tests keep each of "
+    "the {:,} clusters whole."
 )
 FEW_SPLITS = (
-    "With {} the tests know the chance of the points that test, not of those that calibrate. With "
-    "other calibration points the methods may rank otherwise."
+    "There {}. So nothing is known about how much the results depend on the points that calibrate: "
+    "with others the order of the methods may be another one."
 )
-THRESHOLD_RULE = "Choosing another threshold could gain at most twice this bound."
+THRESHOLD_RULE = (
+    "If you act where the predicted utility exceeds a threshold, another threshold could gain at "
+    "most twice as much."
+)
+SMALLEST_GAIN = 0.001  # of log loss per point; nobody needs to know a smaller one
 HALF = 0.5  # of the rarest class's frequency: an error of this size is worth a sentence
 
 
@@ -30,23 +35,41 @@ def limits_of(decisions: Decisions, choice: Choice, is_bound_said: bool = False)
         is_bound_said: whether the answer has the bound of the recommended method.
     """
     uses, methods = choice.uses, decisions.methods
-    recommended = list(dict.fromkeys(use.take for use in uses if use.take)) or methods
+    recommended = _recommended(decisions, choice)
     if choice.overall:
-        recommended = methods = [choice.overall]
+        methods = recommended
     yield from _accuracy(decisions, choice.overall)
     if not is_bound_said:
         yield from _bounds(decisions, methods, recommended)
-    if decisions.rarest is not None and decisions.column("u_cwe"):
-        yield from _of_the_rarest(decisions, decisions.rarest, uses, recommended)
     if len(decisions.methods) > 1:
         apart = [f"{bound(use.spread)} ({use.label})" for use in uses if use.spread]
         if apart:
-            yield f"Differences between methods below {listed(apart)} cannot be seen here."
+            yield (
+                "On so few points no test can see differences between methods that are smaller "
+                f"than {listed(apart)}."
+            )
         if decisions.test == "bootstrap":
-            splits = f"only {counted(decisions.splits)} split{'s' * (decisions.splits > 1)}"
-            yield FEW_SPLITS.format(splits)
+            one = "is only one split"
+            several = f"are only {counted(decisions.splits)} splits"
+            yield FEW_SPLITS.format(one if decisions.splits == 1 else several)
     if decisions.clusters:
         yield CLUSTERED.format(decisions.clusters)
+
+
+def cautions_of(decisions: Decisions, choice: Choice) -> list[str]:
+    """What a reader must know before the advice: what cannot be said of the rarest class."""
+    if decisions.rarest is None or not decisions.column("u_cwe"):
+        return []
+    recommended = _recommended(decisions, choice)
+    return list(_of_the_rarest(decisions, decisions.rarest, choice.uses, recommended))
+
+
+def _recommended(decisions: Decisions, choice: Choice) -> list[str]:
+    """The method for all uses, else those for some use, else all that were scored."""
+    if choice.overall:
+        return [choice.overall]
+    of_uses = dict.fromkeys(use.take for use in choice.uses if use.take)
+    return list(of_uses) or decisions.methods
 
 
 def _accuracy(decisions: Decisions, method: str | None) -> Iterator[str]:
@@ -55,10 +78,11 @@ def _accuracy(decisions: Decisions, method: str | None) -> Iterator[str]:
     if method is None or method == PRESENT or PRESENT not in rows or method not in rows:
         return
     before, after = (f"{100 * rows[name].mean:.1f} %" for name in (PRESENT, method))
-    if before == after:
-        yield f"The accuracy stays at {after} with {method_name(method)}."
-    else:
-        yield f"The accuracy goes from {before} to {after} with {method_name(method)}."
+    change = "as before" if before == after else f"before: {before}"
+    yield (
+        f"With {method_name(method)} the most probable class is right for {after} of the points "
+        f"({change})."
+    )
 
 
 def _bounds(
@@ -72,33 +96,40 @@ def _bounds(
     by more than 2 UC, for any utility and any t (the paper's proposition "Utility Risk Gap").
     """
     over = f", on average over {decisions.splits} splits" if decisions.splits > 1 else ""
-    own_bounds = []
-    for key in filter(chosen.is_own, decisions.shown):
+    how_sure = f"This is a 95 % upper bound{over}."
+    of_utilities = []
+    own = [key for key in decisions.shown if chosen.is_own(key)]
+    for key in own:
         upper = largest(decisions.column(key)[method].upper for method in methods)
         if upper is not None:
-            own_bounds.append(f"{bound(upper)} ({metric(key).text})")
-    if own_bounds:
-        start = f"With {_each(methods)} the 95 % upper bound on the error of your utility is"
-        yield f"{start} {_at_most(methods)}{listed(own_bounds)}{over}. {THRESHOLD_RULE}"
+            of_utilities.append(f"{bound(upper)} for {_own_name(key)}")
+    if of_utilities:
+        rule = "" if own == [LOSSES] else f" {THRESHOLD_RULE}"
+        start = f"With {_each(methods)} an error is at most {listed(of_utilities)}."
+        yield f"{start} {how_sure}{rule}"
         return
     upper = largest(decisions.users.get(method, math.nan) for method in recommended)
     if upper is None:
         return
-    which = "Whichever class, length of a shortlist or way to rank you choose"
-    start = f"{which}, the 95 % upper bound on the error with {_each(recommended)} is"
     before = decisions.users.get(PRESENT, math.nan)
     compared = ""
     if math.isfinite(before) and PRESENT not in recommended:
         compared = f" (with the present probabilities: {bound(before)})"
-    yield f"{start} {_at_most(recommended)}{bound(upper)}{over}{compared}."
+    yield (
+        f"With {_each(recommended)} an error is at most {bound(upper)}{compared}, whichever class, "
+        f"length of a shortlist or way to rank you choose. {how_sure}"
+    )
+
+
+def _own_name(key: str) -> str:
+    """What an own utility is called in a sentence."""
+    if key == LOSSES:
+        return "the predicted cost of your decisions"
+    return f"your utility {metric(key).text}"
 
 
 def _each(methods: Sequence[str]) -> str:
     return names(methods) if len(methods) <= MOST_NAMED else "each of these methods"
-
-
-def _at_most(methods: Sequence[str]) -> str:
-    return "at most " if len(methods) > 1 else ""
 
 
 def rarest_words(rarest: Rarest) -> str:
@@ -115,21 +146,19 @@ def _of_the_rarest(
     # A bound that is large because a method is bad says nothing about the class.
     uppers = [column[method].upper for method in recommended if math.isfinite(column[method].upper)]
     upper = min(uppers, default=None)
-    called = rarest_words(rarest)
-    called = called[0].upper() + called[1:]
+    sentences = []
     if upper is not None and upper >= frequency:
-        yield (
-            f"{called} is too rare: an error as large as its whole frequency cannot be excluded."
-        )
+        sentences.append("An error as large as its whole frequency cannot be excluded.")
     elif upper is not None and upper >= HALF * frequency:
-        yield f"{called} has few points: an error of half its frequency cannot be excluded."
+        sentences.append("An error of half its frequency cannot be excluded.")
     if any(chosen.UNSEEN in use.signs.values() for use in uses):
         tested = min(round(rarest.tested), rarest.needed - 1)  # rounded up it may seem enough
-        name = f"“{rarest.name}”" if rarest.name else "the rarest class"
-        yield (
-            f"A test part has about {tested} points of {name}. With fewer than {rarest.needed} "
-            "nobody could notice if it were predicted 1.5 times as often as it occurs."
+        sentences.append(
+            f"A test part has about {tested} of its points. With fewer than {rarest.needed} nobody "
+            "could notice if the class were predicted 1.5 times as often as it occurs."
         )
+    if sentences:
+        yield f"Be careful with {rarest_words(rarest)}, which has few points. {' '.join(sentences)}"
 
 
 def left_words(gains: Mapping[str, tuple[float, float]]) -> Iterator[str]:
@@ -142,12 +171,18 @@ def left_words(gains: Mapping[str, tuple[float, float]]) -> Iterator[str]:
         name = "the present probabilities" if method == PRESENT else method_name(method)
         if gain > half:
             yield (
-                f"A further map of {name} could lower the log loss (NLL) by {short(gain)} ± "
-                f"{short(half)} per point, measured on the first split."
+                f"The log loss (NLL) of {name} is {short(gain)} ± {short(half)} per point larger "
+                "than that of the same forecast after a further repair (test points of the first "
+                "split)."
             )
-        else:
-            most = bound(max(gain + half, SMALLEST_BOUND))
-            yield (
-                f"No test finds anything that a further map of {name} could still gain (at most "
-                f"{most} of log loss per point, measured on the first split)."
-            )
+            continue
+        most = gain + half
+        small = (
+            f"at most {bound(most)}"
+            if most > SMALLEST_GAIN
+            else f"less than {short(SMALLEST_GAIN, 1)}"
+        )
+        yield (
+            f"No further repair of {name} was found that helps: it could lower the log loss (NLL) "
+            f"by {small} per point (test points of the first split)."
+        )

@@ -169,12 +169,13 @@ def report_markdown(
             parts.append(f"![{escape_markdown(PLACE_CAPTION)}]({pictures[section.spec.name]})")
         if answer.example:
             parts.append(escape_markdown(answer.example))
+        parts += map(escape_markdown, verdict.cautions)
         if verdict.headline:
             parts.append(f"**{escape_markdown(verdict.headline)}**")
         if verdict.by_use:
             parts.append(escape_markdown(verdict.by_use))
         if verdict.commands:
-            parts.append("\n".join(["```", *verdict.commands, "```"]))
+            parts.append("\n".join(["```bash", *verdict.commands, "```"]))
         if verdict.uses:
             headings = ["Method", *(escape_markdown(use.label) for use in verdict.uses)]
             rows = [[escape_markdown(name), *signs] for name, *signs in verdict.grid]

@@ -20,7 +20,7 @@ from .names import FLOOR_METHOD
 from .tables import ResultTable, TableSpec, remarks_of
 from .verdict import Verdict, verdict_of
 from .wording import TextTable
-from .worst import Worst
+from .worst import LOSSES, Worst
 
 Array = NDArray[np.float64]
 
@@ -108,10 +108,12 @@ def section_of(
             row = decisions.rows.get((method, key))
             if row is not None:
                 one = Worst(**record, error=row.mean, is_beyond=row.beyond_floor)
+                if key == LOSSES:
+                    one = one.as_cost()
                 worst.setdefault(key, {})[method] = one
     if not scores.group:
         remarks = remarks_of(scores.facts, decisions)
-        specs = [replace(spec, remarks=(*remarks, *spec.remarks)) for spec in specs]
+        specs = [replace(spec, remarks=(*spec.remarks, *remarks)) for spec in specs]
     section = Section(
         decisions=decisions,
         tables=[ResultTable.of(decisions, spec) for spec in specs],

@@ -12,6 +12,7 @@ from ..scoring.choice import BEYOND, CHEAP, COST, UNKNOWN, UNSEEN, WITHIN, WORSE
 from ..scoring.decisions import HARMED, INFINITE
 from .names import SHOWN, family
 from .tables import MARK
+from .worst import LOSSES
 
 SIGNS = {WITHIN: "✓", UNSEEN: "?", BEYOND: MARK, CHEAP: "=", WORSE: "✗", UNKNOWN: "–"}
 MEANINGS = {
@@ -23,10 +24,10 @@ MEANINGS = {
     UNKNOWN: "cannot tell, because no level of chance is known",
 }
 MARKED = {
-    INFINITE: "gave probability 0 to a class that then occurred (its NLL is infinite), so it is "
-    "not recommended",
-    HARMED: "in some split no setting that was tried beats temperature scaling on points kept "
-    "aside for this",
+    INFINITE: "the method gave probability 0 to a class that then occurred (its NLL is infinite), "
+    "so it is not recommended",
+    HARMED: "in some split no setting of the method was better than Temp. Scaling on points that "
+    "were kept aside to compare settings",
 }
 PRACTICES = {
     "u_cwe": "you act on one class where its probability is high enough",
@@ -35,6 +36,7 @@ PRACTICES = {
     "u_w2v": "a wrong class of a similar name is partly right",
 }
 """What people do in each use, by the metric that measures how far they are misled then."""
+OF_LOSSES = "you rely on the costs of your decisions that the probabilities predict"
 
 
 def legend_of(uses: Iterable[Use], marked: Collection[str]) -> list[str]:
@@ -52,7 +54,9 @@ def legend_of(uses: Iterable[Use], marked: Collection[str]) -> list[str]:
         if use.metric in PRACTICES:
             lines.append(f"{use.label} (column {column}): {PRACTICES[use.metric]}")
         elif use.metric == COST:
-            lines.append(f"{use.label}: what your decisions cost")
+            lines.append(f"{use.label}: what your decisions cost on average, by your losses")
+        elif use.metric == LOSSES:
+            lines.append(f"{use.label} (column {column}): {OF_LOSSES}")
         elif chosen.is_own(use.metric):
             lines.append(f"{use.label} (column {column}): the utility that you gave")
     methods = dict.fromkeys(family(method) for use in uses for method in use.signs)

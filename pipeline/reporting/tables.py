@@ -25,26 +25,27 @@ from .wording import bare, bound, decimals, names, number
 OWN_FLOOR = "own floor"  # the note of a marked cell that lies below the last row's floor
 MARK = "†"  # behind every number beyond its noise floor
 INTERVALS = {
-    "bootstrap": "It is 1.96 standard errors of a bootstrap over the points, which reweights all "
-    "splits at once.",
-    "corrected": "It allows for the points that splits share (Nadeau & Bengio 2003).",
+    "bootstrap": "The interval is 1.96 standard errors wide on each side. These come from drawing "
+    "the test points anew many times, the same ones in all splits (a bootstrap).",
+    "corrected": "The interval allows for the points that splits share (Nadeau & Bengio 2003).",
 }
 TESTS = {
-    "corrected": "The tests are paired over splits (corrected variance, Holm over methods, 5 %).",
-    "bootstrap": "The tests are paired over points (bootstrap of the difference, Holm over "
-    "methods, 5 %). The spread over other calibration sets is not known.",
+    "corrected": "The tests compare methods split by split (corrected variance, Holm over methods, "
+    "5 %).",
+    "bootstrap": "The tests compare methods point by point (bootstrap of the difference, Holm over "
+    "methods, 5 %). How results vary with the points that calibrate is not known.",
 }
 LEAST = (
-    " So a test can find a method worse and one with a larger mean not worse. In each column even "
-    "the truly best method is found worse by chance in 5 % of cases."
+    " So a test can find a method worse and find another one, with a larger mean, not worse. In "
+    "each column even the truly best method is found worse by chance in 5 % of cases."
 )
 BEYOND = f"{MARK}: larger than chance explains (in 5 % of cases chance alone gives this mark)."
 TOGETHER = (
-    f"{MARK}: larger than chance explains, where all groups of a column, and all utilities of "
-    f"your own, are tested together: chance gives some of them a {MARK} in 5 % of cases. The CSV "
-    "file has the p-value of each alone (p_value)."
+    f"{MARK}: larger than chance explains. All groups of a column, and all utilities of your own, "
+    f"are tested together: in 5 % of cases chance gives some of them a {MARK}. The CSV file has "
+    "the p-value of each alone (p_value)."
 )
-LAST_ROW = "Noise floor: the error of {} by chance alone, in 95 % of cases at most."
+LAST_ROW = "Noise floor: chance alone makes the error of {} no larger than this in 95 % of cases."
 FLOOR = (
     "The noise floor is the 95 % quantile of the errors that the method's own probabilities show "
     "on these points when labels are drawn from them. Each method has a floor of its own."
@@ -53,13 +54,10 @@ WITHOUT_FLOOR = (
     f"no noise floor, no {MARK} and no certificate (–), because labels cannot be drawn from rows "
     "that do not sum to one."
 )
-NO_EVIDENCE = (
-    "No method is beyond its noise floor in {}: these columns are no evidence against the "
-    "calibration of any method."
-)
+NO_EVIDENCE = "Chance explains all errors in {}: there no method was found to be miscalibrated."
 CERTIFICATE = (
-    "The 95 % upper bound on the error whichever class, length of a shortlist or way to rank you "
-    "choose{}, in units of utility: {}."
+    "Whichever class, length of a shortlist or way to rank you choose, an error is at most as "
+    "large as these 95 % upper bounds{}: {}."
 )
 PAPER_RUNS = {"dirichlet": 80, "patching": 20}  # the paper's tuning runs (app. C.1)
 STARTS = {

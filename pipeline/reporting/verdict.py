@@ -15,11 +15,12 @@ from ..scoring.choice import BEYOND, COST, WORSE, Choice, Pick, Use
 from ..scoring.decisions import INFINITE, Decisions
 from ..scoring.inference import FEWEST_SPLITS
 from .answer import YES, Answer, answer_of
-from .limits import limits_of
+from .cost_words import cost_sentences
+from .limits import cautions_of, limits_of
 from .names import PRESENT, method_name
 from .signs import MARKED, SIGNS, legend_of
-from .tables import Column
-from .wording import MOST_NAMED, counted, listed, names, with_half
+from .tables import MARK, Column
+from .wording import MOST_NAMED, counted, listed, names
 from .worst import Worst
 
 NOT_COMPARED = (
@@ -27,6 +28,8 @@ NOT_COMPARED = (
     f"{FEWEST_SPLITS} splits and no resampled points."
 )
 STILL_ERR = "more than chance explains"
+SCORES = {"nll": "NLL (log loss)", "brier": "Brier score (squared error)"}
+"""The scores that decide between methods, with what they measure."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Verdict:
 
     Attributes:
         answer: whether the present probabilities can be taken at face value.
+        cautions: what a reader must know before the advice: a class that is too rare.
         headline: what to take for all uses, and why.
         by_use: what to take for which use; "" where the headline says all of it.
         commands: what to type to save and apply the method taken, if a file was scored.
@@ -54,6 +58,7 @@ class Verdict:
     overall: str | None
     marks: Mapping[str, Sequence[str]]
     commands: Sequence[str] = ()
+    cautions: Sequence[str] = ()
 
     @property
     def grid(self) -> list[list[str]]:
@@ -80,7 +85,7 @@ def verdict_of(
     choice = chosen.choice_of(decisions, costs and costs["methods"])
     headline = _headline(decisions, choice)
     if costs is not None:
-        cost = _cost_sentences(decisions, choice, costs)
+        cost = cost_sentences(decisions, choice, costs)
         headline = f"{headline} {cost}".strip()
     answer = answer_of(decisions, worst or {})
     is_bound_said = answer.word == YES and choice.overall == PRESENT
@@ -89,11 +94,29 @@ def verdict_of(
         headline=headline,
         by_use="" if costs is not None else _by_use(choice),
         legend=legend_of(choice.uses, [mark for mark in MARKED if decisions.marked(mark)]),
-        summary=list(limits_of(decisions, choice, is_bound_said)),
+        summary=[*limits_of(decisions, choice, is_bound_said), *marks_elsewhere(decisions, answer)],
+        cautions=cautions_of(decisions, choice),
         uses=choice.uses,
         overall=choice.overall,
         marks={method: marks for method, marks in decisions.marks.items() if marks},
     )
+
+
+def marks_elsewhere(decisions: Decisions, answer: Answer) -> list[str]:
+    """Why the table marks the present forecast where the answer is yes; nothing if it does not."""
+    if answer.word != YES:
+        return []
+    rows = [decisions.rows[PRESENT, key] for key in decisions.shown]
+    marked = [metric(row.metric).text for row in rows if row.beyond_floor]
+    if not marked:
+        return []
+    is_one = len(marked) == 1
+    columns = f"column {marked[0]}" if is_one else f"columns {listed(marked)}"
+    return [
+        f"In the table of numbers Uncalibrated has a {MARK} in the {columns}, although the answer "
+        f"is yes. {'This column measures' if is_one else 'These columns measure'} none of the uses "
+        f"above, and chance alone gives a {MARK} in 5 % of cases."
+    ]
 
 
 def _headline(decisions: Decisions, choice: Choice) -> str:
@@ -117,13 +140,13 @@ def _headline(decisions: Decisions, choice: Choice) -> str:
 
 def _of_a_tie(decisions: Decisions, pick: Pick | None) -> str:
     count = counted(len(decisions.methods))
-    text = f"No test finds a difference among the {count} methods, with so few points or splits."
-    if decisions.splits >= FEWEST_SPLITS:
-        text = f"No test finds a difference among the {count} methods, with so few points."
+    text = f"No test finds a difference between the {count} methods on these points."
     if pick is None:
         return text
     if pick.why == chosen.UNTOUCHED:
         return f"{text} So leave the probabilities as they are (Uncalibrated)."
+    if PRESENT in decisions.methods:
+        text += " So nothing shows that a change of the present probabilities helps."
     reason = _reason(decisions, pick)
     return f"{text} If you must choose, take {method_name(pick.method)}: {reason}."
 
@@ -139,8 +162,7 @@ def _of_all_uses(decisions: Decisions, uses: Sequence[Use], pick: Pick) -> str:
     elif method == PRESENT:
         sure = "no test finds anything better"
     else:
-        reasons = ["no test finds a better one", _reason(decisions, pick)]
-        sure = "; ".join(filter(None, reasons))
+        sure = "; ".join(filter(None, ["no test finds a better one", _reason(decisions, pick)]))
     if method != PRESENT:
         text = f"Take {name} for {labels}: {sure}."
         text += f" It still errs by {STILL_ERR} for {listed(errs)}." if errs else ""
@@ -176,13 +198,14 @@ def _reason(decisions: Decisions, pick: Pick) -> str:
     unmarked = f"without {SIGNS[WORSE]} and {INFINITE}"
     those = "named below" if pick.are_named else unmarked
     if pick.why == chosen.DEFAULTED:
-        return f"it is the default, and no method {unmarked} has a better sign"
+        return f"it is the default, and in the grid no method {unmarked} has a better sign"
     if pick.why == chosen.ONLY or len(pick.values) == 1:
         return "" if pick.are_named else f"it is the only method {unmarked}"
     best, following = [*pick.values][:2]
     column = Column.of(decisions.column(pick.score), "default", best)
     lowest, after = (column.text(pick.values[method]) for method in (best, following))
-    text = f"of the methods {those} its {metric(pick.score).text} of {lowest} is the lowest"
+    score = SCORES.get(pick.score, metric(pick.score).text)
+    text = f"its {score} of {lowest} is the lowest of the methods {those}"
     if lowest == after:
         return f"{text}, by less than the last digit"
     return f"{text} ({method_name(following)}: {after})"
@@ -205,7 +228,9 @@ def _by_use(choice: Choice) -> str:
         key = use.named, use.differs, use.has_power, signs, None if use.named else left
         alike.setdefault(key, []).append(use)
     clauses = [_clause(uses) for uses in alike.values()]
-    return f"Use by use: {'; '.join(clauses)}."
+    if choice.overall and len(clauses) > 1:
+        return f"If only one use matters to you: {'; '.join(clauses)}."
+    return " ".join(f"{clause[0].upper()}{clause[1:]}." for clause in clauses)
 
 
 def _clause(uses: Sequence[Use]) -> str:
@@ -216,10 +241,11 @@ def _clause(uses: Sequence[Use]) -> str:
         return f"for {labels} no test finds a difference between the methods"
     if not first.has_power:
         left = sum(sign != WORSE for sign in first.signs.values())
-        which = f"each of the {counted(left)} methods without {SIGNS[WORSE]}"
         if left == 1:
-            which = f"the only method without {SIGNS[WORSE]}"
-        return f"for {labels} there are too few points to rule out large errors of {which}"
+            only = f"the only method without {SIGNS[WORSE]}"
+            return f"for {labels} there are too few points to rule out a large error of {only}"
+        among = f"the {counted(left)} methods without {SIGNS[WORSE]}"
+        return f"for {labels} there are too few points to tell good from bad among {among}"
     if not methods:
         return (
             f"for {labels} no method is recommended, because the best ones gave probability 0 to "
@@ -242,64 +268,3 @@ def _clause(uses: Sequence[Use]) -> str:
             f"{STILL_ERR}"
         )
     return f"{which} will do for {labels}"
-
-
-def _cost_sentences(decisions: Decisions, choice: Choice, costs: Mapping[str, Any]) -> str:
-    """With which method decisions cost least, by how much, and how sure that is."""
-    methods = costs["methods"]
-    best = chosen.cheapest(methods)
-    others = {method: record["cost"] for method, record in methods.items() if method != best}
-    lowest = f"{methods[best]['cost']:.3g}"
-    if not others:
-        text = f"Your decisions cost {lowest} per test point on average."
-        return text + _constant_sentence(costs, best)
-    pick = choice.pick
-    is_taken = pick is not None and pick.score == COST and pick.method == best
-    if is_taken:
-        text = f"Take {method_name(best)}: your decisions cost least with it, {lowest} per point"
-    else:
-        text = f"On these test points decisions cost least with {method_name(best)}: {lowest} each"
-    second = min(others, key=others.__getitem__)
-    gap = methods[second]["against"][best]
-    text += f", {with_half(gap, 'difference')} less than with {method_name(second)}, the next one."
-    if gap["difference_half_width"] is not None:
-        dearer = len(chosen.surely_dearer(methods, best))
-        if len(others) == 1:
-            text += f" {'A' if dearer else 'No'} test finds the other one costlier."
-        else:
-            some = f"{counted(dearer) if dearer else 'none'} of the {counted(len(others))} others"
-            text += f" Tests find {'all others' if dearer == len(others) else some} costlier."
-    text += _constant_sentence(costs, best)
-    if best in decisions.marked(INFINITE):
-        text += (
-            f" But {method_name(best)} gave probability 0 to classes that occurred ({INFINITE}), "
-            "so it is not recommended."
-        )
-    if pick is not None and pick.score == COST and pick.method != best:
-        lowest = f"{pick.values[pick.method]:.3g}"
-        text += f" Take {method_name(pick.method)}, the cheapest one without {INFINITE}: {lowest}."
-    return text + _calibrated_best(decisions, choice)
-
-
-def _constant_sentence(costs: Mapping[str, Any], best: str) -> str:
-    """That one action for all points is cheaper than all decisions, where it is."""
-    constant = costs["best_constant"]
-    always = costs["methods"][best]["against"][f"always {constant}"]["difference"]
-    if always <= chosen.ROUNDING:
-        return ""
-    return f" But to {constant} always costs {always:.2g} less."
-
-
-def _calibrated_best(decisions: Decisions, choice: Choice) -> str:
-    """Which methods foresee the user's losses best; "" where no test tells."""
-    for use in choice.uses:
-        if use.metric == "u_losses" and use.named:
-            count = len(use.named)
-            which = names(use.named)
-            if count > MOST_NAMED:
-                compared = counted(len(decisions.methods))
-                which = f"{counted(count).capitalize()} of {compared} methods"
-            verb = "foresees" if count == 1 else "foresee"
-            apart = f", apart from those with {INFINITE}" if use.left_out else ""
-            return f" {which} {verb} these costs best{apart}."
-    return ""

@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +14,14 @@ from .names import method_name
 SMALLEST_BOUND = 1e-9  # A smaller bound is printed as this one: what lies below is rounding error
 SMALLEST_P = 1e-4  # a smaller one is printed as less than this; draws and tails are no more exact
 MOST_NAMED = 3  # A sentence names up to this many methods; it gives the number of more
+AMPERSAND = re.compile(r"&(?=#?\w+;)")  # an entity would become another character
+TAG = re.compile(r"<(?=\S)")  # HTML or an address
+SPECIAL = re.compile(
+    r"([\\`*\[\]|$~]"  # markup, cells of tables, formulas
+    r"|(?<!\w)_|_(?!\w)"  # within a word it is no markup
+    r"|^[#>]|^[+-](?=\s))"  # headings, quotes and lists begin a line
+)
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-
-
 MOST_DIGITS = 4  # decimals of the ends of an interval
 
 
@@ -104,9 +108,13 @@ def counted(count: int) -> str:
     return COUNTS[count] if count < len(COUNTS) else str(count)
 
 
-def with_half(values: Mapping[str, Any], name: str) -> str:
-    """`0.138 ± 0.010`: a value and half of its interval, in as many digits as the latter needs."""
-    value, half = values[name], values[f"{name}_half_width"]
+def with_half(values: Mapping[str, Any], name: str, sign: int = 1) -> str:
+    """`0.138 ± 0.010`: a value and half of its interval, in as many digits as the latter needs.
+
+    Args:
+        sign: 1, or -1 for minus the value.
+    """
+    value, half = sign * values[name], values[f"{name}_half_width"]
     value = value if abs(value) > ROUNDING else 0.0
     if half is None or half <= ROUNDING:
         return f"{value:.3g}" + ("" if half is None else " ± 0")
@@ -115,9 +123,13 @@ def with_half(values: Mapping[str, Any], name: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Plain text as Markdown text: no markup, no HTML, one line."""
-    line = " ".join(escape(text, quote=False).split())
-    return re.sub(r"([\\`*\[\]|$]|(?<!\w)_|_(?!\w))", r"\\\1", line)
+    """Plain text as Markdown text: no markup, no HTML, one line.
+
+    What no reader of Markdown takes for markup stays as it is, so that the file can be read, too.
+    """
+    line = " ".join(text.split())
+    line = TAG.sub("&lt;", AMPERSAND.sub("&amp;", line))
+    return SPECIAL.sub(r"\\\1", line)
 
 
 def markdown_table(heading: Sequence[str], lines: Iterable[Sequence[str]], text: int = 1) -> str:

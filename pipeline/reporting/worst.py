@@ -1,10 +1,13 @@
 """The worst utility of a class for one method, in numbers and in words."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from .wording import interval, short
+
+LOSSES = "u_losses"  # the metric whose utility is minus what a decision costs
+COST_NAME = "the cost of your decisions"
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,17 @@ class Worst:
             return False
         return self.fresh_gain > self.fresh_half_width
 
+    def as_cost(self) -> Self:
+        """The same of the cost, which is minus the utility: people read costs as positive."""
+        return replace(
+            self,
+            name=COST_NAME,
+            low=-self.high,
+            high=-self.low,
+            gap=-self.gap,
+            diagram=_of_costs(self.diagram) if self.diagram else {},
+        )
+
     @property
     def words(self) -> str:
         """One sentence in the unit of the utility."""
@@ -63,3 +77,29 @@ class Worst:
             f"realized {short(abs(self.gap))} {direction} than predicted; "
             f"calibration error {short(self.error)}{chance[self.is_beyond]}"
         )
+
+
+def _of_costs(diagram: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers of a diagram for minus the utility, in the order of growing predictions.
+
+    The running difference then sums the points from a predicted cost on, not those up to it.
+    """
+    costs: dict[str, Any] = {
+        "at": [_minus(place) for place in reversed(diagram["at"])],
+        "curve": [_minus(value) for value in reversed(diagram["curve"])],
+        "low": [_minus(end) for end in reversed(diagram["high"])],
+        "high": [_minus(end) for end in reversed(diagram["low"])],
+    }
+    costs["bins"] = [
+        [_minus(predicted), _minus(realized), _minus(high), _minus(low)]
+        for predicted, realized, low, high in reversed(diagram["bins"])
+    ]
+    costs["density"] = [
+        [_minus(right), _minus(left), share] for left, right, share in reversed(diagram["density"])
+    ]
+    return costs
+
+
+def _minus(value: float | None) -> float | None:
+    """Minus a number; None where there is none, never -0."""
+    return None if value is None else 0.0 - value

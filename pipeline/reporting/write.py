@@ -184,7 +184,7 @@ def _print_answer(verdict: Verdict, title: str) -> None:
     console.print()
     text = f"{title}: {answer.sentence}" if title else answer.sentence
     print_lines([text], console, style="bold")
-    print_lines(filter(None, [answer.place, answer.example]), console)
+    print_lines(filter(None, [answer.place, answer.example, *verdict.cautions]), console)
     print_lines(filter(None, [verdict.headline]), console, style="bold")
     print_lines(filter(None, [verdict.by_use]), console)
     for line in verdict.commands:  # as they are typed, so never wrapped

@@ -32,7 +32,7 @@ from utility_calibration.pipeline.reporting.tables import (
     WITHOUT_FLOOR,
 )
 from utility_calibration.pipeline.reporting.wording import TextTable, escape_markdown
-from utility_calibration.pipeline.reporting.worst import Worst
+from utility_calibration.pipeline.reporting.worst import LOSSES, Worst
 from utility_calibration.pipeline.reporting.write import SMALLER
 from utility_calibration.pipeline.scoring.decisions import Rarest
 from utility_calibration.pipeline.scoring.groups import OUTCOMES, Gap, Repair
@@ -60,7 +60,7 @@ PLACES = {
     "acting too seldom": ("u_cwe", {"name": "class cat", "act_from": 0.1, **GAINS}, BEYOND),
     "a utility that is no probability": ("u_dcg", {"name": "discount exponent 2"}, BEYOND),
     "a utility of your own": ("u_payoffs", {"name": "treat"}, BEYOND),
-    "your losses": ("u_losses", {"name": "losses", "low": -0.83, "high": -0.01}, BEYOND),
+    "your losses": ("u_losses", {"low": -0.83, "high": -0.01, "name": ""}, BEYOND),
     "no error beyond chance": ("u_cwe", {"name": "class cat"}, {}),
     "too few points of a class": ("u_cwe", {"name": "class cat"}, {"within_noise": None}),
     "no level of chance": ("u_cwe", {"name": "class cat"}, {"beyond_floor": None}),
@@ -80,7 +80,7 @@ MORE = {
 def page_of_sentences() -> Iterator[str]:
     """The lines of the page."""
     yield from (BEGINNING, "")
-    yield from ("## Can the present probabilities be taken at face value?", "")
+    yield from ("## Can you trust the present probabilities as they are?", "")
     yield from map(item, answers())
     yield from ("", "## What to take", "")
     yield "In brackets is what the grid shows."
@@ -90,15 +90,18 @@ def page_of_sentences() -> Iterator[str]:
     for case, (columns, known, *_) in CASES.items():
         one = verdict(columns, **known)
         legend |= dict.fromkeys(one.legend)
-        limits |= dict.fromkeys(one.summary)
+        limits |= dict.fromkeys([*one.cautions, *one.summary])
         grid = "; ".join(" ".join(row) for row in one.grid)
         yield item((case, one.headline, one.by_use, f"[{grid}]"))
     yield from map(item, advice_on_the_present())
     yield from ("", "## Over several benchmarks", "")
     yield from (f"- {escape_markdown(board.headline)}" for board in leaderboards())
     yield from ("", "## How to keep it", "")
-    for saved in (None, Path("mine.npz")):
-        yield from (f"- `{line}`" for line in how_to_keep("vector", Path("my.csv"), saved))
+    yield "```bash"
+    command = "utility-calibration score my.csv --method vector --save calibrator.npz"
+    yield from how_to_keep("vector", Path("my.csv"), None, command)
+    yield from how_to_keep("vector", Path("my.csv"), Path("mine.npz"), command)
+    yield "```"
     yield from ("", "## What the signs mean", "")
     yield from (f"- {escape_markdown(line)}" for line in legend)
     yield from ("", "## What else to know", "")
@@ -126,7 +129,8 @@ def answers() -> Iterator[tuple[str, ...]]:
     rarest = Rarest(33, 1000, 0.3, 25, "malignant")
     for case, (key, changes, row) in PLACES.items():
         decisions = decided({key: {"uncalibrated": cell(0.05, True, **row)}}, rarest=rarest)
-        worst = {key: {"uncalibrated": Worst(**PLACE | changes)}}
+        one = Worst(**PLACE | changes)
+        worst = {key: {"uncalibrated": one.as_cost() if key == LOSSES else one}}
         answer = answer_of(decisions, worst)
         yield case, answer.sentence, answer.place, answer.example
     for case, (columns, known) in MORE.items():

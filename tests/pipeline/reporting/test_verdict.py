@@ -214,17 +214,67 @@ def test_a_tie_leaves_probabilities_that_are_fine_and_no_others():
 def test_a_rare_class_is_named_where_its_whole_frequency_cannot_be_excluded():
     for upper, count in ((0.0007, 1), (0.0009, 1), (0.0001, 0)):
         column = {"u_cwe": {VEC: cell(0.001, True, upper=upper)}}
-        summary = verdict(column, rarest=Rarest(16, 20_000, 0.3, 25, "cat")).summary
-        assert sum("“cat” (.080 %" in sentence for sentence in summary) == count
+        cautions = verdict(column, rarest=Rarest(16, 20_000, 0.3, 25, "cat")).cautions
+        assert sum("“cat” (.080 %" in sentence for sentence in cautions) == count
 
 
 def test_a_cost_that_was_foreseen_too_low_is_not_called_too_high():
     """The utility of losses is minus the loss, so less than predicted means more costly."""
-    place = {**PLACE, "name": "losses", "low": -0.9, "high": -0.1, "gap": -0.3}
+    place = Worst(**{**PLACE, "name": "losses", "low": -0.9, "high": -0.1, "gap": -0.3}).as_cost()
     columns = {"u_losses": {"uncalibrated": cell(0.1, **BEYOND)}}
-    worst = {"u_losses": {"uncalibrated": Worst(**place)}}
-    answer = verdict_of(decided(columns), None, worst).answer
-    assert ".10 to .90" in answer.place and "too low" in answer.place and not answer.example
+    answer = verdict_of(decided(columns), None, {"u_losses": {"uncalibrated": place}}).answer
+    assert ".10–.90" in answer.place and "too low" in answer.place and not answer.example
+    assert ".10–.90" in place.words and ".30 more" in place.words
+
+
+def test_a_diagram_of_costs_is_that_of_utilities_turned_round():
+    diagram = {
+        "at": [-2.0, -1.0, 0.0],
+        "curve": [-0.1, -0.3, 0.2],
+        "low": [None, -0.2, -0.1],
+        "high": [None, 0.4, 0.3],
+        "bins": [[-2.0, -3.0, -2.5, -1.5], [-1.0, -0.5, None, None]],
+        "density": [[-2.0, -1.0, 0.25], [-1.0, 0.0, 0.75]],
+    }
+    place = {**PLACE, "name": "losses", "diagram": diagram}
+    assert Worst(**place).as_cost().diagram == {
+        "at": [0.0, 1.0, 2.0],
+        "curve": [-0.2, 0.3, 0.1],
+        "low": [-0.3, -0.4, None],
+        "high": [0.1, 0.2, None],
+        "bins": [[1.0, 0.5, None, None], [2.0, 3.0, 1.5, 2.5]],
+        "density": [[0.0, 1.0, 0.75], [1.0, 2.0, 0.25]],
+    }
+
+
+def test_the_cheapest_method_and_the_one_to_take_are_never_confused():
+    """One sentence names what to take, and no other sentence begins by praising another method."""
+    columns, known, *_ = CASES["losses"]
+    headline = verdict(columns, **known).headline
+    assert headline.startswith("Take Vector Scaling") and headline.count("Take") == 1
+    for more in ({"refused": "Too few points."}, {**NO_TEST, **WITHOUT_HALF}):
+        refused = verdict(columns, **{**known, **more}).headline
+        assert "Take" not in refused and "no recommendation" in refused
+
+
+def test_a_mark_beside_a_yes_is_explained():
+    columns = {
+        "u_cwe": {"uncalibrated": cell(0.01, True)},
+        "tce_bin": {"uncalibrated": cell(0.02, True, **BEYOND)},
+    }
+    found = verdict(columns)
+    assert found.answer.word == YES
+    assert sum("TCE_bin" in sentence and "†" in sentence for sentence in found.summary) == 1
+    assert not any("†" in sentence for sentence in verdict({"u_cwe": columns["u_cwe"]}).summary)
+
+
+def test_a_place_whose_ends_are_near_each_other_has_two_different_ends():
+    for key, name in (("u_dcg", "discount exponent 2"), ("u_cwe", "class cat")):
+        place = Worst(**{**PLACE, "name": name, "low": 0.6102, "high": 0.6139})
+        answer = answer_of(
+            decided({key: {"uncalibrated": cell(0.1, **BEYOND)}}), {key: {"uncalibrated": place}}
+        )
+        assert ".6102–.6139" in answer.place or "61.02 to 61.39 %" in answer.place
 
 
 def test_the_worst_place_is_a_probability_before_it_is_another_utility():

@@ -137,7 +137,9 @@ def check_words(decisions, choice, verdict):
         assert chosen == name
     table = ResultTable.of(decisions, TableSpec("t", "t", decisions.shown))
     of_table = {column.metric.text: column for column in table.columns}
-    for score, lowest in re.findall(r"its ([\w ]+) of ([\d.]+) is the lowest", text):
+    for score, lowest in re.findall(
+        r"its ([\w ]+?)(?: \([\w ]+\))? of ([\d.]+) is the lowest", text
+    ):
         assert lowest == of_table[score].text(of_table[score].rows[pick.method].mean)
     errs = re.search(r"(?:still errs|these err) by more than chance explains for ([^.]*)", text)
     for label in labels_in(errs[1]) if errs else ():

@@ -18,6 +18,7 @@ from utility_calibration.metrics.resampling import (
 from utility_calibration.metrics.samples import sample_of
 from utility_calibration.pipeline.scoring.groups import (
     CANNOT_TELL,
+    OUTCOMES,
     PLAIN,
     REPAIRS,
     largest_gap,
@@ -204,7 +205,7 @@ def test_a_gap_is_closed_where_the_error_comes_down_to_noise(before, after):
     assert (repair.plain, repair.errors, repair.floor) == (PLAIN[1], (0.2, 0.1), 0.05)
     assert repair.group == "north"
     assert (repair.outcome == CANNOT_TELL) == (None in (before, after))
-    assert (repair.outcome == "closed") == ((before, after) == (True, False))
+    assert (repair.outcome == OUTCOMES[True, False]) == ((before, after) == (True, False))
     assert not repairs_of({"north": decided({"u_cwe": {PLAIN[1]: plain}})})
 
 
