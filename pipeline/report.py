@@ -38,7 +38,7 @@ from .reporting.style import Drawings, draw_all
 from .reporting.tables import TableSpec
 from .reporting.wording import TextTable
 from .reporting.write import page_texts, print_sections, section_texts, write_metrics
-from .scoring.files import DEFAULT_EVALUATION, Scores, columns_of, score_files, write_all_scores
+from .scoring.files import Scores, columns_of, score_files, write_all_scores
 from .scoring.scores import wanted_scores, writes_results
 
 TITLE = "Utility calibration of multiclass classifiers"
@@ -71,7 +71,7 @@ def _write(request: Request, plan: Plan) -> None:
     from .reporting.studies import studies_of  # with numba
 
     settings = list(plan.settings.values())
-    results, evaluation = settings[0].paths.results, settings[0].evaluation.name
+    results = settings[0].paths.results
     scores = wanted_scores(plan.units, _command(request))
     methods, sections = ordered(request.calibrators), []
     written: list[Path] = []
@@ -92,7 +92,7 @@ def _write(request: Request, plan: Plan) -> None:
         drawings_by_stem[stem] = drawn
         drawings |= {**drawn, **studies.drawings}
     is_part = list(request.benchmarks) != list(settings[0].suite.benchmarks)
-    end = "" if evaluation == DEFAULT_EVALUATION else f"-{evaluation}"
+    end = settings[0].evaluation.suffix
     leaderboard = leaderboard_of({s.spec.name: s.decisions for s in sections})
     if leaderboard and not is_part:
         written += leaderboard.write(results / "tables", f"leaderboard{end}")

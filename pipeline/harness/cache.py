@@ -9,7 +9,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Callable, Collection
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from utility_calibration.metrics.atomic import atomic_path
 
 from .artifacts import json_text
 
+BLOCK = 1 << 20  # bytes read at a time
 RECORD = "record.json"  # the member of the npz that holds the record; readers of arrays ignore it
 Record = dict[str, Any]
 Save = Callable[[Path], object]  # writes an npz to a path
@@ -42,9 +43,12 @@ def state_of(path: Path) -> tuple[int, ...]:
 
 @cache
 def _record(path: Path, state: tuple[int, ...]) -> Record | None:
+    # `state` is part of the cached call, so a file that was replaced is read again.
     try:
         with zipfile.ZipFile(path) as archive:
-            record = json.loads(archive.read(RECORD)) if archive.testzip() is None else None
+            if archive.testzip() is not None:
+                return None
+            record = json.loads(archive.read(RECORD))
     except (OSError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return None
     return record if isinstance(record, dict) else None
@@ -64,9 +68,11 @@ def arrays_digest(path: Path, names: Collection[str] = ()) -> str:
     digest = hashlib.sha256()
     with zipfile.ZipFile(path) as archive:
         for member in sorted(set(archive.namelist()) - {RECORD}):
-            if not names or member.removesuffix(".npy") in names:
-                digest.update(f"{member}:{archive.getinfo(member).file_size}:".encode())
-                with archive.open(member) as content:
-                    while block := content.read(1 << 20):
-                        digest.update(block)
+            if names and member.removesuffix(".npy") not in names:
+                continue
+            # With its size before it, no content can be taken for the start of the next member.
+            digest.update(f"{member}:{archive.getinfo(member).file_size}:".encode())
+            with archive.open(member) as content:
+                for block in iter(partial(content.read, BLOCK), b""):
+                    digest.update(block)
     return digest.hexdigest()

@@ -52,16 +52,23 @@ def code_digest(*targets: str) -> str:
     """
     sources: dict[str, str] = {}
     waiting = [_module_of(target) for target in targets]
-    packages = {OURS, *(module.partition(".")[0] for module in waiting)}
+    packages = {OURS, *map(_package_of, waiting)}
     while waiting:
         module = waiting.pop()
         if module in sources or module.startswith(NOT_COUNTED):
             continue
         sources[module], imported = _read(module, _path(module))
-        names = [name for _, name in imported]
-        waiting += (_module_of(name) for name in names if name.partition(".")[0] in packages)
-    entries = (f"{json.dumps(module)}: {sources[module]}" for module in sorted(sources))
+        for _, name in imported:
+            if _package_of(name) in packages:
+                waiting.append(_module_of(name))
+    # The order in which files were found does not count.
+    entries = [f"{json.dumps(module)}: {sources[module]}" for module in sorted(sources)]
     return _sha256("{" + ", ".join(entries) + "}")
+
+
+def _package_of(name: str) -> str:
+    """The first part of a dotted name."""
+    return name.partition(".")[0]
 
 
 @cache
@@ -75,16 +82,19 @@ def _module_of(name: str) -> str:
         raise UnknownTarget(f"{name}: no such module or name; check `_target_`")
     if _file(owner) is None:
         return _module_of(owner)
-    passed_on = [target for bound, target in _passed_on(owner) if bound == attribute]
-    return _module_of(passed_on[0]) if passed_on else owner
+    for bound, target in _passed_on(owner):
+        if bound == attribute:
+            return _module_of(target)
+    return owner
 
 
 def refuse_short(name: str) -> None:
     """Raise UnknownTarget for `metrics.X`, the name of older versions, unless it is a person's."""
-    top = name.partition(".")[0]
+    top = _package_of(name)
     if top not in ROOMS:
         return
-    file_of_person, file_of_ours = _file(top), _file(f"{OURS}.{top}")
+    file_of_person = _file(top)
+    file_of_ours = _file(f"{OURS}.{top}")
     if file_of_person is None or file_of_person.samefile(str(file_of_ours)):
         raise UnknownTarget(f"{name}: its name is {OURS}.{name}; correct `_target_`")
 
@@ -108,7 +118,8 @@ def _read(module: str, path: Path) -> tuple[str, Names]:
         if digest == _sha256(*inputs, *lines):
             return lines[0], json.loads(lines[1])
     tree = _tree(source)
-    content, imported = json.dumps(ast.dump(tree)), _names_in(tree, module, path)
+    content = json.dumps(ast.dump(tree))
+    imported = _names_in(tree, module, path)
     lines = [content, json.dumps(imported)]
     with suppress(OSError):
         write_text(cache_file, "\n".join((_sha256(*inputs, *lines), *lines)))
@@ -143,8 +154,11 @@ def _passed_on(module: str) -> Names:
     """The names that a module imports, and those that a package's `__init__.pyi` imports for it."""
     path = _path(module)
     stub = path.with_suffix(".pyi")
-    later = _read(module, stub)[1] if stub.is_file() else []
-    return _read(module, path)[1] + later
+    _, names = _read(module, path)
+    if stub.is_file():
+        _, later_names = _read(module, stub)
+        names = names + later_names
+    return names
 
 
 def _path(module: str) -> Path:
@@ -177,5 +191,7 @@ def _file(module: str) -> Path | None:
     if not rest:
         return Path(str(spec.origin))
     place = Path(str(spec.origin)).parent.joinpath(*rest)
-    files = (place.with_suffix(".py"), place / "__init__.py")
-    return next((file for file in files if file.is_file()), None)
+    for file in (place.with_suffix(".py"), place / "__init__.py"):
+        if file.is_file():
+            return file
+    return None

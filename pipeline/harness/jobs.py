@@ -19,12 +19,10 @@ from .progress import say
 
 
 class JobLines(Callback):
-    """Keeps a line for each job of a multirun; Hydra calls its methods (conf/config.yaml).
-
-    folder: where the lines of the multirun that this process started are, if it started one.
-    """
+    """Keeps a line for each job of a multirun; Hydra calls its methods (conf/config.yaml)."""
 
     folder: ClassVar[Path | None] = None
+    """Where the lines of the multirun that this process started are, if it started one."""
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Remember the folder, and remove the lines that an earlier multirun left there."""
@@ -62,21 +60,23 @@ def table_at_end() -> Iterator[None]:
 def _print_table(folder: Path) -> None:
     """Print the lines of all jobs; a job that was killed has none."""
     paths = sorted(folder.glob("*.json"), key=lambda path: int(path.stem))
-    lines = {path.stem: read_json(path) for path in paths}
-    if not lines:
+    jobs = [read_json(path) for path in paths]
+    if not jobs:
         return
-    every = [set(line["settings"]) for line in lines.values()]
-    shared = set.intersection(*every) if len(every) > 1 else set()
-    settings = {
-        number: " ".join(text for text in line["settings"] if text not in shared)
-        for number, line in lines.items()
-    }
-    width = max(map(len, [*settings.values(), "settings"]))
+    # What all jobs set says nothing about any of them.
+    shared: set[str] = set()
+    if len(jobs) > 1:
+        shared = set.intersection(*(set(job["settings"]) for job in jobs))
+    settings = []
+    for job in jobs:
+        different = [text for text in job["settings"] if text not in shared]
+        settings.append(" ".join(different))
+    width = max(map(len, [*settings, "settings"]))
     say(f"{'job':>4}  {'settings':{width}}  objective")
-    for number, line in lines.items():
-        objective = line["objective"]
-        end = line["end"] if objective is None else f"{objective:.7g}"
-        say(f"{number:>4}  {settings[number]:{width}}  {end}")
+    for path, job, text in zip(paths, jobs, settings, strict=True):
+        objective = job["objective"]
+        end = job["end"] if objective is None else f"{objective:.7g}"
+        say(f"{path.stem:>4}  {text:{width}}  {end}")
 
 
 def _folder(config: Any) -> Path:

@@ -24,22 +24,23 @@ def alone(lock_file: Path, place: str, fix: str = "") -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     lock_file.parent.mkdir(parents=True, exist_ok=True)
-    lock, holder = FileLock(lock_file), lock_file.with_suffix(".json")
+    lock = FileLock(lock_file)
+    holder_file = lock_file.with_suffix(".json")
     with suppress(Timeout):
         lock.acquire(timeout=0)
     if not lock.is_locked:
-        known = {}
-        with suppress(CorruptFile, OSError):
-            known = read_json(holder)
-        who = f"process {known.get('process', '?')} on {known.get('host', '?')}"
-        message = f"{place}: {who} writes there since {known.get('began', '?')}"
+        holder = {}
+        with suppress(CorruptFile, OSError):  # the other process has not written it yet
+            holder = read_json(holder_file)
+        who = f"process {holder.get('process', '?')} on {holder.get('host', '?')}"
+        message = f"{place}: {who} writes there since {holder.get('began', '?')}"
         if fix:
             raise UsageError(f"{message}; {fix}")
         say(f"waiting: {message}")
         lock.acquire()
     try:
         began = datetime.now().astimezone().isoformat(" ", "seconds")
-        write_json(holder, {"process": os.getpid(), "host": gethostname(), "began": began})
+        write_json(holder_file, {"process": os.getpid(), "host": gethostname(), "began": began})
         yield
     finally:
         lock.release()

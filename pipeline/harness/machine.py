@@ -31,12 +31,9 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def links() -> list[str]:
     """A line about each folder of outputs that is a symbolic link."""
-    return [
-        f"{name} is a symbolic link, which DVC does not follow; remove the link and put the whole "
-        "project on the large disk (docs/reproduce.md has other ways)"
-        for name in OUTPUTS
-        if Path(name).is_symlink()
-    ]
+    message = "is a symbolic link, which DVC does not follow"
+    fix = "remove the link and put the whole project on the large disk (docs/reproduce.md)"
+    return [f"{name} {message}; {fix}" for name in OUTPUTS if Path(name).is_symlink()]
 
 
 def core_count() -> int:
@@ -49,15 +46,18 @@ def core_count() -> int:
 def free_memory(group: Path | None = None) -> int:
     """Free bytes for this process and its children, of the machine or of its control group."""
     free = _free_on_machine()
-    listed = Path("/proc/self/cgroup")
-    text = listed.read_text() if listed.exists() else ""
-    group = group or CONTROL_GROUPS / text.rpartition("0::/")[2].strip()
+    if group is None:
+        file = Path("/proc/self/cgroup")
+        text = file.read_text() if file.exists() else ""
+        group = CONTROL_GROUPS / text.rpartition("0::/")[2].strip()
     for folder in (group, *group.parents):
         with suppress(OSError, ValueError):  # there is no limit here
-            limit, used = (int((folder / f"memory.{k}").read_text()) for k in ("max", "current"))
-            lines = (folder / "memory.stat").read_text().splitlines()
-            files = int(dict(line.split() for line in lines)["inactive_file"])
-            free = min(free, max(0, limit - used + files))  # the system frees cached files
+            limit = int((folder / "memory.max").read_text())
+            used = int((folder / "memory.current").read_text())
+            statistics = dict(map(str.split, (folder / "memory.stat").read_text().splitlines()))
+            # The system frees cached files where memory is short.
+            cached_files = int(statistics["inactive_file"])
+            free = min(free, max(0, limit - used + cached_files))
     return free
 
 

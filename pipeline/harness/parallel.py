@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 from .cache import Record, Save, publish, record_of
 from .command import is_user_error, one_line
@@ -46,13 +46,17 @@ class Task:
     """
 
     name: str
+    """For messages."""
     settings: Settings
     path: Path
+    """The file, an npz."""
     key: str
+    """The file is up to date if it holds this key."""
     make: Callable[[Progress], tuple[Save, Record]]
     """Called with a progress. It returns a function that writes the arrays, and the record without
     its key."""
-    size: int = 0  # logits of its benchmark, n x C
+    size: int = 0
+    """The number of logits of its benchmark, n x C."""
 
     def is_current(self) -> bool:
         """Whether the unit is up to date."""
@@ -66,14 +70,17 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one task. The traceback is empty where the user caused the error."""
+    """The outcome of one task."""
 
     task: Task
     state: Literal["made", "failed", "busy", "current"]
     """`busy`: another process works on the unit; `current`: another process has made it."""
     error: str = ""
+    """One line; empty unless it failed."""
     traceback: str = ""
+    """Of many lines; empty where the user caused the error."""
     warnings: Sequence[str] = ()
+    """A line each."""
 
 
 def run_tasks(title: str, tasks: Sequence[Task], one_by_one: bool = False) -> None:
@@ -90,20 +97,32 @@ def run_tasks(title: str, tasks: Sequence[Task], one_by_one: bool = False) -> No
         return
     make_all = _one_by_one if one_by_one else _side_by_side
     outcomes = list(make_all(title, waiting))
-    for line in _each_once((o.task.name, text) for o in outcomes for text in o.warnings):
+    warned = []
+    for outcome in outcomes:
+        warned += [(outcome.task.name, text) for text in outcome.warnings]
+    for line in _each_once(warned):
         say(f"warning: {line}")
     failed = [outcome for outcome in outcomes if outcome.state == "failed"]
-    made = sum(outcome.state == "made" for outcome in outcomes)
-    others = len(tasks) - made - len(failed)
+    made = [outcome for outcome in outcomes if outcome.state == "made"]
+    n_current = len(tasks) - len(made) - len(failed)
     seconds = time.perf_counter() - began
-    say(f"{title}: {made} made, {len(failed)} failed, {others} up to date; {seconds:.1f} s")
+    say(f"{title}: {len(made)} made, {len(failed)} failed, {n_current} up to date; {seconds:.1f} s")
     if failed:
-        # Errors that are equal but for numbers have one traceback, that of the first.
-        tracebacks = {NUMBER.sub("", one.error): one.traceback for one in reversed(failed)}
-        for text in filter(None, tracebacks.values()):
+        _raise_failures(title, failed, len(tasks))
+
+
+def _raise_failures(title: str, failed: Sequence[Outcome], n_tasks: int) -> NoReturn:
+    """Print the tracebacks of failed units, and raise UnitsFailed, which names them."""
+    # Errors that are equal but for numbers have one traceback, that of the first.
+    tracebacks = {NUMBER.sub("", outcome.error): outcome.traceback for outcome in reversed(failed)}
+    for text in tracebacks.values():
+        if text:
             say(text)
-        count = f"{title}: {len(failed)} of {len(tasks)} failed: " if len(tasks) > 1 else ""
-        raise UnitsFailed(count + "; ".join(_each_once((o.task.name, o.error) for o in failed)))
+    lines = _each_once((outcome.task.name, outcome.error) for outcome in failed)
+    message = "; ".join(lines)
+    if n_tasks > 1:
+        message = f"{title}: {len(failed)} of {n_tasks} failed: {message}"
+    raise UnitsFailed(message)
 
 
 def late(name: str, *arguments: Any) -> Any:
@@ -125,8 +144,9 @@ def job_count(jobs: int | str, sizes: Sequence[int], are_there: bool = False) ->
         return min(int(jobs), len(sizes))
     if sum(sizes) <= FEW_LOGITS and not are_there:
         return 1
-    fitting = max(1, free_memory() // (BYTES_PER_LOGIT * max([1, *sizes])))
-    return min(core_count(), fitting, len(sizes))
+    largest = max(1, *sizes)
+    fitting_into_memory = max(1, free_memory() // (BYTES_PER_LOGIT * largest))
+    return min(core_count(), fitting_into_memory, len(sizes))
 
 
 def _one_by_one(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
@@ -139,11 +159,12 @@ def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
     settings = tasks[0].settings
     busy = []
     calls = [partial(attempt, task, wait=False) for task in tasks]
+    sizes = [task.size for task in tasks]
     with workers() as pool:
-        sizes = [task.size for task in tasks]
         jobs = job_count(settings.jobs, sizes, are_there=pool.pool is not None)
-        threads = core_count() // jobs if jobs > 1 else 1  # counting takes a moment
-        outcomes = pool.results(title, calls, jobs, max(1, threads))
+        # Counting the cores takes a moment, which a single process saves.
+        threads = max(1, core_count() // jobs) if jobs > 1 else 1
+        outcomes = pool.results(title, calls, jobs, threads)
         with Bar(title, len(tasks)) as bar:  # its thread would not survive a fork
             for outcome in outcomes:
                 if outcome.state == "busy":
@@ -167,12 +188,13 @@ def all_called(
     if not calls:
         return {}
     results: dict[str, Result] = {}
+    named_calls = [partial(_named, name, call) for name, call in calls.items()]
     with workers() as pool:
-        pays = pool.pool is not None or can_fork()
-        named = [partial(_named, name, call) for name, call in calls.items()]
-        ended = pool.results(title, named, job_count(jobs, [0] * len(calls), pays))
+        cost_little = pool.pool is not None or can_fork()
+        count = job_count(jobs, [0] * len(calls), are_there=cost_little)
+        pairs = pool.results(title, named_calls, count)
         with Bar(title, len(calls)) as bar:
-            for name, result in ended:
+            for name, result in pairs:
                 results[name] = result
                 bar.advance(name)
     return {name: results[name] for name in calls}
@@ -190,8 +212,9 @@ def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome
     """
     from filelock import FileLock, Timeout  # a run with nothing to do needs none of these
 
-    data, error, details = task.settings.paths.data, "", ""
+    data = task.settings.paths.data
     lock = data / "locks" / f"{'-'.join(task.place.parts)}.lock"
+    error, details = "", ""
     began, core_seconds = time.perf_counter(), time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         try:
@@ -209,8 +232,10 @@ def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome
             if isinstance(failure, OSError) and failure.errno in NO_LOCKS:
                 error = f"{data}: files cannot be locked here ({error}); use a local paths.data"
             if not is_user_error(failure):
-                error, details = f"{type(failure).__name__}: {error}", traceback.format_exc()
-    messages = tuple(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
+                error = f"{type(failure).__name__}: {error}"
+                details = traceback.format_exc()
+    lines = [" ".join(str(warning.message).split()) for warning in caught]
+    messages = tuple(dict.fromkeys(lines))  # each once
     notes = {
         "unit": task.place.as_posix(),
         "key": task.key,

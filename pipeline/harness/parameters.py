@@ -73,18 +73,20 @@ def entries_of_suite(config: DictConfig, overrides: Sequence[str]) -> dict[str, 
 
     UsageError: the suite lists no names.
     """
-    names = {group: names_of(config, group) for group in EXAMPLES}
-    first = {group: listed[0] for group, listed in names.items()}
+    names_in_group = {group: names_of(config, group) for group in EXAMPLES}
+    first = {group: names[0] for group, names in names_in_group.items()}
 
     def entry(group: str, name: str) -> Any:
+        # A benchmark is composed with some calibrator, and a calibrator with some benchmark.
         pair = [f"{key}={value}" for key, value in {**first, group: name}.items()]
         return with_params(compose("config", [*overrides, *pair]), overrides)[group]
 
-    return {
-        group: {name: entry(group, name) for name in listed}
-        for group, listed in names.items()
-        if not HydraConfig.get().runtime.choices.get(group)
-    }
+    entries = {}
+    for group, names in names_in_group.items():
+        is_chosen = HydraConfig.get().runtime.choices.get(group)
+        if not is_chosen:
+            entries[group] = {name: entry(group, name) for name in names}
+    return entries
 
 
 def names_of(config: DictConfig, group: str) -> list[str]:
@@ -114,11 +116,11 @@ def with_suite(arguments: Sequence[str]) -> list[str]:
 
     Else the default suite, digits, would choose its few tuning runs for every benchmark.
     """
-    settings = {setting_of(text) for text in arguments}
-    if "benchmark" not in settings or settings & {"suite", "params"}:
+    settings = [setting_of(text) for text in arguments]
+    if "benchmark" not in settings or {"suite", "params"} & set(settings):
         return list(arguments)
-    at = next(k for k, text in enumerate(arguments) if setting_of(text) == "benchmark")
-    return [*arguments[:at], "suite=any", *arguments[at:]]  # argparse wants settings side by side
+    place = settings.index("benchmark")  # argparse wants settings side by side
+    return [*arguments[:place], "suite=any", *arguments[place:]]
 
 
 def check_sweep(arguments: Sequence[str]) -> None:
@@ -132,17 +134,20 @@ def check_sweep(arguments: Sequence[str]) -> None:
     parser = OverridesParser.create()
     overrides = [text for text in arguments if "=" in text]
     values = {setting_of(text): text.partition("=")[2] for text in overrides}
-    swept = [
-        setting_of(text) for text in overrides if parser.parse_override(text).is_sweep_override()
-    ]
-    for key in swept:
-        value = f"hydra:runtime.choices.{key}" if names_in(key, arguments) else key
-        folders = [values.get(f"paths.{name}", "") for name in ("data", "results")]
-        is_told_apart = key.startswith(("paths.", "hydra")) or key in IN_NAMES
-        is_told_apart = is_told_apart or _is_in_name(key, values.get("benchmark"), arguments)
-        if not is_told_apart and not all(f"${{{value}}}" in folder for folder in folders):
-            fix = " ".join(f"'paths.{name}={name}/${{{value}}}'" for name in ("data", "results"))
-            raise UsageError(f"{key}={values[key]}: all jobs would write the same files; add {fix}")
+    folders = [values.get("paths.data", ""), values.get("paths.results", "")]
+    for text in overrides:
+        if not parser.parse_override(text).is_sweep_override():
+            continue
+        key = setting_of(text)
+        if key in IN_NAMES or key.startswith(("paths.", "hydra")):
+            continue
+        if _is_in_name(key, values.get("benchmark"), arguments):
+            continue
+        # The value of a setting, or the name of a group's chosen file, as a folder can hold it.
+        value = f"${{hydra:runtime.choices.{key}}}" if names_in(key, arguments) else f"${{{key}}}"
+        if not all(value in folder for folder in folders):
+            fix = f"add 'paths.data=data/{value}' 'paths.results=results/{value}'"
+            raise UsageError(f"{key}={values[key]}: all jobs would write the same files; {fix}")
 
 
 def _is_in_name(key: str, benchmark: str | None, arguments: Sequence[str]) -> bool:

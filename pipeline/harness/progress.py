@@ -31,7 +31,9 @@ class Bar:
     """Progress over `total` pieces, as a context manager. Calling it sets an absolute state."""
 
     def __init__(self, title: str, total: int) -> None:
-        self.title, self.total, self.done = title, total, 0
+        self.title = title
+        self.total = total
+        self.done = 0
         self.last_line = time.monotonic()
         self.live = progress.Progress(
             progress.TextColumn("{task.fields[title]}", style="bold", markup=False),
@@ -73,9 +75,11 @@ def say(text: str) -> None:
 
 def say_files(paths: Iterable[Path]) -> None:
     """Say which files or folders were written; what differs only in its ending shares a line."""
-    stems: dict[Path, list[str]] = {}
+    endings_of: dict[Path, list[str]] = {}
     for path in paths:
-        stems.setdefault(path.with_suffix(""), []).append(path.suffix)
-    for stem, endings in stems.items():
-        several = ",".join(ending[1:] for ending in endings)
-        say(f"wrote {stem}{endings[0] if len(endings) == 1 else f'.{{{several}}}'}")
+        endings_of.setdefault(path.with_suffix(""), []).append(path.suffix)
+    for stem, endings in endings_of.items():
+        ending = endings[0]
+        if len(endings) > 1:
+            ending = f".{{{','.join(text.removeprefix('.') for text in endings)}}}"
+        say(f"wrote {stem}{ending}")

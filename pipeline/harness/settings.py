@@ -27,6 +27,8 @@ class Tables(Enum):
 
 @dataclass
 class Paths:
+    """Folders, and whether ready-made logits must be those of the benchmark."""
+
     data: Place = MISSING
     results: Place = MISSING
     precomputed: Place | None = None
@@ -55,6 +57,8 @@ class Sources:
 
 @dataclass
 class Benchmark:
+    """A source of logits, and what its tables show (conf/benchmark/_base.yaml)."""
+
     name: str = MISSING
     title: str = MISSING
     source: Any = MISSING
@@ -76,10 +80,21 @@ class Splits:
     seed: int = MISSING
 
 
+DEFAULT_EVALUATION = "default"
+"""The evaluation whose name is not part of the names of files."""
+
+
+def suffix_of(evaluation: str) -> str:
+    """The part of a file's name that says which evaluation made it."""
+    return "" if evaluation == DEFAULT_EVALUATION else f"-{evaluation}"
+
+
 @dataclass
 class Evaluation:
+    """The options of a scorecard, and the name of their results (conf/evaluation)."""
+
     name: str = MISSING
-    suffix: str = MISSING  # of the names of files; conf/evaluation/default.yaml makes it of `name`
+    suffix: str = MISSING  # `suffix_of` the name; DVC, too, composes it in conf/evaluation
     suffixes: dict[str, str] = field(default_factory=dict)  # those that are not -<name>
     utilities: int = MISSING
     floor_utilities: int = MISSING
@@ -96,6 +111,8 @@ class Evaluation:
 
 @dataclass
 class Dynamics:
+    """The appendix study of aligned and misaligned users (conf/dynamics)."""
+
     name: str = MISSING
     families: list[str] = MISSING
     splits: int = MISSING
@@ -128,19 +145,14 @@ class Users:
 
 @dataclass
 class Suite:
-    """Names of benchmarks and calibrators.
-
-    dynamics, users: the benchmarks of the appendix study, and of the studies of users.
-
-    skip_absent: leave out benchmarks that have no logits, and name them, instead of ending there.
-    """
+    """Names of benchmarks and calibrators."""
 
     name: str = MISSING
     benchmarks: list[str] = MISSING
     calibrators: list[str] = MISSING
-    dynamics: list[str] = MISSING
-    users: list[str] = MISSING
-    skip_absent: bool = False
+    dynamics: list[str] = MISSING  # the benchmarks of the appendix study
+    users: list[str] = MISSING  # those of the studies of users
+    skip_absent: bool = False  # leave out benchmarks that have no logits, and name them
 
 
 @dataclass

@@ -15,7 +15,7 @@ from omegaconf.errors import ConfigKeyError, ValidationError
 from utility_calibration.metrics.registry import check_keys
 
 from .parameters import UsageError, configured, names_of, searched, with_params
-from .settings import Settings
+from .settings import Settings, suffix_of
 
 FILE_NAME = (r"[\w-][\w .+-]*", "letters, digits, - _ . + and spaces; it becomes a file's name")
 COUNT = (r"[1-9]\d{0,2}|1000", "a whole number from 1 to 1000, such as 10")
@@ -51,19 +51,19 @@ ALLOWED_VALUES = {
     "sources.device": (r"auto|cpu|cuda(:\d+)?", "auto, cpu, cuda or cuda:<k>"),
 }
 """For each setting of all stages: the pattern of its text, and the words for messages."""
+PARTS = ("benchmark", "calibrator", "split")
+"""The settings that choose units."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One fit and its evaluation. `settings` is shared by the splits of a pair.
-
-    Units with the same files are equal.
-    """
+    """One fit and its evaluation. Units with the same files are equal."""
 
     benchmark: str
     calibrator: str
     split: int
     settings: Settings = field(compare=False)
+    """Shared by the splits of a benchmark and calibrator."""
 
     @property
     def fit_path(self) -> Path:
@@ -102,19 +102,21 @@ class Request:
     def from_hydra(cls, config: DictConfig) -> Self:
         """The request of the running Hydra program."""
         _check(config)
-        hydra, parser = HydraConfig.get(), OverridesParser.create()
-        names = [tuple(names_of(config, group)) for group in ("benchmark", "calibrator")]
-        splits, count = tuple(range(config.splits.count)), config.splits.count
-        if config.split is not None and config.split not in splits:
-            known = f"expected a number from 0 to {count - 1} (splits.count={count})"
-            raise UsageError(f"split={config.split}: {known}, or leave it out for all")
-        others = tuple(
-            text
-            for text in hydra.overrides.task  # perhaps with + or ~ before them
-            if parser.parse_override(text).key_or_group not in ("benchmark", "calibrator", "split")
-        )
-        splits = splits if config.split is None else (config.split,)
-        return cls(config.suite.name, names[0], names[1], splits, others)
+        count = config.splits.count
+        splits = tuple(range(count))
+        if config.split is not None:
+            if config.split not in splits:
+                fix = f"expected a number from 0 to {count - 1} (splits.count={count})"
+                raise UsageError(f"split={config.split}: {fix}, or leave it out for all")
+            splits = (config.split,)
+        parser = OverridesParser.create()
+        others = []
+        for text in HydraConfig.get().overrides.task:  # perhaps with + or ~ before them
+            if parser.parse_override(text).key_or_group not in PARTS:
+                others.append(text)  # noqa: PERF401
+        benchmarks = tuple(names_of(config, "benchmark"))
+        calibrators = tuple(names_of(config, "calibrator"))
+        return cls(config.suite.name, benchmarks, calibrators, splits, tuple(others))
 
     @classmethod
     def for_study(cls, config: DictConfig, study: str) -> Self:
@@ -126,20 +128,23 @@ class Request:
 
     def units(self) -> list[Unit]:
         """All requested units, in the order of benchmarks, then calibrators, then splits."""
-        names, (first, *others) = self.calibrators, self.benchmarks
-        at_first, calibrators = composed_with(names, [*self.overrides, f"benchmark={first}"])
+        names = self.calibrators
+        first, *others = self.benchmarks
+        at_first, entries = composed_with(names, [*self.overrides, f"benchmark={first}"])
         if any(text.lstrip("+~").startswith("calibrator") for text in self.overrides):
-            calibrators = {name: self._composed(first, name).calibrator for name in names}
-        return [
-            unit
-            for config in (at_first, *(self._composed(other, names[0]) for other in others))
-            for name, settings in resolved_with(calibrators, config).items()
-            for unit in units_of(settings, name, self.splits)
-        ]
+            # `calibrator.on=logits` is for the chosen calibrator, so each is chosen once.
+            entries = {name: self._composed(first, name).calibrator for name in names}
+        configurations = [at_first]
+        configurations += [self._composed(benchmark, names[0]) for benchmark in others]
+        units = []
+        for config in configurations:
+            for name, settings in resolved_with(entries, config).items():
+                units += units_of(settings, name, self.splits)
+        return units
 
     def _composed(self, benchmark: str, calibrator: str) -> DictConfig:
-        chosen = f"benchmark={benchmark}", f"calibrator={calibrator}"
-        return composed([*self.overrides, *chosen])
+        pair = f"benchmark={benchmark}", f"calibrator={calibrator}"
+        return composed([*self.overrides, *pair])
 
 
 def units_of(settings: Settings, calibrator: str, splits: Sequence[int]) -> list[Unit]:
@@ -164,9 +169,10 @@ def composed_with(
 
     Composing takes long, so it is done once for all.
     """
-    each = [f"+calibrator@each.{name}={name}" for name in calibrators]
-    config = composed([*overrides, f"calibrator={calibrators[0]}", *each])
-    entries, config.each = dict(config.each.items()), None
+    beside = [f"+calibrator@each.{name}={name}" for name in calibrators]
+    config = composed([*overrides, f"calibrator={calibrators[0]}", *beside])
+    entries = dict(config.each.items())
+    config.each = None
     return config, entries
 
 
@@ -200,5 +206,9 @@ def _check(config: DictConfig) -> None:
         value = OmegaConf.select(config, key)
         if value is not None and not re.fullmatch(pattern, str(value)):
             raise UsageError(f"{key}={value}: expected {expected}")
+    evaluation = config.evaluation
+    if evaluation.suffix != suffix_of(evaluation.name):
+        fix = "it follows from evaluation.name, so set that"
+        raise UsageError(f"evaluation.suffix={evaluation.suffix}: {fix}")
     if config.objective is not None:
         check_keys([config.objective], config.evaluation.own or {}, "objective")

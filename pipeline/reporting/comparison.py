@@ -18,8 +18,9 @@ from utility_calibration.metrics.registry import metric
 
 from ..harness.artifacts import read_json, write_text
 from ..harness.parameters import content_of, names_in
+from ..harness.settings import DEFAULT_EVALUATION
 from ..harness.units import Request, composed
-from ..scoring.files import ALL_SPLITS, DEFAULT_EVALUATION, ScoreFiles, Scores, csv_text
+from ..scoring.files import ALL_SPLITS, ScoreFiles, Scores, csv_text
 from ..scoring.inference import two_standard_errors
 from .agreement import CLOSEST, LIMIT, fairness_text, joint_error, rms, seeds_below, z_of
 from .names import family, method_name

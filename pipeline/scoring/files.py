@@ -14,9 +14,8 @@ import pandas as pd
 from utility_calibration.metrics.registry import METRICS, check_keys
 
 from ..harness.artifacts import CorruptFile, json_text, read_json, write_text
-from ..harness.settings import Settings
+from ..harness.settings import DEFAULT_EVALUATION, Settings, suffix_of
 
-DEFAULT_EVALUATION = "default"  # the evaluation whose name is not part of file names
 ALL_SPLITS = "all"  # the value of the column `split` in rows of all splits together
 DIGITS = 7  # Significant digits of every number. Processors differ in the last bits.
 ROW_COLUMNS = (
@@ -53,7 +52,7 @@ class ScoreFiles(NamedTuple):
     @classmethod
     def below(cls, results: Path, benchmark: str, evaluation: str = DEFAULT_EVALUATION) -> Self:
         """The files in a folder of results; the default evaluation has no part in their names."""
-        stem = benchmark if evaluation == DEFAULT_EVALUATION else f"{benchmark}-{evaluation}"
+        stem = f"{benchmark}{suffix_of(evaluation)}"
         rows = results / "scores" / f"{stem}.csv"
         facts = rows.with_name(f"{stem}.json")
         return cls(benchmark, stem, rows, rows.with_name(f"{stem}.ecdf.csv"), facts)

@@ -53,7 +53,7 @@ def test_a_calibrator_of_ones_own_folder_is_known(tmp_path, form):
 
 
 WRONG = ["benchmark.name='../../x'", "splits.count=0", "splits.calibration_fraction=1.0"]
-OF_SCORES = ["class_weights=unifrom", "bins=0", "floor_utilities=0", "utility_batch=0"]
+OF_SCORES = ["class_weights=unifrom", "bins=0", "floor_utilities=0", "utility_batch=0", "suffix=-x"]
 
 
 @pytest.mark.parametrize(
