@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,10 +26,10 @@ from .option_checks import (
     check_whole,
     draws_for,
 )
-from .priors import PRIORS, check_shares, linear_users, rank_users
+from .priors import PRIORS, check_shares
 from .utilities.base import UtilityClass
 from .utilities.function import utility_of
-from .utilities.payoffs import ClassWise, Linear, Rank, TopClass
+from .utilities.payoffs import ClassWise, TopClass
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,10 @@ class Options:
 
     Args:
         utilities: M, the number of sampled users per family (paid by class, by rank); 0 for none.
-        floor_utilities: only this many of them are measured under drawn labels and resampled
-            points, for the floors and intervals of their quantiles (`representative`).
+        floor_utilities: only so many of those paid by class, and half as many of those paid by
+            rank, are measured under drawn labels, for the floors of their quantiles.
+        bootstrap_utilities: only so many of each are measured under resampled points, for the
+            intervals of their quantiles (metrics/users.py).
         utility_seed: seed of the sampled users, the same for every method and split.
         prior: what the sampled users are paid, a name of `PRIORS` (metrics/priors.py).
         class_shares: [C], how frequent each class is, for the prior "frequent".
@@ -60,7 +61,8 @@ class Options:
     """
 
     utilities: int = 1500
-    floor_utilities: int = 500
+    floor_utilities: int = 300
+    bootstrap_utilities: int = 500
     utility_seed: int = 0
     prior: str = "uniform"
     class_shares: ArrayLike | None = None
@@ -77,7 +79,7 @@ class Options:
 
     def __post_init__(self) -> None:
         numbers = "it is the number of sampled users; give your own as own={'mine': TopK()}"
-        least = {"utilities": 0, "floor_utilities": 1, "bins": 1}
+        least = {"utilities": 0, "floor_utilities": 1, "bootstrap_utilities": 1, "bins": 1}
         least |= {"floor_repetitions": 0, "bootstrap_repetitions": 0}
         for name, low in least.items():
             check_whole(getattr(self, name), name, low, numbers * (name == "utilities"))
@@ -145,44 +147,3 @@ class Measurement:
         share = place - math.floor(place)
         step = above - below
         return below + share * step if share < 0.5 else above - step * (1 - share)
-
-
-def sampled_users(classes: int, options: Options, count: int) -> dict[str, UtilityClass]:
-    """Return `count` of the sampled users of each family; {} if `options` sample none."""
-    if not options.utilities:
-        return {}
-    drawn = options.prior, options.utilities, classes, options.utility_seed
-    shares = None
-    if options.prior == "frequent":
-        shares = tuple(check_shares(options.class_shares, classes).tolist())
-    return _users(*drawn, shares, count)
-
-
-@lru_cache(maxsize=2)  # all splits and methods of a benchmark have the same users, all and some
-def _users(
-    prior: str,
-    utilities: int,
-    classes: int,
-    seed: int,
-    class_shares: tuple[float, ...] | None,
-    count: int,
-) -> dict[str, UtilityClass]:
-    by_class = linear_users(prior, utilities, classes, seed, class_shares)
-    by_rank = rank_users(prior, utilities, classes, seed + 1)
-    return {
-        "linear": Linear(representative(by_class.matrix, count)),
-        "rank": Rank(representative(by_rank.matrix, count)),
-    }
-
-
-def representative(payoffs: Array, count: int) -> Array:
-    """Return `count` rows of `payoffs` [M, C], or all: evenly spread in order of their variance.
-
-    UC under drawn labels grows with the variance of a user's payoffs. Quantiles over 500 of 1,500
-    rows chosen like this differ by at most 1.4 % from those over all, on CIFAR-10 and CIFAR-100.
-    """
-    if count >= len(payoffs):
-        return payoffs
-    order = payoffs.var(axis=1, ddof=1).argsort(kind="stable")
-    middles = (np.arange(count) + 0.5) * (len(payoffs) / count)
-    return payoffs[order[middles.astype(np.int64, copy=False)]]

@@ -16,7 +16,7 @@ from .card import ErrorCurve, Scorecard
 from .certificate import CalibrationInterval, Evidence, evidence_of, joined
 from .forecast import Forecast, Outcomes
 from .keywords import SampleOptions
-from .measurement import Measurement, Options, sampled_users
+from .measurement import Measurement, Options
 from .option_checks import check_known
 from .registry import metrics_of
 from .resampling import Floats, NoiseFloor, bootstrap_draws, floor_draws, means
@@ -24,6 +24,7 @@ from .result import CalibrationResult
 from .samples import sample_of
 from .scores import tied_points, zero_likelihoods
 from .shown import WorstUtility
+from .users import sampled_users
 from .utilities.base import UtilityClass
 
 
@@ -70,22 +71,21 @@ def scorecard(
         rows_sum_to_one=rows_sum_to_one,
         **about_points,
     )
-    users = sampled_users(sample.forecast.classes, options, options.utilities)
-    few = sampled_users(sample.forecast.classes, options, options.floor_utilities)
-    whole = Batch.of(sample, metrics_of(options), tuple(users))
+    users = sampled_users(sample.forecast.classes, options)
+    whole = Batch.of(sample, metrics_of(options), users)
     batches = in_batches(whole, options.utility_batch, options.noise_seed)
-    observed = [Measurement(b.forecast, b.outcomes, options, users) for b in batches]
+    observed = [Measurement(b.forecast, b.outcomes, options, b.users) for b in batches]
 
     def measure(batch: Batch, forecast: Forecast, outcomes: Outcomes) -> dict[str, Array]:
-        return _measured(batch, Measurement(forecast, outcomes, options, few))
+        return _measured(batch, Measurement(forecast, outcomes, options, batch.users))
 
     seed = options.noise_seed
     # Labels cannot be drawn from rows that do not sum to one.
     n_floor = options.floor_repetitions if rows_sum_to_one else 0
-    drawn = floor_draws([b.with_a_floor() for b in batches], measure, n_floor, seed)
+    drawn = floor_draws([b.to_redraw(options) for b in batches], measure, n_floor, seed)
     n_points = max(population or 0, sample.forecast.n)
     resampled = bootstrap_draws(
-        [b.to_resample(n_points) for b in batches],
+        [b.to_resample(n_points, options) for b in batches],
         measure,
         options.bootstrap_repetitions,
         seed,

@@ -98,6 +98,7 @@ class Evaluation:
     suffixes: dict[str, str] = field(default_factory=dict)  # those that are not -<name>
     utilities: int = MISSING
     floor_utilities: int = MISSING
+    bootstrap_utilities: int = MISSING
     utility_seed: int = MISSING
     prior: str = "uniform"
     bins: int = MISSING

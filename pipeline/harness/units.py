@@ -39,6 +39,7 @@ ALLOWED_VALUES = {
     "evaluation.class_weights": ("uniform|prior", "uniform or prior"),
     "evaluation.utilities": COUNT_OR_0,
     "evaluation.floor_utilities": AT_LEAST_1,
+    "evaluation.bootstrap_utilities": AT_LEAST_1,
     "evaluation.floor_repetitions": COUNT_OR_0,
     "evaluation.bootstrap_repetitions": COUNT_OR_0,
     "evaluation.utility_batch": AT_LEAST_1,

@@ -65,6 +65,7 @@ OPTIONS = [
     ("floor_repetitions", {"floor_repetitions": -1}),
     ("utility_batch", {"utility_batch": 0}),
     ("floor_utilities", {"floor_utilities": 0}),
+    ("bootstrap_utilities", {"bootstrap_utilities": 0}),
     ("similarity matrix", {"similarity": np.eye(2)}),
 ]
 POINTS = [

@@ -5,8 +5,9 @@ import pytest
 
 from tests.refusals import refuses
 from utility_calibration.metrics import Linear, Rank, scorecard
-from utility_calibration.metrics.measurement import Options, sampled_users
+from utility_calibration.metrics.measurement import Options
 from utility_calibration.metrics.priors import MOST_PAYING, PRIORS, linear_users, rank_users
+from utility_calibration.metrics.users import sampled_users
 
 SHARES = np.array([0.1, 0.4, 0.3, 0.15, 0.05])
 C = len(SHARES)
@@ -28,7 +29,7 @@ def test_users_lie_on_the_unit_sphere_and_better_ranks_never_pay_less(prior):
 def test_uniform_users_are_those_of_before_bit_for_bit():
     assert (linear_users("uniform", 7, C, 5).matrix == Linear.sample(7, C, 5).matrix).all()
     assert (rank_users("uniform", 7, C, 5).matrix == Rank.sample(7, C, 5).matrix).all()
-    users = sampled_users(C, Options(utilities=7, utility_seed=5), 7)
+    users = sampled_users(C, Options(utilities=7, utility_seed=5))
     assert (users["linear"].matrix == Linear.sample(7, C, 5).matrix).all()
     assert (users["rank"].matrix == Rank.sample(7, C, 6).matrix).all()
 

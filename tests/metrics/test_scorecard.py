@@ -10,8 +10,6 @@ from tests.refusals import refuses
 from utility_calibration import metrics as m
 from utility_calibration.metrics import forecast as forecasts
 from utility_calibration.metrics import reference_additions
-from utility_calibration.metrics.forecast import Forecast
-from utility_calibration.metrics.resampling import redrawn_outcomes
 
 SMALL = {"utilities": 40, "floor_repetitions": 6}
 CURVES = {"linear", "rank"}
@@ -116,30 +114,6 @@ def test_what_is_not_asked_for_is_left_out():
     card = m.scorecard(p, y, utilities=0, floor_repetitions=2)
     assert card.curves == {}
     assert not any(m.METRICS[key].sampled for key in card.metrics)
-
-
-def test_floors_and_intervals_come_from_representative_sampled_users():
-    p, y = forecast_of("smooth", 150, 5, 6)
-    options = {"utilities": 40, "floor_repetitions": 30, "bootstrap_repetitions": 5}
-    few, every = (m.scorecard(p, y, floor_utilities=count, **options) for count in (15, 40))
-    assert few.metrics == every.metrics
-    for family in CURVES:
-        np.testing.assert_array_equal(few.curves[family].errors, every.curves[family].errors)
-    all_draws = draws_of(every)
-    for key, draws in draws_of(few).items():
-        is_sampled = m.METRICS[key.split("_", 1)[1]].sampled
-        assert (draws != all_draws[key]).any() == is_sampled, key
-    payoffs = m.Linear.sample(40, 5, 0).matrix
-    spread = payoffs[payoffs.var(axis=1, ddof=1).argsort()][
-        [int((i + 0.5) * 40 / 15) for i in range(15)]
-    ]
-    forecast = Forecast(p)
-    _, drawn = next(redrawn_outcomes(forecast, np.arange(150), 30, 0))
-    errors = np.sort(m.Linear(spread).errors(forecast, drawn), axis=1)
-    np.testing.assert_allclose(few["u_lin_median"].floor_draws, errors[:, 7], atol=1e-12)
-    line = few.curves["linear"].floor_mean
-    np.testing.assert_allclose(line[[0, -1]], errors.mean(axis=0)[[0, -1]], atol=1e-12)
-    assert len(line) == 40 and (np.diff(line) > 0).all()
 
 
 def test_options_reach_the_metrics_they_are_for():
