@@ -50,7 +50,7 @@ def points_of(
         if entries is not None and len(entries) != len(rows):
             message = f"{len(entries)} for {len(rows)} labels"
             raise InputError(message, field=field, fixes="give one each")
-    return tuple(_at(entries, rows) for entries in values)
+    return tuple(entries_at(entries, rows) for entries in values)
 
 
 def classes_axis(shape: tuple[int, ...], labels: tuple[int, ...], name: str) -> int | None:
@@ -109,7 +109,8 @@ def _vector(values: Any) -> Any:
     return np.asanyarray(values).reshape(-1)
 
 
-def _at(values: Any, rows: NDArray[np.bool_]) -> Any:
+def entries_at(values: Any, rows: NDArray[np.bool_]) -> Any:
+    """Return the entries of an array, a frame or a list where `rows` [n] is true; None of None."""
     if values is None:
         return None
     if kind_of(values):

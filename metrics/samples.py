@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Self, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,11 +16,11 @@ from .errors import InputError
 from .forecast import Forecast, Outcomes
 from .kernels.draws import Draws
 from .keywords import SampleOptions, check_keywords
-from .layout import points_of
+from .layout import entries_at, points_of
 from .option_checks import USUAL_CONFIDENCE, draws_for
-from .scores import checked
+from .scores import checked_points
 from .validation import check_labels, check_nothing_is_masked
-from .weights import are_equal
+from .weights import are_equal, counted
 
 LARGEST_POINT = 1 << 62
 ABSENT = ("", "nan", "None", "<NA>", "NaT")
@@ -104,8 +104,8 @@ class Sample:
         if self.weights is None:
             return self.largest, 1.0
         if population_weights is None:
-            largest, total = float(self.weights.max()), float(self.weights.sum())
-            return (self.largest, 1.0) if are_equal(largest, total, self.forecast.n) else None
+            is_known = are_equal(float(self.weights.min()), float(self.weights.max()))
+            return (self.largest, 1.0) if is_known else None
         largest_here = float(self.weights.max())
         is_pair = np.shape(population_weights) == (2,)
         mean, most = population_weights if is_pair else (0.0, 0.0)
@@ -152,9 +152,14 @@ def sample_of(
     *,
     population: int | None = None,
     rows_sum_to_one: bool = True,
+    keeps_unit: bool = False,
     **options: Unpack[SampleOptions],
 ) -> Sample:
-    """Return the checked points of the arguments of `UtilityClass.evaluate` and `scorecard`."""
+    """Return the checked points of the arguments of `UtilityClass.evaluate` and `scorecard`.
+
+    Points of weight 0 are left out, and equal weights are none (metrics/weights.py), except with
+    `keeps_unit`: beside weights of a population both say something.
+    """
     check_keywords(options, SampleOptions)
     values = points_of(
         probabilities,
@@ -165,14 +170,22 @@ def sample_of(
         points=options.get("points"),
     )
     probabilities, labels, sample_weight, clusters, points = values
-    forecast, outcomes = checked(
+    forecast, labels, sample_weight = checked_points(
         probabilities,
         labels,
-        rows_sum_to_one=rows_sum_to_one,
-        sample_weight=sample_weight,
+        sample_weight,
         classes=options.get("classes"),
+        rows_sum_to_one=rows_sum_to_one,
     )
-    n = forecast.n
+    for name, values in (("clusters", clusters), ("points", points)):
+        if values is not None:
+            check_one_each(values, forecast.n, name)
+    if sample_weight is not None and not keeps_unit:
+        rows, sample_weight = counted(sample_weight)
+        if rows is not None:
+            forecast, labels = Forecast(forecast.probabilities[rows]), labels[rows]
+            clusters, points = (entries_at(each, rows) for each in (clusters, points))
+    outcomes, n = forecast.outcomes(labels, sample_weight), forecast.n
     numbers = np.arange(n) if points is None else points
     numbers = check_labels(numbers, n, LARGEST_POINT, "points")
     if clusters is not None and population is not None:
@@ -250,14 +263,19 @@ def weights_go_with_labels(forecast: Forecast, outcomes: Outcomes) -> bool:
     )
 
 
+def check_one_each(values: Any, n: int, name: str) -> None:
+    """Raise `InputError` unless there is one value for each of n points."""
+    shape = np.shape(plain(values, name))
+    if shape != (n,):
+        message = f"shape {list(shape)} for {n} rows"
+        raise InputError(message, field=name, fixes="give one per row")
+
+
 def cluster_numbers(clusters: ArrayLike | None, n: int) -> Array:
     """Return the number of each point's cluster, int64 [n] from 0, for the clusters' names [n]."""
     check_nothing_is_masked(clusters, "clusters")
+    check_one_each(clusters, n, "clusters")
     names = np.asarray(plain(clusters, "clusters"))
-    if names.shape != (n,):
-        raise InputError(
-            f"shape {list(names.shape)} for {n} rows", field="clusters", fixes="give one per row"
-        )
     absent = [str(name) in ABSENT for name in names.tolist()]
     if any(absent):
         row = absent.index(True)

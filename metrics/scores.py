@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from .keywords import PointOptions, check_keywords
 from .layout import points_of
 from .shown import LIKELIHOOD_FLOOR
 from .validation import check_weights, checked_probabilities
+from .weights import counted
 
 
 def accuracies(outcomes: Outcomes) -> Array:
@@ -61,16 +62,31 @@ def checked(
     rows_sum_to_one: bool = True,
     **options: Unpack[PointOptions],
 ) -> tuple[Forecast, Outcomes]:
-    """Return forecast and outcomes of a user's arrays; `InputError` if these are wrong."""
+    """Return forecast and outcomes of a user's arrays; `InputError` if these are wrong.
+
+    Points of weight 0 are left out, and equal weights are none (metrics/weights.py).
+    """
     check_keywords(options, PointOptions)
     weights = options.get("sample_weight")
     points = points_of(probabilities, labels, options.get("ignore_index"), sample_weight=weights)
-    probabilities, labels, weights = points
+    forecast, labels, weights = checked_points(
+        *points, classes=options.get("classes"), rows_sum_to_one=rows_sum_to_one
+    )
+    if weights is not None:
+        rows, weights = counted(weights)
+        if rows is not None:
+            forecast, labels = Forecast(forecast.probabilities[rows]), labels[rows]
+    return forecast, forecast.outcomes(labels, weights)
+
+
+def checked_points(
+    probabilities: Any, labels: Any, weights: Any, *, classes: Any, rows_sum_to_one: bool
+) -> tuple[Forecast, Array, Array | None]:
+    """Return the forecast, int64 labels [n] and the weights [n] of points (`points_of`)."""
     p, top = checked_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
-    y = class_codes(labels, probabilities, p.shape, options.get("classes"))
+    y = class_codes(labels, probabilities, p.shape, classes)
     weights = None if weights is None else check_weights(weights, len(y))
-    forecast = Forecast(p, known_top=top)
-    return forecast, forecast.outcomes(y, weights)
+    return Forecast(p, known_top=top), y, weights
 
 
 def accuracy(probabilities: ArrayLike, labels: ArrayLike, **options: Unpack[PointOptions]) -> float:

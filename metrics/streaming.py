@@ -156,6 +156,9 @@ class StreamingCalibration:
         weights = np.ones(len(y))
         if sample_weight is not None:
             weights = check_weights(sample_weight, len(y))
+            rows = weights > 0
+            if not rows.all():
+                matrix, y, weights = matrix[rows], y[rows], weights[rows]
         self._seen = self.updated(self._seen, matrix, y, weights)
         self._columns = columns or self._columns
         self._look(self._seen)
@@ -164,10 +167,13 @@ class StreamingCalibration:
         """Return what is kept before the first point."""
         buckets = Buckets.empty(sum(self._counts), self.borders)
         totals = np.zeros(len(Totals._fields))
-        return Seen(*buckets, totals, np.zeros(1), bets.empty(sum(self._counts)))
+        return Seen(*buckets, totals, np.zeros(2), bets.empty(sum(self._counts)))
 
     def updated(self, seen: Seen | None, matrix: Array, y: Array, weights: Array) -> Seen:
-        """Add checked points to `seen`, in place; if this fails, they are taken away again."""
+        """Add checked points to `seen`, in place; if this fails, they are taken away again.
+
+        Weights [n] are above 0.
+        """
         if seen is None:
             seen = self.nothing()
         blocks = row_blocks(len(matrix), self.classes, max(PART, 64 * self.classes))
@@ -192,11 +198,12 @@ class StreamingCalibration:
             _check_range(block, self._ranges[part])
 
         seen.totals[:] += totals_of(forecast, outcomes, weights)
-        np.maximum(seen.largest, weights.max(), out=seen.largest)
+        np.maximum(seen.largest, [weights.max(), 1 / weights.min()], out=seen.largest)
+        once = np.ones(len(weights))  # points of weights that differ are no evidence
         for part, block in blocks:
             points = block.predicted, block.payoffs, block.codes[0], weights
             seen.buckets.at(part).add(*points, self._ranges[part], self.borders)
-            bets.add(seen.log_wealth[part], *points, self._ranges[part])
+            bets.add(seen.log_wealth[part], *points[:3], once, self._ranges[part])
 
     def _blocks(self, forecast: Forecast, outcomes: Outcomes) -> list[tuple[slice, Block]]:
         """Return the blocks of all utilities, each with its place among the m utilities."""
@@ -242,20 +249,20 @@ class StreamingCalibration:
 
     @property
     def has_weights(self) -> bool:
-        """Whether a point has another weight than 0 or 1."""
-        return self._seen is not None and Totals(*self._seen.totals).n_weighted > 0
+        """Whether the weights of the points say something: equal ones that are no counts do not."""
+        return self._seen is not None and self._seen.has_weights
 
     def evidence(self) -> CalibrationEvidence:
         """Return the evidence against calibration, which is valid at any look.
 
         Raises:
-            InputError: a point has another weight than 0 or 1. Such a point would have to be bet
-                on in proportion to the largest weight of all points, which are not over.
+            InputError: points have weights that differ, or counts above 1. A point would have to be
+                bet on in proportion to the largest weight of all points, which are not over.
         """
         seen = self._seen or self.nothing()
         if self.has_weights:
-            count = int(Totals(*seen.totals).n_weighted)
-            message = f"{count:,} points have another weight than 0 or 1"
+            low, high = 1 / seen.largest[1], seen.largest[0]
+            message = f"the weights of the points are from {low:.6g} to {high:.6g}"
             fixes = ["update without sample_weight", "take result().noise_floor(), for one look"]
             raise InputError(message, field="sample_weight", fixes=fixes)
         return calibration_evidence(seen.log_wealth, self._log_largest, self._ranges)

@@ -45,8 +45,9 @@ def range_tail(x: Array) -> Array:
 class Walks(NamedTuple):
     """The running sums of m utilities under chance.
 
-    moments: [m, 2], those of `Buckets`. spread: [m], the range ρ of each utility. n, weight and
-    largest: the number of points, the sum of their weights and the largest one.
+    moments: [m, 2], those of `Buckets`. spread: [m], the range ρ of each utility. n, weight,
+    largest and inverse: the number of points, the sum of their weights, the largest one, and the
+    inverse of the smallest one.
     """
 
     moments: Array
@@ -54,6 +55,7 @@ class Walks(NamedTuple):
     n: float
     weight: float
     largest: float
+    inverse: float
 
     def exceeded(self, errors: Array, column: int = 0) -> Array:
         """Return a bound on P(largest UC > error) for `errors` [k] by a column of `moments`."""
@@ -97,7 +99,7 @@ class Walks(NamedTuple):
         deviation = asymptotic_deviation(second, spread, count, confidence)
         top = float(np.minimum(most + deviation, self.spread).max())
         finite = float(self.spread.max())
-        if are_equal(self.largest, self.weight, self.n):
+        if are_equal(1 / self.inverse, self.largest):
             deviation = finite_deviation(second, spread, count, confidence)
             finite = float(np.minimum(most + deviation, self.spread).max())
         noise = max(self.quantile(confidence, column) for column in (0, 1))

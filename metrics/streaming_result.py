@@ -17,13 +17,14 @@ from .scores import accuracies, brier_scores, log_losses, tied_points, zero_like
 from .shown import WorstInterval
 from .streaming_chance import Walks
 from .uc import first_largest
-from .weights import are_counts
+from .weights import are_counts, say_nothing
 
 
 class Totals(NamedTuple):
     """Sums over the points, none of which depends on a utility."""
 
     n_points: float
+    """Of a weight above 0, as all that are counted here."""
     weight: float
     hits: float
     """Weighted, as the next two."""
@@ -35,8 +36,6 @@ class Totals(NamedTuple):
     """Points whose label had probability 0."""
     n_tied: float
     """Points with several most probable classes."""
-    n_weighted: float
-    """Points whose weight is neither 0 nor 1."""
 
 
 class Seen(NamedTuple):
@@ -49,9 +48,9 @@ class Seen(NamedTuple):
     ends: Array
     moments: Array
     totals: Array
-    """[9], the fields of `Totals`."""
+    """[8], the fields of `Totals`."""
     largest: Array
-    """[1], the largest weight."""
+    """[2], the largest weight, and the inverse of the smallest one."""
     log_wealth: Array
     """[m, …], of bets against calibration (`kernels/bets.py`)."""
 
@@ -59,6 +58,33 @@ class Seen(NamedTuple):
     def buckets(self) -> Buckets:
         """The buckets, which share their memory with this."""
         return Buckets(self.sums, self.ends, self.moments)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the weights of the points say something (metrics/weights.py)."""
+        largest, inverse = self.largest.tolist()
+        return largest > 0 and not say_nothing(1 / inverse, largest)
+
+    def in_units(self) -> Seen:
+        """Return the same with weights of 1 in place of equal ones."""
+        unit = float(self.largest[0])
+        totals = Totals(*self.totals.tolist())
+        sums = self.sums / unit
+        sums[..., MASS] = sums[..., MASS].round()  # numbers of points
+        return self._replace(
+            sums=sums,
+            moments=self.moments / unit**2,
+            totals=np.array(
+                totals._replace(
+                    weight=totals.n_points,
+                    hits=totals.hits / unit,
+                    squared_errors=totals.squared_errors / unit,
+                    log_losses=totals.log_losses / unit,
+                    n_importances=0.0,
+                )
+            ),
+            largest=np.ones(2),
+        )
 
     def with_points_of(self, other: Seen) -> Seen:
         """Return what is kept of the points of both."""
@@ -119,30 +145,24 @@ class StreamingResult:
 
 
 def totals_of(forecast: Forecast, outcomes: Outcomes, weights: Array) -> Totals:
-    """Return what a block of points adds to the totals."""
+    """Return what a block of points with positive weights [n] adds to the totals."""
     n_points, weight = len(weights), float(outcomes.size[0, 0])
-    hits = squared_errors = losses = n_importances = n_zeros = 0.0
-    if weight > 0:
-        hits = accuracies(outcomes)[0] * weight
-        squared_errors = brier_scores(forecast, outcomes)[0] * weight
-        losses = log_losses(forecast, outcomes)[0] * weight
-        n_importances = 0 if are_counts(weights) else n_points
-        n_zeros = zero_likelihoods(forecast, outcomes)[0]
     return Totals(
         n_points=n_points,
         weight=weight,
-        hits=hits,
-        squared_errors=squared_errors,
-        log_losses=losses,
-        n_importances=n_importances,
-        n_zeros=n_zeros,
+        hits=accuracies(outcomes)[0] * weight,
+        squared_errors=brier_scores(forecast, outcomes)[0] * weight,
+        log_losses=log_losses(forecast, outcomes)[0] * weight,
+        n_importances=0 if are_counts(weights) else n_points,
+        n_zeros=zero_likelihoods(forecast, outcomes)[0],
         n_tied=tied_points(forecast),
-        n_weighted=float(np.sum((weights != 0) & (weights != 1))),
     )
 
 
 def result_of(seen: Seen, ranges: Array, bins: int) -> StreamingResult:
     """Return what was found for utilities with these ranges of predictions [m, 2]."""
+    if not seen.has_weights:
+        seen = seen.in_units()
     totals = Totals(*seen.totals.tolist())
     n_points, weight = totals.n_points, totals.weight
     bounds = bounds_of(seen.buckets)
@@ -159,7 +179,7 @@ def result_of(seen: Seen, ranges: Array, bins: int) -> StreamingResult:
         zero_likelihood=int(totals.n_zeros),
         tied_share=totals.n_tied / n_points,
         _worst=_worst(seen.buckets, bounds, weight),
-        _walks=Walks(seen.moments, spread, n_points, weight, float(seen.largest[0])),
+        _walks=Walks(seen.moments, spread, n_points, weight, *seen.largest.tolist()),
     )
 
 

@@ -2,11 +2,11 @@
 
 Weights that are all whole numbers are counts: a point of weight 3 stands for three points. Any
 others say how much a point counts beside the others, so twice all weights are the same weights.
+Equal weights that are no counts say nothing, and a point of weight 0 is no point.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from .arrays import Array
 
 LARGEST_COUNT = float(1 << 53)
 """All larger numbers of float64 are whole, which says nothing about what they mean."""
+ROUNDING = 1e-9
+"""Weights whose ratio is nearer to 1 are equal."""
 
 
 def are_counts(weights: Array) -> Any:
@@ -43,6 +45,27 @@ def as_counts(weights: Array) -> Array:
     return shares * (effective_points(weights) / shares.sum())
 
 
-def are_equal(largest: float, total: float, n: float) -> bool:
-    """Return whether n weights of the sum `total` are equal, from the largest of them."""
-    return math.isclose(largest * n, total)
+def are_equal(least: float, largest: float) -> bool:
+    """Return whether weights from the `least` one, above 0, to the `largest` one are equal."""
+    return largest <= least * (1 + ROUNDING)
+
+
+def say_nothing(least: float, largest: float) -> bool:
+    """Return whether weights from the `least` to the `largest` are as good as none.
+
+    Equal counts above 1 are not: each point stands for several.
+    """
+    is_count = largest == round(largest) < LARGEST_COUNT
+    return are_equal(least, largest) and (largest == 1 or not is_count)
+
+
+def counted(weights: Array) -> tuple[Array | None, Array | None]:
+    """Return which points of `weights` [n] count, bool [n], and the weights of these.
+
+    The first is None if all do, the second if their weights say nothing.
+    """
+    rows = weights > 0
+    of_counted: Array | None = weights[rows]
+    if say_nothing(float(weights[rows].min()), float(weights.max())):
+        of_counted = None
+    return (None if rows.all() else rows), of_counted

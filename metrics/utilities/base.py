@@ -159,7 +159,12 @@ class UtilityClass(Utilities):
         check_whole(repetitions, "repetitions", 1)
         question = Question(
             self,
-            sample_of(probabilities, labels, **options),
+            sample_of(
+                probabilities,
+                labels,
+                keeps_unit=population_weights is not None,
+                **options,
+            ),
             confidence,
             repetitions,
             seed,

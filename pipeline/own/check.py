@@ -12,7 +12,7 @@ from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.validation import check_weights
 
 from .cells import text_of
-from .copies import note_on_copies, without_copies
+from .copies import note_on_copies, without_copies, without_weight_0
 from .file_points import FilePoints
 from .message_text import all_of_one_class, kept, some_of
 from .scale import with_logits
@@ -35,6 +35,7 @@ def checked(
     """
     given = scaled(given, values, mistakes)
     given = without_copies(given) if is_distinct else given
+    given = without_weight_0(given)
     _refuse_pairwise(given.matrix, given.labels)
     names = [str(k) for k in range(given.matrix.shape[1])]
     given = replace(

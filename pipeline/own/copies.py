@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.weights import counted
 
 from .file_points import FilePoints
 
@@ -84,19 +85,36 @@ def without_copies(given: FilePoints) -> FilePoints:
     if mistakes:
         raise InputError.of_all(mistakes)
 
-    def kept(values: Any) -> Any:
-        return None if values is None else values[is_first]
-
     note = f"{n - is_first.sum():,} rows that equal an earlier one are left out"
+    return _at(is_first, given, note)
+
+
+def without_weight_0(given: FilePoints) -> FilePoints:
+    """The points whose weight is not 0, without weights if these say nothing."""
+    if given.weights is None:
+        return given
+    rows, weights = counted(given.weights)
+    if rows is not None:
+        note = f"{len(rows) - rows.sum():,} rows of weight 0 are left out"
+        given = _at(rows, given, note)
+    return replace(given, weights=weights)
+
+
+def _at(rows: NDArray[np.bool_], given: FilePoints, note: str) -> FilePoints:
+    """The points of some rows, and a note of why."""
+
+    def kept(values: Any) -> Any:
+        return None if values is None else values[rows]
+
     return replace(
         given,
-        matrix=given.matrix[is_first],
-        labels=given.labels[is_first],
+        matrix=given.matrix[rows],
+        labels=given.labels[rows],
         weights=kept(given.weights),
         groups=kept(given.groups),
         clusters=kept(given.clusters),
-        splits={name: words[is_first] for name, words in given.splits.items()},
-        tested=None if given.tested is None else given.tested[:, is_first],
+        splits={name: words[rows] for name, words in given.splits.items()},
+        tested=None if given.tested is None else given.tested[:, rows],
         notes=(*given.notes, note),
     )
 

@@ -73,7 +73,7 @@ def test_weights_by_class_go_with_the_drawn_label():
     ]
     assert floors[0] == pytest.approx(floors[1], abs=1e-12)
     counted = np.arange(N) % 5 > 0  # a point of weight 0 is no point
-    given = {"points": np.flatnonzero(counted), "sample_weight": weights[y][counted]}
+    given = {"sample_weight": weights[y][counted]}
     part = m.TopK().evaluate(p, y, repetitions=40, sample_weight=weights[y] * counted).floor
     np.testing.assert_allclose(
         part, m.TopK().evaluate(p[counted], y[counted], repetitions=40, **given).floor

@@ -81,13 +81,17 @@ UTILITIES = {
 
 
 def test_the_floors_and_curves_of_a_scorecard_are_those_of_repeated_rows():
-    """Repeated rows have the number of one point, so that they draw the same label."""
+    """Repeated rows have the number of one point, so that they draw the same label.
+
+    Points of weight 0 have no number.
+    """
     p, y = forecast_of("smooth", 60, 4, 3)
     times = np.random.default_rng(0).integers(0, 4, size=60)
     numbers = np.repeat(np.arange(60), times)
     few = {"utilities": 8, "floor_utilities": 4, "floor_repetitions": 10, "own": UTILITIES}
     weighted = m.scorecard(p, y, sample_weight=times, **few)
-    repeated = m.scorecard(p[numbers], y[numbers], points=numbers, **few)
+    points = np.repeat(np.arange((times > 0).sum()), times[times > 0])
+    repeated = m.scorecard(p[numbers], y[numbers], points=points, **few)
     assert weighted.metrics == pytest.approx(repeated.metrics, abs=1e-12)
     for key, floor in parts_of(repeated, "floor").items():
         assert weighted[key].floor == pytest.approx(floor, abs=1e-12)
@@ -99,6 +103,7 @@ def test_the_scorecard_resamples_weighted_points():
     """A resampling in which no point with a weight comes out moves nothing."""
     p, y = forecast_of("smooth", 60, 4, 3)
     few = {"utilities": 0, "floor_repetitions": 0, "bootstrap_repetitions": 50}
+    few |= {"points": np.arange(60), "population": 60}
     counts = next(resampled_weights(np.arange(60), 60, 50, 0))
     for weights in (np.random.default_rng(0).random(60), 1.0 * (np.arange(60) < 2)):
         card = m.scorecard(p, y, sample_weight=weights, **few)
@@ -108,6 +113,49 @@ def test_the_scorecard_resamples_weighted_points():
     empty = ~(counts * weights).any(axis=1)
     assert empty.any()
     assert (card["u_topk"].bootstrap_draws[empty] == card.metrics["u_topk"]).all()
+
+
+ALL_OF = {
+    "scorecard": lambda *points, **options: (
+        m.scorecard(*points, utilities=6, floor_repetitions=9, bootstrap_repetitions=9, **options)
+        .frame()
+        .to_numpy()
+    ),
+    "bounds": lambda *points, **options: m.ClassWise().evaluate(*points, **options).interval,
+    "floor": lambda *points, **options: m.TopK().evaluate(*points, **options).floor,
+    "bins": lambda *points, **options: m.binned_top_class_error(*points, bins=7, **options),
+    "prior": lambda *points, **options: m.binned_class_wise_error(
+        *points, bins=7, weights="prior", **options
+    ),
+}
+EQUAL = [0.5, 1 / 3, 3.7, 1e-7, 1e20, 1]
+
+
+@pytest.mark.parametrize("weight", EQUAL)
+@pytest.mark.parametrize("name", ALL_OF)
+def test_equal_weights_that_are_no_counts_are_none(name, weight):
+    p, y = forecast_of("smooth", 93, 4, 4)
+    expected = ALL_OF[name](p, y)
+    np.testing.assert_array_equal(ALL_OF[name](p, y, sample_weight=np.full(93, weight)), expected)
+    counts = np.arange(93) % 3 > 0  # of points that count all the same
+    part = ALL_OF[name](p[counts], y[counts])
+    found = ALL_OF[name](p, y, sample_weight=weight * counts)
+    np.testing.assert_array_equal(found, part)
+
+
+@pytest.mark.parametrize("name", ALL_OF)
+def test_points_of_weight_0_are_no_points(name):
+    p, y = forecast_of("smooth", 93, 4, 4)
+    weights = np.random.default_rng(1).random(93) * (np.arange(93) % 3 > 0)
+    of = weights > 0
+    expected = ALL_OF[name](p[of], y[of], sample_weight=weights[of])
+    np.testing.assert_array_equal(ALL_OF[name](p, y, sample_weight=weights), expected)
+
+
+def test_points_of_weight_0_have_neither_ties_nor_zeros():
+    p, y = np.array([[0.5, 0.5], [1.0, 0.0], [0.7, 0.3]]), [0, 1, 0]
+    card = m.scorecard(p, y, sample_weight=[0, 0, 2.5], utilities=0, floor_repetitions=0)
+    assert (card.tied_share, card.zero_likelihood) == (0, 0)
 
 
 @pytest.mark.parametrize("utilities", UTILITIES.values(), ids=UTILITIES)

@@ -368,3 +368,27 @@ def test_floor_and_bounds_of_one_pass_are_near_those_of_drawn_labels() -> None:
         assert bounds.upper < bounds.upper_finite < 1.1 * exact.upper_finite
     wrong = streamed(m.ClassWise(), p, np.zeros(2000, int)).result()
     assert wrong.noise_floor().p_value < 1e-6 and wrong.calibration_interval().lower > 0.3
+
+
+@pytest.mark.parametrize("weight", [0.5, 1 / 3, 3.7, 1e-7, 1e20])
+def test_equal_weights_that_are_no_counts_are_none(weight: float) -> None:
+    p, y, _ = points(4)
+    is_counted = np.arange(len(p)) % 4 > 0  # a point of weight 0 is no point
+    expected = streamed([m.ClassWise(), m.TopK()], p[is_counted], y[is_counted]).result()
+    found = streamed([m.ClassWise(), m.TopK()], p, y, weight * is_counted).result()
+    same = partial(pytest.approx, abs=ROUNDING)
+    assert found.n == expected.n == is_counted.sum()
+    for name in ("lower", "upper", "equal_width", "equal_mass", "brier", "nll", "tied_share"):
+        assert getattr(found, name) == same(getattr(expected, name)), name
+    assert found.noise_floor() == same(expected.noise_floor())
+    assert found.calibration_interval() == same(expected.calibration_interval())
+
+
+def test_equal_weights_of_several_streams_are_none_together_and_others_are_not() -> None:
+    p, y, _ = points(4)
+    one, other = (streamed([m.TopK()], p, y, np.full(len(p), weight)) for weight in (0.5, 0.25))
+    assert not one.has_weights and not other.has_weights
+    both = copy.deepcopy(one).merge(one)
+    assert not both.has_weights
+    assert both.result().n == 2 * len(p)
+    assert one.merge(other).has_weights

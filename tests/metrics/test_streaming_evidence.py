@@ -124,13 +124,22 @@ def test_the_largest_float_is_enough_for_strong_evidence():
     assert found.log_now > 1000
 
 
-def test_weights_other_than_0_and_1_are_refused():
+def test_weights_that_differ_and_counts_above_1_are_refused():
     p, y = stream(100, 7)
     streaming = m.StreamingCalibration(m.TopK(), 4)
     streaming.update(p, y, sample_weight=np.arange(100) % 2)
     half = seen(p[1::2], y[1::2], m.TopK())
     assert streaming.evidence().log_now == pytest.approx(half.evidence().log_now, abs=1e-12)
     streaming.update(p, y, sample_weight=np.full(100, 2.0))
+    with pytest.raises(InputError) as refused:
+        streaming.evidence()
+    assert refused.value.field == "sample_weight"
+    streaming = m.StreamingCalibration(m.TopK(), 4)
+    streaming.update(p[:50], y[:50], sample_weight=np.full(50, 0.5))
+    streaming.update(p[50:], y[50:], sample_weight=np.full(50, 0.5))
+    whole = seen(p, y, m.TopK())
+    assert streaming.evidence().log_now == pytest.approx(whole.evidence().log_now, abs=1e-12)
+    streaming.update(p, y, sample_weight=np.full(100, 0.7))
     with pytest.raises(InputError) as refused:
         streaming.evidence()
     assert refused.value.field == "sample_weight"

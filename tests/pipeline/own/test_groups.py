@@ -85,9 +85,10 @@ def test_other_groups_and_class_names_of_the_same_points_replace_earlier_ones(tm
         assert facts["worst"]["u_cwe"]["name"].removeprefix("class ") in names
 
 
-def test_a_group_whose_points_have_no_weight_is_too_small(tmp_path):
+def test_a_group_whose_points_have_no_weight_is_left_out_with_them(tmp_path, capsys):
     groups = np.where(np.arange(200) % 2, "north", "south")
     np.savez(tmp_path / "in.npz", **ARRAYS, groups=groups, weight=(groups == "north") * 2.0)
     quick(tmp_path / "in.npz", tmp_path / "out", *ONE)
     report = (tmp_path / "out/report.md").read_text()
-    assert "Group south (100 points)" in report
+    assert "100 rows of weight 0" in "".join(capsys.readouterr())
+    assert "Group south" not in report

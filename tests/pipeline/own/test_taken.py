@@ -262,13 +262,44 @@ def test_what_is_ignored_has_no_purpose(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["npz", "csv"])
 def test_splits_weights_and_groups_come_from_arrays_or_columns(tmp_path, name):
-    more = {"split_1": SPLIT, "split_2": SPLIT[::-1], "sample_weight": np.arange(N), "site": SPLIT}
+    more = {
+        "split_1": SPLIT,
+        "split_2": SPLIT[::-1],
+        "sample_weight": 1 + np.arange(N),
+        "site": SPLIT,
+    }
     content = {"logits": LOGITS, "labels": Y, **more} if name == "npz" else table(**more)
     found = read(tmp_path / "a.csv", content, groups="site")
     np.testing.assert_array_equal(found.tested, [TESTED, TESTED[::-1]])
-    np.testing.assert_array_equal(found.weights, np.arange(N))
+    np.testing.assert_array_equal(found.weights, 1 + np.arange(N))
     np.testing.assert_array_equal(found.groups, SPLIT)
     assert found.logits.shape == (N, 3)
+
+
+@pytest.mark.parametrize(
+    ("weights", "kept", "expected"),
+    [
+        (np.full(N, 0.5), N, None),
+        (np.ones(N), N, None),
+        (np.full(N, 2), N, np.full(N, 2)),
+        ((np.arange(N) % 3 > 0) * 0.1, 40, None),
+        (np.arange(N) % 3, 40, np.tile([1, 2], 20)),
+    ],
+)
+def test_equal_weights_are_none_and_points_of_weight_0_are_left_out(
+    tmp_path, weights, kept, expected
+):
+    content = table(weight=weights, split=SPLIT, site=SPLIT)
+    found = read(tmp_path / "a.csv", content, groups="site")
+    rows = weights > 0
+    assert len(found.labels) == kept == rows.sum()
+    np.testing.assert_array_equal(found.groups, np.array(SPLIT)[rows])
+    np.testing.assert_array_equal(found.tested, [TESTED[rows]])
+    np.testing.assert_array_equal(found.labels, Y[rows])
+    if expected is None:
+        assert found.weights is None
+    else:
+        np.testing.assert_array_equal(found.weights, expected)
 
 
 def test_a_second_file_tests_its_columns_in_any_order_beside_what_is_ignored(tmp_path):
