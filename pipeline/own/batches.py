@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,19 +16,20 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.calibrators.inputs import ENOUGH_ROWS
 from utility_calibration.metrics.errors import InputError, naming
 
 from ..harness.machine import free_memory
-from .assign import assigned, points_in, prepared, roles_of, without_ignored
 from .cells import FileColumns, are_arrays
-from .check import scaled
+from .check import with_checked_roles
 from .choices import Choices, matching
-from .file_points import Known, KnownClasses
 from .forms import PARTED, check_is_given, ending_of
+from .layout import Layout
+from .prepared import prepared, without_ignored
 from .read import read
+from .roles import Roles, roles_of
 from .splits import is_empty, only_training, without_training
 from .tables import LARGEST_TABLE, PER_CELL, parquet_size, tables
+from .whole_file import decided_of_files
 
 ROWS = 10_000
 """Points that are in memory at a time."""
@@ -137,7 +138,14 @@ class Points(NamedTuple):
     weights: NDArray[np.float64]
 
 
-def known_of(paths: Sequence[Path], choices: Choices) -> Known:
+class FirstRows(NamedTuple):
+    """What the first rows of some files say of all rows."""
+
+    layout: Layout
+    notes: Notes
+
+
+def first_rows_of(paths: Sequence[Path], choices: Choices) -> FirstRows:
     """What `score` takes the first rows of some files for, of those that are no training points.
 
     Raises:
@@ -145,13 +153,14 @@ def known_of(paths: Sequence[Path], choices: Choices) -> Known:
     """
     for path in paths:
 
-        def make(rows: FileColumns, start: int, path: Path = path) -> Known | None:
+        def make(rows: FileColumns, start: int, path: Path = path) -> FirstRows | None:
             is_training = is_empty(without_training(rows, []))
-            return None if is_training else known_from(path, rows, choices, start)
+            return None if is_training else decided_from(path, rows, choices, start)
 
-        known = next(filter(None, each_batch(path, choices, choices.gives_role, make)), None)
-        if known is not None:
-            return known
+        decisions = each_batch(path, choices, choices.gives_role, make)
+        first_rows = next(filter(None, decisions), None)
+        if first_rows is not None:
+            return first_rows
     with naming(paths[0]):
         raise only_training()
 
@@ -172,15 +181,15 @@ def check_ignored(paths: Sequence[Path], choices: Choices) -> None:
                 raise
 
 
-def labelled(path: Path, choices: Choices, known: Known, notes: Notes) -> Iterator[Points]:
+def labelled(path: Path, choices: Choices, layout: Layout, notes: Notes) -> Iterator[Points]:
     """Yield the labelled points of a file, some at a time.
 
-    `known` is of the first rows of all. `notes` gets what is done otherwise or left out.
+    `layout` is that of the first rows. `notes` gets what is done otherwise or left out.
     """
 
     def make(rows: FileColumns, start: int) -> Points:
         row_notes = list[str]()
-        points = points_of(rows, choices, known, row_notes)
+        points = points_of(rows, choices, layout, row_notes)
         add_notes(notes, row_notes, path, start, rows)
         return points
 
@@ -196,79 +205,49 @@ def add_notes(
         notes.setdefault(re.sub(r"\d[\d.,]*", "#", note), f"{place}: {note}")
 
 
-def known_from(path: Path, whole: FileColumns, choices: Choices, start: int = 0) -> Known:
+def decided_from(path: Path, whole: FileColumns, choices: Choices, start: int = 0) -> FirstRows:
     """What `score` takes these rows for; InputError: other rows could not be read alike."""
     mistakes, row_notes = list[InputError](), list[str]()
-    labelled_rows = without_training(whole, row_notes)
-    (rows,) = without_ignored([labelled_rows], choices.ignore, may_lack=True)
-    choices = replace(choices, ignore=None)
+    rows = without_training(whole, row_notes)
+    (rows,) = without_ignored([rows], choices.ignore, may_lack=True)
+    settled = replace(choices, ignore=None)
     try:
-        first = scaled(assigned([path], [rows], choices, mistakes), choices.values, mistakes)
+        points, layout = decided_of_files([path], [rows], settled, mistakes)
+        with_checked_roles(points, mistakes)
     except InputError:  # perhaps of a column that is to be ignored: the first splits are all alike
-        _refuse_what_needs_all(rows, roles_of(list(prepared(rows, choices, [])), choices, []))
+        _refuse_what_needs_all(roles_of(list(prepared(rows, settled, [])), settled, []))
         raise
-    names = first.names or [str(number) for number in range(first.matrix.shape[1])]
-    codes = {name: number for number, name in enumerate(names)} | {**first.codes}
-    labels_are_numbers = all(text == str(code) for text, code in first.codes.items())
-    if labels_are_numbers:
-        codes = {str(number): number for number in range(len(names))}
-    classes = KnownClasses(names, first.names is not None)
-    seen = int(first.labels.min()), int(first.labels.max())
-    weights = roles_of(list(rows), choices, []).get("weights", "")
+    assert layout is not None and layout.roles is not None  # else there are mistakes
+    _refuse_what_needs_all(layout.roles)
     notes = Notes()
-    add_notes(notes, [*row_notes, *first.notes], path, start, whole)
-    known = Known(str(first.kind), classes, codes, seen, weights, notes)
-    if not np.array_equal(points_of(rows, choices, known, []).logits, first.matrix):
-        fix = "name the columns: --classes NAME,NAME"
-        raise InputError("another order than the columns", field="labels", fixes=fix)
-    return known
+    add_notes(notes, [*row_notes, *points.notes], path, start, whole)
+    return FirstRows(layout, notes)
 
 
-def points_of(rows: FileColumns, choices: Choices, known: Known, notes: list[str]) -> Points:
+def points_of(rows: FileColumns, choices: Choices, layout: Layout, notes: list[str]) -> Points:
     """The points of some rows. InputError: they do not fit what the first rows say."""
-    mistakes = list[InputError]()
-    logits = np.empty((0, len(known.classes.texts)), np.float32)
+    assert layout.roles is not None  # the points have labels
+    logits = np.empty((0, len(layout.class_names)), np.float32)
     no_points = Points(logits, np.empty(0, np.int64), np.empty(0))
     (rows,) = without_ignored([without_training(rows, notes)], choices.ignore, may_lack=True)
     if is_empty(rows):
         return no_points
-    rows = prepared(rows, choices, notes, known.classes.texts)
-    roles = roles_of(list(rows), choices, [])
-    _refuse_what_needs_all(rows, roles, known.classes.texts)
-    _check_weights(roles.get("weights", ""), known)
-    if not len(rows[roles["labels"]]):  # each point has a label that is to be ignored
+    rows = prepared(rows, choices, notes, layout.class_names)
+    layout.check_columns(rows, choices)
+    if not len(rows[layout.roles.labels]):  # each point has a label that is to be ignored
         return no_points
-    points = points_in(rows, choices, mistakes, known=known)
-    if points.kind not in (None, known.kind):
-        message = f"{points.kind}, while the first rows have {known.kind}"
-        raise InputError(message, field="values", fixes="give one kind in all files")
-    # Few rows of logits may look like probabilities by chance.
-    values = known.kind if len(points.labels) < ENOUGH_ROWS else choices.values
-    points = scaled(replace(points, kind=known.kind), values, mistakes)
+    mistakes = list[InputError]()
+    points = layout.points_in(rows, choices, mistakes)
+    points = with_checked_roles(points, mistakes)
     notes += points.notes
     weights = np.ones(len(points.labels)) if points.weights is None else points.weights
     return Points(points.matrix, points.labels, weights)
 
 
-def _check_weights(name: str, known: Known) -> None:
-    """Raise `InputError` if only these rows, or only the first rows of all, have weights."""
-    if bool(name) == bool(known.weights):
-        return
-    message = f"`{name}`, while the first rows have none"
-    if not name:
-        message = f"none, while the first rows have `{known.weights}`"
-    ignore = f"leave them out everywhere: --ignore {name or known.weights}"
-    raise InputError(message, field="weights", fixes=["give weights in all files", ignore])
-
-
-def _refuse_what_needs_all(
-    rows: FileColumns, roles: Mapping[str, str], classes: Collection[str] = ()
-) -> None:
-    """Raise `InputError` for splits, groups or clusters; a column may also be one of `classes`."""
-    of_a_point = "labels", "weights", "predictions"
-    names = [name for role, name in roles.items() if role not in of_a_point]
-    if not are_arrays(rows):
-        names = [name for name in names if name not in classes]
+def _refuse_what_needs_all(roles: Roles) -> None:
+    """Raise `InputError` for splits, groups or clusters."""
+    of_a_point = "weights", "predictions"
+    names = [name for role, name in roles.beside_labels() if role not in of_a_point]
     if names:
         message = "one pass does not have all points at once"
         fix = f"to do without: --ignore {','.join(names)}"

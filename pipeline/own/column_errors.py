@@ -5,12 +5,13 @@ from collections.abc import Collection, Sequence
 
 from utility_calibration.metrics.errors import InputError
 
-from .cells import FileColumns
+from .cells import FileColumns, Labels
 from .choices import MOST, matching
 from .lists import has_lists
 from .message_text import IGNORE, NAME_CLASSES, some_of
 from .patterns import Bearers, as_number
-from .usual_names import REJECTS, spelt
+from .spelling import one_number_twice
+from .usual_names import NO_LABELS, REJECTS, spelt
 
 IN_ORDER = "say which they are, in the order of the labels: --classes NAME,NAME"
 
@@ -102,3 +103,32 @@ def no_bearers(
     message = f"{shown}: these do not bear the labels {some_of(texts)}"
     fixes = ["name each column as its label", *ways, IGNORE]
     return InputError(message, field="columns", fixes=fixes)
+
+
+def not_each_once(columns: Sequence[str], texts: Sequence[str]) -> InputError:
+    """The error on columns that --classes names and that do not bear each class once."""
+    message = f"{some_of(columns, MOST)} do not bear the labels {some_of(texts)}, each once"
+    return InputError(message, field="--classes", fixes="name each class as its label")
+
+
+def lacking_column(text: str, labels: Labels, pattern: str, is_complete: bool) -> InputError:
+    """The error on the only label that no column bears.
+
+    Args:
+        text: this label.
+        labels: those of all points.
+        pattern: that of the columns that bear all other labels.
+        is_complete: whether rows sum to one without a column for it.
+    """
+    message = f"{text}, which is no column's name (columns {pattern}),"
+    fixes = ["correct it", "add the column"]
+    twice = one_number_twice(labels.texts)
+    if twice is not None and text in twice:
+        other = twice[1] if text == twice[0] else twice[0]
+        message += f" and the same number as {other}"
+        fixes[0] = f"write {twice[0]} and {twice[1]} alike if they are one class"
+    if not labels.is_text:
+        fixes.append(IN_ORDER)
+    is_no_class = text in NO_LABELS or is_complete
+    fixes.append(f"leave such points out: --ignore-label {text if is_no_class else 'LABEL'}")
+    return InputError(message, field="labels", row=labels.row(text), fixes=fixes)

@@ -7,7 +7,6 @@ which class it means.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,9 @@ from numpy.typing import NDArray
 
 from utility_calibration.metrics.errors import InputError
 
+from .answers import Answers
 from .cells import FileColumns, distinct_labels, plain_column
 from .choices import Choices
-from .file_points import FilePoints
 from .message_text import cut_off
 from .patterns import borne_alone
 from .usual_names import spelt
@@ -32,62 +31,60 @@ PREDICTED = (
 def is_confidence(values: Any) -> bool:
     """Whether numbers [n] can be confidences in the predicted one of two classes, as in [½, 1]."""
     numbers = np.asarray(values, dtype=np.float64)
-    in_range = bool(((numbers >= 0.5) & (numbers <= 1)).all())
-    return in_range and bool((numbers % 1 != 0).any())
+    is_in_range = bool(((numbers >= 0.5) & (numbers <= 1)).all())
+    return is_in_range and bool((numbers % 1 != 0).any())
+
+
+def may_be_confidence(single: int | None, kind: str | None, values: str) -> bool:
+    """Whether there is one column for two classes that neither file nor person calls logits."""
+    return single is not None and "logits" not in (kind, values)
 
 
 def by_predictions(
-    given: FilePoints, held: FileColumns, column: str, choices: Choices
-) -> FilePoints:
-    """`given` with the probability of the class `single`, where --predictions names predictions.
+    answers: Answers, rows: FileColumns, predictions: str, notes: list[str]
+) -> Answers:
+    """The probability of the class `single`, from the confidence in the column `predictions`.
 
     Raises:
         InputError: the column is no confidence in them.
     """
-    if choices.predictions is None or not _may_be_probabilities(given, choices):
-        return given
-    values = _plain(given)
-    names = given.names or ["0", "1"]
-    single = int(given.single or 0)
-    is_single = _are_predicted(held[choices.predictions], names, single, choices.predictions)
-    if (values < 0.5).any():
+    values = answers.single_values()
+    single = int(answers.single or 0)
+    names = answers.names or ["0", "1"]
+    is_single = _are_predicted(rows[predictions], names, single, predictions)
+    is_low = values < 0.5
+    if is_low.any():
         message = "below 0.5, so it is no confidence in a prediction"
-        row = int((values < 0.5).argmax())
-        raise InputError(message, row=row, column=column, fixes="leave out --predictions")
-    note = f"`{column}` is the confidence in the class that `{choices.predictions}` names"
-    matrix = np.where(is_single, values, 1 - values)[:, None]
-    return replace(given, matrix=matrix, notes=(*given.notes, note))
+        row = int(is_low.argmax())
+        raise InputError(message, row=row, column=answers.name, fixes="leave out --predictions")
+    notes.append(f"`{answers.name}` is the confidence in the class that `{predictions}` names")
+    return answers._replace(matrix=np.where(is_single, values, 1 - values)[:, None])
 
 
 def check_meaning(
-    given: FilePoints, held: FileColumns, column: str, texts: Sequence[str], choices: Choices
+    answers: Answers, rows: FileColumns, texts: Sequence[str], choices: Choices
 ) -> None:
     """Raise `InputError` if a single column never falls below ½ and may mean either of `texts`."""
-    if choices.predictions is not None or not _may_be_probabilities(given, choices):
+    if choices.predictions is not None:
         return
-    is_named = not isinstance(held[column], np.ndarray) and borne_alone(column, texts)
-    if is_named or not is_confidence(_plain(given)):
+    if not may_be_confidence(answers.single, answers.kind, choices.values):
         return
-    likely = [name for name in held if spelt(name) in PREDICTED] or ["NAME"]
+    is_column = not isinstance(rows[answers.name], np.ndarray)
+    if is_column and borne_alone(answers.name, texts):
+        return
+    if not is_confidence(answers.single_values()):
+        return
+    likely = [name for name in rows if spelt(name) in PREDICTED] or ["NAME"]
     message = "never below 0.5, as the confidence in the predicted class, which may be either,"
     fixes = [
         f"name the column of predictions: --predictions {cut_off(likely[0])}",
         "give a column with the probability of each class",
     ]
-    raise InputError(message, column=column, fixes=fixes)
-
-
-def _may_be_probabilities(given: FilePoints, choices: Choices) -> bool:
-    """Whether there is one column for two classes that nobody calls logits."""
-    return given.single is not None and "logits" not in (given.kind, choices.values)
-
-
-def _plain(given: FilePoints) -> NDArray[np.float64]:
-    return np.asarray(given.matrix, dtype=np.float64).reshape(-1)
+    raise InputError(message, column=answers.name, fixes=fixes)
 
 
 def _are_predicted(
-    predictions: Any, names: list[str], single: int, field: str
+    predictions: Any, names: Sequence[str], single: int, field: str
 ) -> NDArray[np.bool_]:
     """Whether each point's prediction [n] is the class `single` of two `names`."""
     mistakes = list[InputError]()
@@ -97,8 +94,7 @@ def _are_predicted(
     odd = [text for text in predicted.texts if text not in names]
     if odd:
         message = f"{cut_off(odd[0])}, which is none of the classes {' and '.join(names)},"
-        raise InputError(
-            message, field=field, row=predicted.row(odd[0]), fixes="name other columns"
-        )
+        row = predicted.row(odd[0])
+        raise InputError(message, field=field, row=row, fixes="name other columns")
     is_single = np.array([text == names[single] for text in predicted.texts])
     return is_single[predicted.places]

@@ -21,15 +21,16 @@ from utility_calibration.metrics.errors import InputError
 from ..harness.settings import Settings
 from ..scoring.fitted import fitted_on
 from ..scoring.points import CachedLogits
-from .assign import without_ignored
+from .answers import Answers as FileAnswers
 from .batches import each_batch, rows_of
-from .cells import FileColumns, are_arrays, text_of
+from .cells import FileColumns, text_of
 from .choices import Choices
-from .file_points import FilePoints, Known, KnownClasses
-from .known_classes import answers_of_classes, columns_of_classes
+from .classes_of_calibrator import CalibratorClasses, layout_for
+from .layout import Layout
 from .lists import arrays_of, named_by_row
 from .message_text import some_of
-from .scale import with_logits
+from .prepared import without_ignored
+from .scale import scaled
 
 
 def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calibrator:
@@ -132,9 +133,11 @@ def unlabelled(path: Path, calibrator: Calibrator, choices: Choices) -> Iterator
         names = getattr(calibrator, "feature_names_in_", None)
     numbers = range(calibrator.n_features_in_)
     texts = [str(name) for name in (numbers if names is None else names)]
-    classes = KnownClasses(texts, is_text=names is not None)
+    classes = CalibratorClasses(texts, names is not None, takes)
+    layout: Layout | None = None
 
     def make(rows: FileColumns, start: int) -> Unlabelled:
+        nonlocal layout
         (rows,) = without_ignored([rows], choices.ignore)
         groups: Any = None
         if group_name:
@@ -150,56 +153,45 @@ def unlabelled(path: Path, calibrator: Calibrator, choices: Choices) -> Iterator
         # The last few rows of logits may look like probabilities by chance.
         is_clear = takes != "logits" or (start > 0 and rows_of(rows) < ENOUGH_ROWS)
         settled = replace(choices, values=takes if is_clear else choices.values)
-        columns = [name for name in rows if name != choices.predictions]
-        answers = answers_of_classes(rows, columns, classes, settled, takes)
-        points = with_logits(answers, settled.values)
+        if layout is None:
+            columns = [name for name in rows if name != choices.predictions]
+            layout = layout_for(classes, rows, columns, settled)
+        answers = layout.answers_in(rows, settled, [])
+        scale = scaled(answers, settled.values)
+        logits = layout.logits_of(answers, scale, settled.values, [])
         if groups is not None:
-            groups = text_of(groups, len(points.matrix), group_name)
-        return Unlabelled(
-            points.matrix, groups, _places(rows, columns, classes, settled, answers, takes)
-        )
+            groups = text_of(groups, len(logits), group_name)
+        return Unlabelled(logits, groups, _places(layout, answers))
 
     used = ("class_names", group_name, choices.predictions)
     return each_batch(path, choices, lambda name: name in used, make)
 
 
-def _places(
-    rows: FileColumns,
-    columns: list[str],
-    known: KnownClasses,
-    choices: Choices,
-    answers: FilePoints,
-    takes: str,
-) -> Answers:
-    """Where `answers_of_classes` found the answers of these rows."""
-    assert answers.order is not None  # the classes are known
-    order = np.argsort(answers.order)
-    if are_arrays(rows):
-        kinds = choices.kinds_of(rows)
-        fitting = [name for name, kind in kinds.items() if kind in (takes, "")]
-        return Answers((fitting or list(kinds))[0], order, {})
-    named, texts, single = columns_of_classes(rows, columns, known.texts, choices.classes, [])
-    if single is not None:
-        return Answers("", order, {named[0]: single})
-    classes = [known.texts.index(text) for text in texts]
-    return Answers("", order, dict(zip(named, classes, strict=True)))
+def _places(layout: Layout, answers: FileAnswers) -> Answers:
+    """Where the answers of these rows are in their file."""
+    order = np.argsort(layout.order_of(answers))
+    if layout.is_array:
+        return Answers(answers.name, order, {})
+    if layout.single is not None:
+        return Answers("", order, {answers.name: layout.single})
+    return Answers("", order, {name: number for number, name in enumerate(layout.columns)})
 
 
-def forecaster_of(path: Path, known: Known) -> Callable[[NDArray[np.float32]], NDArray[Any]]:
-    """What a saved calibrator makes of the logits [n, C] of a stream, whose classes are `known`.
+def forecaster_of(path: Path, layout: Layout) -> Callable[[NDArray[np.float32]], NDArray[Any]]:
+    """What a saved calibrator makes of the logits [n, C] of a stream, of this `layout`.
 
     Raises:
         InputError: the calibrator is for groups, for other classes, or for another kind of answers.
     """
     calibrator = loaded(path)
-    classes = known.classes.texts
+    classes = list(layout.class_names)
     if calibrator.needs_groups or group_column(calibrator):
         message = "has patches of groups, which one pass does not read"
         raise InputError(message, file=path, fixes="score its output: utility-calibration apply")
     takes = kind_taken(calibrator)
-    if takes != known.kind:
-        message = f"fitted on {takes}, while the points have {known.kind}"
-        raise InputError(message, file=path, fixes=[f"give {takes}", f"fit it on {known.kind}"])
+    if takes != layout.kind:
+        message = f"fitted on {takes}, while the points have {layout.kind}"
+        raise InputError(message, file=path, fixes=[f"give {takes}", f"fit it on {layout.kind}"])
     names = class_names_of(calibrator)
     numbers = [str(number) for number in range(len(classes))]
     has_names = set(classes) != set(numbers)

@@ -15,6 +15,7 @@ SAVEZ = "numpy.savez('my.npz', logits=…, labels=…)"
 COMPLETE = "complete or remove such rows"
 IMPOSSIBLE = "give an option that a point lacks the logit -inf or the probability 0"
 NAME_CLASSES = "name the columns of the classes: --classes NAME,NAME"
+ONE_CLASS = "give points of at least two classes"
 IGNORE = "leave out what is no class: --ignore NAME,NAME"
 
 
@@ -49,7 +50,11 @@ def cut_off(text: str) -> str:
     return printable if len(printable) <= 30 else f"{printable[:30]}…"
 
 
+def all_are_text(n: int, name: str) -> str:
+    """What is wrong with points of which none can be told from another."""
+    return f"all {n} are {cut_off(name)}"
+
+
 def all_of_one_class(n: int, name: str) -> InputError:
-    """The error on points of which none can be told from another."""
-    fix = "give points of at least two classes"
-    return InputError(f"all {n} are {cut_off(name)}", field="labels", fixes=fix)
+    """The error on such points."""
+    return InputError(all_are_text(n, name), field="labels", fixes=ONE_CLASS)

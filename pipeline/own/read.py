@@ -1,6 +1,6 @@
 """Read a person's file: bytes become columns with names, or arrays with names.
 
-Nothing is decided here about what they mean (`pipeline/own/assign.py`). An npz is checked before it
+Nothing is decided here about what they mean (`pipeline/own/decide.py`). An npz is checked before it
 is unpacked, and nothing is ever unpickled.
 """
 
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from utility_calibration.metrics.archive import array_headers, array_names, read_arrays
 from utility_calibration.metrics.errors import InputError, naming
 
+from .answer_array import no_answers
 from .cells import LONGEST_TEXT, FileColumns
 from .choices import Choices
 from .forms import READ, check_is_given, ending_of, is_table
 from .message_text import SAVEZ
-from .places import no_answers
 from .tables import tables
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import math
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from ..harness.workers import UnitsFailed
 from ..plan import sums_step
 from ..reporting.names import PRESENT
 from ..reporting.wording import markdown_table, p_value
-from .batches import ROWS, check_ignored, known_of
+from .batches import ROWS, check_ignored, first_rows_of
 from .choices import Choices
 from .folder import STREAMED, give_back, names_of_stream, only_run, remove_others
 from .forms import PARTED, check_is_file, ending_of
@@ -85,9 +86,8 @@ def reading_of(options: Options, shards: Sequence[Shard]) -> Reading:
         check_is_file(options.calibrator, "a saved calibrator")
     if choices.ignore is not None:
         check_ignored([shard.path for shard in shards], choices)
-    reading = Reading(
-        choices, known_of([shard.path for shard in shards], choices), options.calibrator
-    )
+    layout, notes = first_rows_of([shard.path for shard in shards], choices)
+    reading = Reading(choices, layout, options.calibrator, notes)
     reading.forecaster()
     return reading
 
@@ -97,13 +97,13 @@ def tasks_of(settings: Settings, shards: Sequence[Shard], reading: Reading) -> l
     calibrator = reading.calibrator
     common = {
         "choices": vars(reading.choices),
-        "known": _plain(reading),
+        "layout": asdict(reading.layout),
         "calibrator": None if calibrator is None else sha256_of(calibrator),
     }
     size = sum(streaming.nbytes for streaming in reading.empty().values())
     most = max(1, MOST_ON_DISK // size)
     count = -(-len(shards) // most)
-    classes = len(reading.known.classes.texts)
+    classes = len(reading.layout.class_names)
     tasks = []
     for start in range(0, len(shards), count):
         part = list(shards[start : start + count])
@@ -115,13 +115,6 @@ def tasks_of(settings: Settings, shards: Sequence[Shard], reading: Reading) -> l
         name = f"{paths[0].name}{more}"
         tasks.append(sums_step(settings, name, place, content, cells, part, reading))
     return tasks
-
-
-def _plain(reading: Reading) -> list[Any]:
-    """What the first rows say, as a key holds it."""
-    known = reading.known
-    classes = [known.classes.texts, known.classes.is_text]
-    return [known.kind, classes, dict(known.codes), known.seen, known.weights]
 
 
 def _cells_at_once(path: Path, classes: int) -> int:

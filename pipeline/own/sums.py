@@ -24,7 +24,7 @@ from ..harness.cache import Record, Save, arrays_digest, record_of
 from .batches import Notes, labelled
 from .choices import Choices
 from .deployed import forecaster_of
-from .file_points import Known
+from .layout import Layout
 from .shards import BOTH, ONCE, PointsDigest, Shard, unchanged
 
 MOST_RANKED, MOST_CLASSES = 1000, 10_000
@@ -42,12 +42,13 @@ class Reading:
     """How every shard is read: the options, what the first rows say, and a saved calibrator."""
 
     choices: Choices
-    known: Known
+    layout: Layout
     calibrator: Path | None
+    notes: Notes
 
     def empty(self) -> Accumulators:
         """The accumulators before the first point: of logits, or of a calibrator's answers."""
-        classes = len(self.known.classes.texts)
+        classes = len(self.layout.class_names)
         takes_logits = self.calibrator is None
         buckets = BUCKETS_OF_FEW if classes <= FEW else None
         ks = None if classes <= MOST_RANKED else range(1, 21)
@@ -63,7 +64,7 @@ class Reading:
         """What is scored of logits [n, C]: they themselves, or the calibrator's probabilities."""
         if self.calibrator is None:
             return lambda logits: logits
-        return forecaster_of(self.calibrator, self.known)
+        return forecaster_of(self.calibrator, self.layout)
 
 
 def summed(
@@ -83,7 +84,7 @@ def summed(
     for number, shard in enumerate(shards):
         digest = PointsDigest()
         with unchanged(shard):
-            for points in labelled(shard.path, reading.choices, reading.known, notes):
+            for points in labelled(shard.path, reading.choices, reading.layout, notes):
                 digest.add(points)
                 if points.weights.any():
                     forecast = forecaster(points.logits)
@@ -122,7 +123,7 @@ def merged(paths: Sequence[Path], reading: Reading) -> Accumulators:
 
 def notes_of(paths: Sequence[Path], reading: Reading) -> list[str]:
     """What was done otherwise or left out when the shards were read, each once."""
-    notes = dict(reading.known.notes)
+    notes = dict(reading.notes)
     for path in paths:
         for text, note in (record_of(path) or {}).get("notes", {}).items():
             notes.setdefault(text, note)

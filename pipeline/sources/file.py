@@ -1,7 +1,7 @@
 """A person's classifier: a file with labels and logits or probabilities (docs/your-data.md).
 
-`pipeline/own/` reads it: `read` (bytes to columns or arrays), `assign` (which one is what, classes
-by name), `check` (scale, splits, weights). A second file may hold the test points of one split.
+`pipeline/own/` reads it: `read` (bytes to columns or arrays), `decide` (which one is what, as a
+`Layout`), `check` (splits, weights). A second file may hold the test points of one split.
 """
 
 from pathlib import Path
@@ -11,10 +11,10 @@ import numpy as np
 
 from utility_calibration.metrics.errors import InputError, naming
 
-from ..own.assign import assigned
 from ..own.check import checked
 from ..own.choices import Choices
 from ..own.read import read
+from ..own.whole_file import decided_of_files
 from .input_digests import any_content
 from .source_result import SourceResult
 
@@ -47,24 +47,23 @@ def file_logits(
     contents = [read(file, choices, choices.gives_role) for file in files]
     mistakes = list[InputError]()
     with naming(" and ".join(map(str, files))):
-        given = checked(
-            assigned(files, contents, choices, mistakes), values, mistakes, choices.distinct
-        )
+        decided = decided_of_files(files, contents, choices, mistakes)
+        points = checked(decided.points, mistakes, choices.distinct)
     origin = {
         "file": str(files[0].absolute()),
         "sha256": any_content(files[0]),
-        "values": given.kind,
+        "values": points.kind,
     }
     if test is not None:
         origin |= {"test": str(files[1].absolute()), "test_sha256": any_content(files[1])}
     details: dict[str, Any] = {
         "source": "a file",
         "model": files[0].stem,
-        "preprocessing": "none" if given.kind == "logits" else "logarithm of probabilities",
+        "preprocessing": "none" if points.kind == "logits" else "logarithm of probabilities",
         "origin": origin,
-        "warnings": list(given.notes),
+        "warnings": list(points.notes),
     }
-    if given.names is not None:
-        details["class_names"] = given.names
-    of_points = (given.groups, given.tested, given.weights, given.clusters)
-    return SourceResult(given.matrix, given.labels.astype(np.int64), details, *of_points)
+    if points.names is not None:
+        details["class_names"] = points.names
+    of_points = (points.groups, points.tested, points.weights, points.clusters)
+    return SourceResult(points.matrix, points.labels.astype(np.int64), details, *of_points)

@@ -16,9 +16,9 @@ from scipy.special import softmax
 
 from tests.pipeline.own.files import PATTERNS, WORDS
 from utility_calibration.metrics import InputError
-from utility_calibration.pipeline.own.assign import assigned
 from utility_calibration.pipeline.own.check import checked
 from utility_calibration.pipeline.own.choices import Choices
+from utility_calibration.pipeline.own.whole_file import decided_of_files
 from utility_calibration.pipeline.sources.file import file_logits
 
 NUMBERED = (*PATTERNS, "p_00{}", "{}.0", "p_{}.0")
@@ -50,8 +50,9 @@ def named(kind: str, classes: int):
 def read(table: pd.DataFrame, **options):
     """Probabilities by class and labels, by the classes' names."""
     mistakes = list[str]()
-    given = assigned([Path("x")], [dict(table.items())], Choices(**options), mistakes)
-    held = checked(given, "auto", mistakes)
+    rows = dict(table.items())
+    decided = decided_of_files([Path("x")], [rows], Choices(**options), mistakes)
+    held = checked(decided.points, mistakes)
     p = softmax(held.matrix.astype(float), axis=1)
     return p[np.arange(len(p)), held.labels], held
 

@@ -62,8 +62,8 @@ def test_a_row_may_have_any_common_offset(tmp_path, name):
 
 def test_a_stream_and_a_whole_file_read_an_offset_alike(tmp_path):
     held = dict(table(Z + OFFSETS, "z_{}").items())
-    known = batches.known_from(tmp_path / "a.csv", held, Choices())
-    points = batches.points_of(held, Choices(), known, [])
+    layout, _notes = batches.decided_from(tmp_path / "a.csv", held, Choices())
+    points = batches.points_of(held, Choices(), layout, [])
     assert np.abs(softmax(points.logits.astype(float), axis=1) - P).max() < 1e-6
 
 
@@ -175,14 +175,14 @@ def test_a_stream_leaves_training_rows_out(tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     table(Z, "z_{}", split=words).to_csv(path, index=False)
     choices, notes = Choices(ignore="split"), batches.Notes()
-    known = batches.known_of([path], choices)
-    parts = list(batches.labelled(path, choices, known, notes))
+    first = batches.first_rows_of([path], choices)
+    parts = list(batches.labelled(path, choices, first.layout, notes))
     assert sum(len(points.labels) for points in parts) == N - 120
     assert [note.partition(":")[0] for note in notes.values()] == ["a.csv, rows 0 to 49"]
     (tmp_path / "only.csv").write_text("\n".join(path.read_text().splitlines()[:100]))
-    assert batches.known_of([tmp_path / "only.csv", path], choices).notes == known.notes
+    assert batches.first_rows_of([tmp_path / "only.csv", path], choices).notes == first.notes
     with refuses("split", file=tmp_path / "only.csv"):
-        batches.known_of([tmp_path / "only.csv"], choices)
+        batches.first_rows_of([tmp_path / "only.csv"], choices)
 
 
 @pytest.mark.parametrize("empty", [None, [], [None] * 4])

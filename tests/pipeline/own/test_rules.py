@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
-from tests.pipeline.own.files import P
+from tests.pipeline.own.files import LOGITS, P, Y
+from utility_calibration.pipeline.own.file_points import FilePoints
+from utility_calibration.pipeline.own.point_rules import POINTS_ARE_NO_FORECAST
 from utility_calibration.pipeline.own.rules import (
+    ARE_NO_ANSWERS,
     ENOUGH_ROWS,
     SUMS_ARE_NOT_ONE,
+    Values,
     first_that_holds,
     is_softmax_of_probabilities,
 )
@@ -24,15 +28,56 @@ CASES = {
     "scores of each class by itself": [P**0.5, P.round(1), P**0.9],
 }
 
+SINGLE = P[:, :1]
+VALUES = {
+    "predicted classes": [Values(Y[:, None], None), Values(np.eye(3)[Y], "probabilities")],
+    "shares times a number": [Values(100 * P, "probabilities")],
+    "percentages": [Values(100 * SINGLE, None), Values(3 + SINGLE, "logits")],
+}
+FORECASTS = [Values(P, None), Values(SINGLE, None), Values(9 * P, "logits"), Values(100 * P, None)]
+TURNED = 9 * np.eye(3)[Y]
+FIRST, SECOND = np.triu_indices(3, 1)
+IMPOSSIBLE = np.where(np.eye(3)[Y] * (np.arange(len(Y)) == 50)[:, None] > 0, -np.inf, LOGITS)
+POINTS = {
+    "pairs of classes": [FilePoints("logits", TURNED[:, FIRST] - TURNED[:, SECOND], labels=Y)],
+    "one class": [FilePoints("logits", LOGITS, labels=0 * Y)],
+    "impossible labels": [FilePoints("logits", IMPOSSIBLE, labels=Y)],
+}
+TESTED = np.arange(len(Y))[None] >= 50
+GOOD_POINTS = [
+    FilePoints("logits", LOGITS, labels=Y),
+    FilePoints("probabilities", IMPOSSIBLE, labels=Y),
+    FilePoints("logits", IMPOSSIBLE, labels=Y, tested=TESTED),
+]
+TABLES = [(SUMS_ARE_NOT_ONE, CASES), (ARE_NO_ANSWERS, VALUES), (POINTS_ARE_NO_FORECAST, POINTS)]
 
-def test_every_rule_has_a_case():
-    assert list(CASES) == [rule.name for rule in SUMS_ARE_NOT_ONE]
+
+@pytest.mark.parametrize(("rules", "cases"), TABLES)
+def test_every_rule_has_a_case(rules, cases):
+    assert list(cases) == [rule.name for rule in rules]
+    assert all(cases.values())
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_rule_holds_for_its_cases(name):
-    for matrix in CASES[name]:
-        assert first_that_holds(SUMS_ARE_NOT_ONE, matrix).name == name
+@pytest.mark.parametrize(("rules", "cases"), TABLES)
+def test_a_rule_holds_for_its_cases_and_says_what_settles_it(rules, cases):
+    for name, examples in cases.items():
+        for facts in examples:
+            rule = first_that_holds(rules, facts)
+            assert rule.name == name
+            error = rule.error(facts, "values")
+            assert rule.message_of(facts) and error.fixes and error.field == "values"
+
+
+@pytest.mark.parametrize(
+    ("rules", "good"), [(TABLES[1][0], FORECASTS), (TABLES[2][0], GOOD_POINTS)]
+)
+def test_no_rule_holds_for_a_forecast(rules, good):
+    assert [first_that_holds(rules, facts) for facts in good] == [None] * len(good)
+
+
+def test_a_point_that_no_method_can_fit_is_named_by_its_row():
+    rule = first_that_holds(POINTS_ARE_NO_FORECAST, POINTS["impossible labels"][0])
+    assert rule.error(POINTS["impossible labels"][0]).where.row == 50
 
 
 def test_a_softmax_of_probabilities_needs_rows_that_show_it():

@@ -7,7 +7,7 @@ import pytest
 
 from tests.pipeline.own.files import LOGITS, N, P, Y, read, table, written
 from tests.refusals import refuses
-from utility_calibration.pipeline.own.batches import batches, known_of, labelled
+from utility_calibration.pipeline.own.batches import batches, first_rows_of, labelled
 from utility_calibration.pipeline.own.choices import Choices
 from utility_calibration.pipeline.own.spelling import one_number_twice
 from utility_calibration.pipeline.sources.file import file_logits
@@ -69,9 +69,9 @@ def test_a_later_part_of_a_file_may_not_spell_a_class_anew(tmp_path, monkeypatch
     labels = [str(y) if row < 20 else f"0{y}" for row, y in enumerate(Y)]
     path = written(tmp_path / "a.csv", table(y=labels))
     choices = Choices()
-    known = known_of([path], choices)
+    layout = first_rows_of([path], choices).layout
     with refuses("labels"):
-        list(labelled(path, choices, known, {}))
+        list(labelled(path, choices, layout, {}))
     parts = list(batches(path, choices, choices.gives_role))
     assert parts[0]["label"].dtype.kind == "i" and parts[1]["label"].dtype.kind == "O"
 

@@ -82,7 +82,7 @@ def test_files_of_two_kinds_or_orders_are_refused(points: Points, tmp_path: Path
     z, log_odds = np.log(p), np.log(p[:, 0] / (1 - p[:, 0]))
     moved = {"probabilities": p[:, swapped], "class_names": np.array(NAMES)[swapped]}
     pairs: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-        "values": ({"logits": z}, {"probabilities": p}),
+        "probabilities": ({"logits": z}, {"probabilities": p}),
         "logits": ({"logits": z}, {"logits": p}),
         "labels": ({"probabilities": p, "class_names": NAMES}, moved),
         "": ({"logits": log_odds, "labels": y == 0}, {"logits": p[:, 0], "labels": y == 0}),
