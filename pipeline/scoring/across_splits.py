@@ -40,12 +40,15 @@ DIGITS = 4  # significant digits of a diagram's numbers
 
 def across_splits(units: Sequence[Unit], progress: Progress) -> tuple[Save, Record]:
     """The record: `worst` by metric, and for each of `groups` its rows, curves and intervals."""
-    settings, logits = units[0].settings, find_logits(units[0].settings)
+    settings = units[0].settings
+    logits = find_logits(settings)
     groups, names = logits.arrays().get("groups"), _large_groups(units, logits)
     together = splits_together(logits.size, len(units))
     pooled: dict[str, list[HeldOut]] = {name: [] for name in ("", *names)}  # "": all points
     parts: dict[str, list[Scored]] = {name: [] for name in names}
-    for unit in units[: len(units) if names else together]:
+    # Groups are scored in every split, worst intervals are of those that memory holds together.
+    n_splits = len(units) if names else together
+    for unit in units[:n_splits]:
         test = held_out(unit)
         for name, tests in pooled.items():
             chosen = test
@@ -55,32 +58,33 @@ def across_splits(units: Sequence[Unit], progress: Progress) -> tuple[Save, Reco
                 tests.append(chosen)
             if name:
                 parts[name].append(Scored(unit.split, *scored(settings, chosen)))
-    classes, calibrator = _class_names(settings, logits.details), units[0].calibrator
+    classes = _class_names(settings, logits.details)
     worst = {name: worst_of(settings, tests, classes) for name, tests in pooled.items()}
-    together_of = p_values_together(parts, settings.evaluation.own or {})
-    by_group = {
-        name: {
+    p_values = p_values_together(parts, settings.evaluation.own or {})
+    calibrator = units[0].calibrator
+    by_group = {}
+    for name, scores in parts.items():
+        by_group[name] = {
             "rows": rows_of(calibrator, scores, worst[name], name),
             "curves": curves_of(calibrator, scores, name),
             "draws": draws_of(scores),
             "worst": worst[name],
-            "together": together_of.get(name, {}),
+            "together": p_values.get(name, {}),
         }
-        for name, scores in parts.items()
-    }
     return partial(save_npz, arrays={}), rounded({"worst": worst[""], "groups": by_group})
 
 
 def _large_groups(units: Sequence[Unit], logits: CachedLogits) -> list[str]:
     """The groups that have SMALLEST_GROUP test points, whose weight is not 0, in every split."""
     groups = logits.arrays().get("groups", np.empty(0, dtype=str))
-    counted = logits.arrays().get("weights", np.ones(len(groups))) > 0
+    counts = logits.arrays().get("weights", np.ones(len(groups))) > 0
     tested = [indices_of(unit.settings, logits, unit.split)[1] for unit in units]
-    return [
-        name
-        for name in np.unique(groups).tolist()
-        if min(((groups == name) & counted)[test].sum() for test in tested) >= SMALLEST_GROUP
-    ]
+    large = []
+    for name in np.unique(groups).tolist():
+        is_in_group = (groups == name) & counts
+        if min(is_in_group[test].sum() for test in tested) >= SMALLEST_GROUP:
+            large.append(name)
+    return large
 
 
 def worst_of(

@@ -37,7 +37,9 @@ def class_names(names: str | Sequence[str]) -> list[str]:
         return [str(name) for name in names]
     if names in IMAGENET:
         described = require("timm.data").ImageNetInfo().label_descriptions()
-        return [text.split(",")[0] if names == "imagenet" else text for text in described]
+        if names == "imagenet":
+            return [text.partition(",")[0] for text in described]
+        return list(described)
     fixed = {"cifar10": CIFAR10, "cifar100": CIFAR100, "yahoo": YAHOO}
     if names not in fixed:
         fixes = [f"choose one of {', '.join([*fixed, *IMAGENET])}", "give a list of names"]

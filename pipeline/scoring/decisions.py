@@ -25,17 +25,19 @@ INFINITE, HARMED = "∞", "▽"
 
 @dataclass(frozen=True)
 class Rarest:
-    """The rarest class has `points` of `n`; a test part has a `share` of all points.
-
-    name: of the class, "" where it is not known. needed: so many in a test part let U_CWE tell
-    whether its forecasts are off by half (scoring/inference.py), with every method.
-    """
+    """The rarest class, and how many of its points a verdict on it needs."""
 
     points: int
+    """Its number of points."""
     n: int
+    """The number of all points."""
     share: float
+    """The share of all points that a test part has."""
     needed: int = 0
+    """So many in a test part let U_CWE tell whether its forecasts are off by half
+    (scoring/inference.py), with every method."""
     name: str = ""
+    """Empty where it is not known."""
 
     @property
     def tested(self) -> float:
@@ -45,40 +47,45 @@ class Rarest:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """One method and metric, unscaled; the fields are the columns of the tables' CSV files.
-
-    two_se: the paper's spread. half_width: of the 95 % `interval`, "bootstrap" where the points
-    were resampled, else "corrected"; both follow (pipeline/scoring/inference.py). floor_mean,
-    floor_q95, p_value: of the mean over splits, from the method's own probabilities. p_together: of
-    all groups of a table, or all own utilities, together (families.py); p_value where there is one
-    alone. beyond_floor: p_together <= 5 %, None without a floor. within_noise: not that; None where
-    it is not known, also of U_CWE where the rarest class has too few points. difference…: against
-    the method of the best mean. not_worse: after Holm's steps no test finds the method worse, None
-    without a test.
-    zero_likelihood: points per split whose label had probability 0. The last four bound the error.
-    """
+    """One method and metric, unscaled; the fields are the columns of the tables' CSV files."""
 
     method: str
     metric: str
     mean: float
+    """Over the splits."""
     two_se: float
+    """The paper's spread: two standard errors over the splits."""
     splits: int
+    """Their number."""
     floor_mean: float
+    """The noise floor of the mean, from the method's own probabilities."""
     floor_q95: float
     p_value: float
+    """Of the mean against its noise floor."""
     p_together: float
+    """Of all groups of a table, or all own utilities, together (families.py); p_value where there
+    is one alone."""
     beyond_floor: bool | None
+    """Whether p_together is at most 5 %; None without a floor."""
     within_noise: bool | None
+    """The opposite; None where it is not known, also of U_CWE where the rarest class has too few
+    points."""
     half_width: float
+    """Of the 95 % interval."""
     interval: str
+    """`bootstrap` where the points were resampled, else `corrected` (inference.py)."""
     half_width_corrected: float
     half_width_bootstrap: float
     difference: float
+    """From the method of the best mean."""
     difference_half_width: float
     difference_p: float
     not_worse: bool | None
+    """Whether after Holm's steps no test finds the method worse; None without a test."""
     zero_likelihood: float
+    """Points per split whose label had probability 0."""
     estimate: float
+    """The certificate: an estimate of the error, and bounds on it."""
     lower: float
     upper: float
     upper_finite: float
@@ -94,25 +101,28 @@ COLUMNS = tuple(field.name for field in fields(Decision))
 
 @dataclass(frozen=True)
 class Decisions:
-    """The decisions on all points of a benchmark, or on one group of them.
-
-    shown: the metrics of the report, from which verdict and leaderboard count; `rows` have all that
-    were measured. test: what compares the methods, over splits ("corrected") or over points
-    ("bootstrap"); "" where nothing does. refused: why no method is recommended, whatever the tests
-    say. users: by method the 95 % upper bound on the error of any user, mean over splits. marks: by
-    method the signs of what speaks against it. clusters: how many there are, 0 without any.
-    """
+    """The decisions on all points of a benchmark, or on one group of them."""
 
     rows: Mapping[tuple[str, str], Decision]
+    """By method and metric all that were measured."""
     shown: Sequence[str]
+    """The metrics of the report, from which verdict and leaderboard count."""
     test: str
+    """What compares the methods, over splits (`corrected`) or over points (`bootstrap`); empty
+    where nothing does."""
     splits: int
+    """Their number."""
     test_points: int
+    """Of one split."""
     refused: str = ""
+    """Why no method is recommended, whatever the tests say."""
     users: Mapping[str, float] = field(default_factory=dict)
+    """By method the 95 % upper bound on the error of any user, mean over splits."""
     marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By method the signs of what speaks against it."""
     rarest: Rarest | None = None
     clusters: int = 0
+    """The number of clusters of points; 0 without any."""
 
     @property
     def methods(self) -> list[str]:
@@ -121,7 +131,7 @@ class Decisions:
 
     def column(self, key: str) -> dict[str, Decision]:
         """The rows of a metric by method."""
-        return {method: row for (method, of), row in self.rows.items() if of == key}
+        return {method: row for (method, metric), row in self.rows.items() if metric == key}
 
     def marked(self, mark: str) -> list[str]:
         """The methods with a mark."""
@@ -129,8 +139,35 @@ class Decisions:
 
     def frame(self, keys: Sequence[str] = ()) -> pd.DataFrame:
         """These metrics, or those shown, as a table with COLUMNS, the methods in order."""
-        rows = [self.rows[method, key] for method in self.methods for key in keys or self.shown]
-        return pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS))
+        rows = []
+        for method in self.methods:
+            rows += [asdict(self.rows[method, key]) for key in keys or self.shown]
+        return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+class _Measured:
+    """What the scores of a benchmark say of some methods."""
+
+    def __init__(self, scores: Scores, methods: Sequence[str]) -> None:
+        rows = scores.own_rows()
+        rows = rows[rows["calibrator"].isin(list(methods))]
+        is_mean = rows["split"] == ALL_SPLITS
+        self.means: dict[tuple[str, str], dict[Any, Any]] = {}
+        """By method and metric the row of all splits; that of ALL_CLASSES has no mean."""
+        for row in rows[is_mean].to_dict("records"):
+            self.means[row["calibrator"], row["metric"]] = row
+        self.values = rows[~is_mean].groupby(["calibrator", "metric"])["value"].agg(list)
+        """By method and metric a value per split."""
+
+    def has(self, method: str, key: str) -> bool:
+        """Whether a method has a mean of a metric."""
+        row = self.means.get((method, key))
+        return row is not None and not math.isnan(row["value"])
+
+    def metrics(self) -> list[str]:
+        """The metrics of which some method has a mean, in their order."""
+        pairs = [pair for pair in self.means if self.has(*pair)]
+        return list(dict.fromkeys(key for _, key in pairs))
 
 
 def decide(
@@ -139,65 +176,107 @@ def decide(
     """The decisions on the points of `scores`, for these of its methods.
 
     Args:
+        scores: of a benchmark, or of a group of its points.
+        methods: calibrators that were scored.
         shown: the metrics of the report, all if there are none; one that no method has (U_w2v
-            without word vectors) is left out. more: further metrics that every method needs.
+            without word vectors) is left out.
+        more: further metrics that every method needs.
+
+    Raises:
+        InputError: a method lacks a metric.
     """
-    rows = scores.own_rows()
-    rows = rows[rows["calibrator"].isin(list(methods))]
-    is_mean = rows["split"] == ALL_SPLITS
-    whole = {(row["calibrator"], row["metric"]): row for row in rows[is_mean].to_dict("records")}
-    of_splits = rows[~is_mean].groupby(["calibrator", "metric"])["value"].agg(list)
-    measured = [pair for pair, row in whole.items() if not math.isnan(row["value"])]
-    some = list(dict.fromkeys(key for _, key in measured))
-    shown = [key for key in shown or some if key in some]
-    needed = [key for key in (*shown, *more) if key in some]
-    absent = [(m, key) for m in methods for key in needed if (m, key) not in measured]
-    if absent or not needed:
-        method, key = absent[0] if absent else (methods[0], "any metric")
+    measured = _Measured(scores, methods)
+    metrics = measured.metrics()
+    shown = [key for key in shown or metrics if key in metrics]
+    needed = [key for key in (*shown, *more) if key in metrics]
+    _check_complete(scores, measured, methods, needed)
+    keys = [key for key in metrics if all(measured.has(method, key) for method in methods)]
+    rarest = None
+    if scores.facts["logits"].get("rarest_class") is not None:
+        of_classes = [measured.means[method, "u_cwe"] for method in methods if "u_cwe" in keys]
+        rarest = _rarest(scores.facts["logits"], scores.test_share, of_classes)
+    rows: dict[tuple[str, str], Decision] = {}
+    for key in keys:
+        for method, row in _rows_of_metric(scores, measured, methods, key, rarest).items():
+            rows[method, key] = row
+    splits = len(measured.values[methods[0], keys[0]])
+    points = int(measured.means[methods[0], keys[0]]["n_test"])
+    is_tested = any(row.not_worse is not None for row in rows.values())
+    test = ""
+    if is_tested:
+        test = "corrected" if splits >= inference.FEWEST_SPLITS else "bootstrap"
+    users, marks = {}, {}
+    for method in methods:
+        bound = measured.means.get((method, ALL_CLASSES), {}).get("upper", math.nan)
+        users[method] = float(bound)
+        record = scores.facts["calibrators"].get(method, {})
+        marks[method] = _marks(rows.get((method, "nll")), record)
+    return Decisions(
+        rows={(method, key): rows[method, key] for method in methods for key in keys},
+        shown=shown,
+        test=test,
+        splits=splits,
+        test_points=points,
+        refused=refusal(points, rarest, scores.facts["logits"]),
+        users=users,
+        marks=marks,
+        rarest=None if scores.group else rarest,  # a group may have fewer
+        clusters=int(scores.facts["logits"].get("clusters", 0)),
+    )
+
+
+def _check_complete(
+    scores: Scores, measured: _Measured, methods: Sequence[str], needed: Sequence[str]
+) -> None:
+    """Raise `InputError` for the first method without a metric that is needed."""
+    absent = []
+    for method in methods:
+        absent += [(method, key) for key in needed if not measured.has(method, key)]
+    if not needed:
+        absent.append((methods[0], "any metric"))
+    if absent:
+        method, key = absent[0]
         raise InputError(
             f"{scores.benchmark}: {method} has no value of {key}",
             fixes="evaluate it again with utility-calibration evaluate "
             f"benchmark={scores.benchmark} calibrator={method}",
         )
-    keys = [key for key in some if all((method, key) in measured for method in methods)]
-    share, logits = scores.test_share, scores.facts["logits"]
-    records = scores.facts["calibrators"]
-    rarest = _rarest(logits, share, [whole[m, "u_cwe"] for m in methods if "u_cwe" in keys])
-    is_weighted = bool(logits.get("weights"))
-    decided = {}
-    for key in keys:
-        values = {method: of_splits[method, key] for method in methods}
-        draws = {method: scores.draws(method).get(key, ()) for method in methods}
-        floors = {m: whole[m, key]["p_value"] for m in methods} if metric(key).has_floor else None
-        larger = metric(key).larger_is_better
-        alone = {
-            m: _decision(whole[m, key], scores.together(m).get(key), values[m], share, rarest)
-            for m in methods
-        }
-        compared = inference.against_best(values, share, draws, larger, floors, is_weighted)
-        for m in methods:
-            decided[m, key] = Decision(**alone[m], **compared[m]._asdict())
-    splits, points = len(values[methods[0]]), int(whole[methods[0], keys[0]]["n_test"])
-    tested = any(row.not_worse is not None for row in decided.values())
-    return Decisions(
-        rows={(method, key): decided[method, key] for method in methods for key in keys},
-        shown=shown,
-        test=("corrected" if splits >= inference.FEWEST_SPLITS else "bootstrap") if tested else "",
-        splits=splits,
-        test_points=points,
-        refused=refusal(points, rarest, logits),
-        users={m: float(whole.get((m, ALL_CLASSES), {}).get("upper", math.nan)) for m in methods},
-        marks={m: _marks(decided.get((m, "nll")), records.get(m, {})) for m in methods},
-        rarest=None if scores.group else rarest,  # a group may have fewer
-        clusters=int(logits.get("clusters", 0)),
+
+
+def _rows_of_metric(
+    scores: Scores, measured: _Measured, methods: Sequence[str], key: str, rarest: Rarest | None
+) -> dict[str, Decision]:
+    """What is decided of one metric, by method."""
+    share = scores.test_share
+    values = {method: measured.values[method, key] for method in methods}
+    floors = None
+    if metric(key).has_floor:
+        floors = {method: measured.means[method, key]["p_value"] for method in methods}
+    compared = inference.against_best(
+        values,
+        share,
+        draws={method: scores.draws(method).get(key, ()) for method in methods},
+        larger_is_better=metric(key).larger_is_better,
+        floors=floors,
+        is_weighted=bool(scores.facts["logits"].get("weights")),
     )
+    rows = {}
+    for method in methods:
+        together = scores.together(method).get(key)
+        row = measured.means[method, key]
+        alone = _decision(row, together, values[method], share, rarest)
+        rows[method] = Decision(**alone, **compared[method]._asdict())
+    return rows
 
 
 def _marks(nll: Decision | None, record: Mapping[str, Any]) -> tuple[str, ...]:
     """The marks of a method, from its likelihood and the record of its fits."""
-    is_infinite = nll is not None and nll.zero_likelihood > 0
-    is_harmed = any(record.get("worse_than_temperature", ()))
-    return (INFINITE,) * is_infinite + (HARMED,) * is_harmed
+    marks = []
+    if nll is not None and nll.zero_likelihood > 0:
+        marks.append(INFINITE)
+    if any(record.get("worse_than_temperature", ())):
+        marks.append(HARMED)
+    return tuple(marks)
 
 
 def _decision(
@@ -209,10 +288,14 @@ def _decision(
 ) -> dict[str, Any]:
     """What is decided of a method and metric by itself, from its `row` of all splits."""
     p_value = row["p_value"] if together is None else together
-    corrected, bootstrap = inference.corrected_half_width(values, share), row["half_width"]
+    corrected = inference.corrected_half_width(values, share)
+    bootstrap = row["half_width"]
     is_resampled = not math.isnan(bootstrap)
     beyond = None if math.isnan(p_value) else bool(p_value <= inference.SIZE)
-    is_blind = row["metric"] == "u_cwe" and rarest is not None and rarest.tested < rarest.needed
+    within = None if beyond is None else not beyond
+    if row["metric"] == "u_cwe" and rarest is not None and rarest.tested < rarest.needed:
+        # So few points could hide an error of the rarest class, so "within noise" is not known.
+        within = False if beyond else None
     as_written = {name: row[name] for name in COLUMNS if name in row}  # floor and certificate
     decided = {
         "method": row["calibrator"],
@@ -221,7 +304,7 @@ def _decision(
         "splits": len(values),
         "p_together": p_value,
         "beyond_floor": beyond,
-        "within_noise": None if beyond is None or (is_blind and not beyond) else not beyond,
+        "within_noise": within,
         "half_width": bootstrap if is_resampled else corrected,
         "interval": "bootstrap" if is_resampled else "corrected",
         "half_width_corrected": corrected,
@@ -230,16 +313,20 @@ def _decision(
     return {**as_written, **decided}
 
 
-def _rarest(
-    logits: Mapping[str, Any], share: float, rows: Sequence[Mapping[Any, Any]]
-) -> Rarest | None:
-    """The rarest class, if it is known; `rows`: those of U_CWE, one of each method."""
-    if logits.get("rarest_class") is None:
-        return None
-    floors = [(row["n_test"], row["floor_q95"]) for row in rows if math.isfinite(row["floor_q95"])]
-    needed = max((inference.fewest_positives(*floor) for floor in floors), default=0)
-    count, name = int(logits["rarest_class"]), str(logits.get("rarest_class_name", ""))
-    return Rarest(count, int(logits["n"]), share, needed, name)
+def _rarest(logits: Mapping[str, Any], share: float, rows: Sequence[Mapping[Any, Any]]) -> Rarest:
+    """The rarest class; `rows`: those of U_CWE, one of each method."""
+    needed = 0
+    for row in rows:
+        floor = row["floor_q95"]
+        if math.isfinite(floor):
+            needed = max(needed, inference.fewest_positives(row["n_test"], floor))
+    return Rarest(
+        points=int(logits["rarest_class"]),
+        n=int(logits["n"]),
+        share=share,
+        needed=needed,
+        name=str(logits.get("rarest_class_name", "")),
+    )
 
 
 def refusal(points: int, rarest: Rarest | None, logits: Mapping[str, Any]) -> str:

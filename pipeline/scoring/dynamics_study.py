@@ -55,11 +55,10 @@ def studied(settings: Settings, family: str, split: int, progress: Progress) -> 
         states.append(PatchedForecast(softmax(logits), cached.arrays()["labels"][points]))
     calibration, held_out = states
     tables = run_study(calibration, held_out, family, options)
-    arrays = {
-        f"{name}.{column}": table[column].to_numpy()
-        for name, table in zip(("history", "snapshots"), tables, strict=True)
-        for column in table
-    }
+    arrays = {}
+    for name, table in zip(("history", "snapshots"), tables, strict=True):
+        for column in table:
+            arrays[f"{name}.{column}"] = table[column].to_numpy()
     classes = int(cached.details["classes"])
     users = sample_users(family, classes, options.iterations, options)
     return partial(save_npz, arrays=arrays), {
@@ -103,13 +102,18 @@ def run_study(
             users = {"user": np.arange(len(errors)), "error": errors}
             snapshots.append(pd.DataFrame({"iteration": iteration, **users}))
         unseen = float(class_family(auditor.users, held_out).errors(0.0).max())
-        row = {"iteration": iteration, "worst": float(errors.max()), "mean": float(errors.mean())}
-        moved = int(errors.argmax()), np.nan, np.nan, 0.0, 0
+        row = {
+            "iteration": iteration,
+            "worst": float(errors.max()),
+            "mean": float(errors.mean()),
+            "held_out": unseen,
+            "brier": brier,
+        }
+        values = int(errors.argmax()), np.nan, np.nan, 0.0, 0
         if patch is not None:
-            moved = patch.utility.index, patch.low, patch.high, patch.shift, patch.points
+            values = patch.utility.index, patch.low, patch.high, patch.shift, patch.points
             patch.apply(held_out, update)
-        values = dict(zip(PATCH, moved, strict=True))
-        history.append({**row, "held_out": unseen, "brier": brier, **values})
+        history.append(row | dict(zip(PATCH, values, strict=True)))
         brier += patch.loss_change if patch else 0.0
     return pd.DataFrame(history), pd.concat(snapshots, ignore_index=True)
 

@@ -36,18 +36,17 @@ ON_REQUEST = ("u_tce", "u_comb", "two_bin")
 
 
 class ScoreFiles(NamedTuple):
-    """The files of one benchmark under one evaluation; `stem` is their name without an ending.
-
-    rows: a row per calibrator, split and metric (ROW_COLUMNS); curves: the eCDFs of the sampled
-    users and their noise floors (CURVE_COLUMNS); facts: settings, details of the logits, and the
-    worst intervals of each calibrator, as JSON.
-    """
+    """The files of one benchmark under one evaluation."""
 
     benchmark: str
     stem: str
+    """Their name without an ending."""
     rows: Path
+    """A row per calibrator, split and metric (ROW_COLUMNS)."""
     curves: Path
+    """The eCDFs of the sampled users and their noise floors (CURVE_COLUMNS)."""
     facts: Path
+    """Settings, details of the logits, and the worst intervals of each calibrator, as JSON."""
 
     @classmethod
     def below(cls, results: Path, benchmark: str, evaluation: str = DEFAULT_EVALUATION) -> Self:
@@ -124,12 +123,15 @@ class Scores:
 
 
 def _kinds(columns: Sequence[str]) -> dict[str, type]:
-    return {name: str if name in TEXT else np.float64 for name in columns}
+    """The type of each column."""
+    kinds: dict[str, type] = dict.fromkeys(columns, np.float64)
+    return kinds | {name: str for name in columns if name in TEXT}
 
 
 def _read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    # Only in a column of numbers is a gap a missing value: a group may be called NA.
     blank = {name: [""] for name in columns if name not in TEXT}
-    try:  # a group may be called NA
+    try:
         table = pd.read_csv(path, dtype=_kinds(columns), keep_default_na=False, na_values=blank)
         return table[list(columns)]
     except (OSError, ValueError, KeyError) as error:
@@ -163,9 +165,12 @@ def without_folders(value: Any) -> Any:
 
 
 def _in_each(value: Any, change: Callable[[Any], Any]) -> Any:
+    """`value` with the entries of a dict, list or tuple changed."""
     if isinstance(value, dict):
         return {key: change(entry) for key, entry in value.items()}
-    return [change(entry) for entry in value] if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return [change(entry) for entry in value]
+    return value
 
 
 def write_files(
@@ -175,23 +180,29 @@ def write_files(
 
     Rows and calibrators are sorted, metrics keep their order, and rows of all splits come last.
     """
-
-    def place(column: pd.Series) -> pd.Series:
-        return column.replace(ALL_SPLITS, "inf").astype(float) if column.name == "split" else column
-
-    written = []
-    for path, parts, columns, by in (
-        (files.rows, rows, ROW_COLUMNS, ["calibrator", "group", "split"]),
-        (files.curves, curves, CURVE_COLUMNS, ["calibrator", "group"]),
-    ):
-        names, kinds = list(columns), _kinds(columns)
-        tables = [pd.DataFrame(part, columns=names).astype(kinds) for part in parts]
-        table = pd.concat(tables, ignore_index=True).sort_values(by, key=place, kind="stable")
-        written.append(write_text(path, csv_text(table)))
-    text = json_text(rounded({**facts, "calibrators": dict(sorted(facts["calibrators"].items()))}))
+    table = _sorted_table(rows, ROW_COLUMNS, ["calibrator", "group", "split"])
+    curve_table = _sorted_table(curves, CURVE_COLUMNS, ["calibrator", "group"])
+    calibrators = dict(sorted(facts["calibrators"].items()))
+    text = json_text(rounded({**facts, "calibrators": calibrators}))
     # Diagrams have many numbers, so each list of numbers is on one line.
     text = re.sub(r"\[[^\[\]{}]*\]", lambda match: " ".join(match[0].split()), text)
-    return [*written, write_text(files.facts, text)]
+    return [
+        write_text(files.rows, csv_text(table)),
+        write_text(files.curves, csv_text(curve_table)),
+        write_text(files.facts, text),
+    ]
+
+
+def _sorted_table(parts: Sequence[Any], columns: Sequence[str], by: Sequence[str]) -> pd.DataFrame:
+    """One table from lists of dicts, columns or tables, in the order of some columns."""
+    kinds = _kinds(columns)
+    tables = [pd.DataFrame(part, columns=list(columns)).astype(kinds) for part in parts]
+
+    def place(column: pd.Series) -> pd.Series:
+        # Numbers of splits are text beside ALL_SPLITS, which comes last.
+        return column.replace(ALL_SPLITS, "inf").astype(float) if column.name == "split" else column
+
+    return pd.concat(tables, ignore_index=True).sort_values(list(by), key=place, kind="stable")
 
 
 def csv_text(table: pd.DataFrame) -> str:

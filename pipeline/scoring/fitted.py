@@ -37,10 +37,12 @@ def fitted(unit: Unit, progress: Progress) -> tuple[Save, Record]:
     _, test = indices_of(unit.settings, cached, unit.split)
     if hasattr(calibrator, "cache_predictions"):  # another package's; a loaded one would fit again
         calibrator.cache_predictions(logits_at(cached, test))
-    few = test[:PREDICTED]
-    rows = logits_at(cached, few)
-    predicted = calibrator.predict_proba(rows, **groups_at(cached, few, calibrator))
-    log = getattr(calibrator, "tuning_log_", [])
+    first = test[:PREDICTED]
+    groups = groups_at(cached, first, calibrator)
+    predicted = calibrator.predict_proba(logits_at(cached, first), **groups)
+    runs = [dict(run) for run in getattr(calibrator, "tuning_log_", [])]
+    for run in runs:
+        run.pop("seconds", None)  # the same fit gives the same record
     return calibrator.save, {
         "benchmark": unit.benchmark,
         "calibrator": unit.calibrator,
@@ -49,6 +51,6 @@ def fitted(unit: Unit, progress: Progress) -> tuple[Save, Record]:
         "splits": asdict(unit.settings.splits),
         "logits_sha256": cached.sha256,
         "predictions": hashlib.sha256(predicted.tobytes()).hexdigest(),
-        "tuning_log": [{k: v for k, v in run.items() if k != "seconds"} for run in log],
+        "tuning_log": runs,
         "worse_than_temperature": bool(getattr(calibrator, "worse_than_temperature_", False)),
     }

@@ -31,36 +31,39 @@ CANNOT_TELL = "Whether chance explains them cannot be told: some class has too f
 
 @dataclass(frozen=True)
 class Gap:
-    """The two groups that one method treats most differently by one metric.
-
-    `values`: the metric of both, unscaled; `beyond`: their parts beyond chance, whose `difference`
-    is tested; `p_value` of no difference between any two groups, None without intervals.
-    """
+    """The two groups that one method treats most differently by one metric."""
 
     method: str
     metric: str
     larger: str
+    """The group with the larger error beyond chance."""
     smaller: str
     values: tuple[float, float]
+    """The metric of the larger and the smaller one, unscaled."""
     beyond: tuple[float, float]
+    """Their parts beyond chance."""
     difference: float
+    """Of these parts."""
     p_value: float | None
+    """Of no difference between any two groups; None without intervals."""
 
 
 @dataclass(frozen=True)
 class Repair:
-    """One error of one group in the rows `plain` and `method`, without and with patches of groups.
-
-    `floor`: the 95 % quantile of the noise floor with them.
-    """
+    """One error of one group, without and with patches of groups."""
 
     group: str
     metric: str
     method: str
+    """The row with patches of groups."""
     plain: str
+    """The row without."""
     errors: tuple[float, float]
+    """Without and with."""
     floor: float
+    """The 95 % quantile of the noise floor with them."""
     outcome: str
+    """A sentence's end: one of OUTCOMES, or CANNOT_TELL."""
 
 
 def repairs_of(groups: Mapping[str, Decisions]) -> list[Repair]:

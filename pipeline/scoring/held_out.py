@@ -25,21 +25,24 @@ PREDICTED_TOGETHER = 1 << 24  # probabilities computed at a time, to limit a cal
 
 
 class HeldOut(NamedTuple):
-    """The test points of a unit: calibrated probabilities [n_test, C] in float64, and labels.
-
-    points: their positions in the benchmark, which has `population` points. rows_sum_to_one: False
-    for isotonic regression without normalisation. clusters: the numbers of their clusters, of the
-    `cluster_count` in the benchmark.
-    """
+    """The test points of a unit, calibrated."""
 
     probabilities: Array
+    """[n_test, C] in float64."""
     labels: Array
+    """[n_test]."""
     points: NDArray[np.int64]
+    """[n_test], their positions in the benchmark."""
     population: int
+    """The number of the benchmark's points."""
     rows_sum_to_one: bool
+    """False for isotonic regression without normalisation."""
     weights: NDArray[np.float64] | None = None
+    """[n_test]."""
     clusters: NDArray[np.int64] | None = None
+    """[n_test], the numbers of their clusters."""
     cluster_count: int = 0
+    """The number of the benchmark's clusters."""
 
     def where(self, chosen: NDArray[np.bool_]) -> Self:
         """Those of the points that the mask `chosen` [n_test] selects."""
@@ -71,24 +74,27 @@ def evaluated(unit: Unit, progress: Progress) -> tuple[Save, Record]:
 def held_out(unit: Unit) -> HeldOut:
     """A fitted unit's calibrated probabilities and labels on its test points."""
     kind: Any = get_class(unit.settings.calibrator["_target_"])
-    calibrator, cached = kind.load(unit.fit_path), points.find_logits(unit.settings)
+    calibrator = kind.load(unit.fit_path)
+    cached = points.find_logits(unit.settings)
     calibrator.inputs = cached.inputs  # a calibrator with a constructor of its own does not save it
-    classes, clusters = int(cached.details["classes"]), points.clusters_of(cached)
     _, test = points.indices_of(unit.settings, cached, unit.split)
-    probabilities = np.empty((len(test), classes))
-    for a, b in row_blocks(len(test), classes, PREDICTED_TOGETHER):
-        rows = points.logits_at(cached, test[a:b])
-        groups = points.groups_at(cached, test[a:b], calibrator)
-        probabilities[a:b] = calibrator.predict_proba(rows, **groups)
+    n_classes = int(cached.details["classes"])
+    probabilities = np.empty((len(test), n_classes))
+    for start, end in row_blocks(len(test), n_classes, PREDICTED_TOGETHER):
+        block = test[start:end]
+        groups = points.groups_at(cached, block, calibrator)
+        rows = points.logits_at(cached, block)
+        probabilities[start:end] = calibrator.predict_proba(rows, **groups)
+    clusters = points.clusters_of(cached)
     return HeldOut(
         probabilities,
         cached.arrays()["labels"][test],
-        test,
-        cached.n,
-        bool(getattr(calibrator, "normalize", True)),
-        points.weights_at(cached, test),
-        None if clusters is None else clusters[test],
-        0 if clusters is None else int(clusters.max()) + 1,
+        points=test,
+        population=cached.n,
+        rows_sum_to_one=bool(getattr(calibrator, "normalize", True)),
+        weights=points.weights_at(cached, test),
+        clusters=None if clusters is None else clusters[test],
+        cluster_count=0 if clusters is None else int(clusters.max()) + 1,
     )
 
 
@@ -105,17 +111,23 @@ def scored(settings: Settings, test: HeldOut) -> tuple[dict[str, Any], dict[str,
             sample_weight=test.weights,
             **options_of(settings),
         )
-    # Of metrics that are no utilities a result has the value alone.
-    results = card.results
-    intervals = {key: r.interval for key, r in results.items() if hasattr(r, "interval")}
+    floors, worst, certificates = {}, {}, {}
+    for key, result in card.results.items():
+        # Of a metric that is no utility a result has the value alone.
+        if hasattr(result, "floor"):
+            floors[key] = result.floor._asdict()
+        if hasattr(result, "worst"):
+            worst[key] = _worst(result)
+        if hasattr(result, "interval"):
+            certificates[key] = result.interval._asdict()
     if card.interval is not None:
-        intervals[ALL_CLASSES] = card.interval
+        certificates[ALL_CLASSES] = card.interval._asdict()
     entries = {
         "n_test": len(test.labels),
         "metrics": card.metrics,
-        "noise_floor": {k: r.floor._asdict() for k, r in results.items() if hasattr(r, "floor")},
-        "worst": {k: _worst(r) for k, r in results.items() if hasattr(r, "worst")},
-        "certificates": {key: bounds._asdict() for key, bounds in intervals.items()},
+        "noise_floor": floors,
+        "worst": worst,
+        "certificates": certificates,
         "zero_likelihood": card.zero_likelihood,
     }
     return entries, _arrays(card)

@@ -44,30 +44,33 @@ POWER = 0.8
 
 
 class Difference(NamedTuple):
-    """One method's loss minus another's: the mean over splits, its standard error, and a p-value.
+    """One method's loss minus another's.
 
-    The p-value is one-sided, of the hypothesis that the first method is not worse. All but the mean
-    are NaN where nothing tells the error: a value is infinite, or there are few splits without
-    draws, or with draws that are all the same, as of a single cluster of points.
+    All but the mean are NaN where nothing tells the error: a value is infinite, or there are few
+    splits without draws, or with draws that are all the same, as of a single cluster of points.
     """
 
     difference: float
+    """The mean over splits."""
     error: float
+    """Its standard error."""
     half_width: float
+    """Of its 95 % interval."""
     p_value: float
+    """One-sided, of the hypothesis that the first method is not worse."""
 
 
 class AgainstBest(NamedTuple):
-    """A method's mean minus the best mean, half of its 95 % interval, and a one-sided p-value.
-
-    not_worse: after Holm's steps over the methods, and where the errors have floors, also with what
-    the module says of few splits; None where there is no test.
-    """
+    """A method's mean minus the best mean."""
 
     difference: float
     difference_half_width: float
+    """Half of its 95 % interval."""
     difference_p: float
+    """One-sided."""
     not_worse: bool | None
+    """After Holm's steps over the methods, and where the errors have floors, also with what the
+    module says of few splits; None where there is no test."""
 
 
 def two_standard_errors(values: ArrayLike) -> float:
@@ -124,8 +127,9 @@ def paired_difference(
         error = _deviation(gaps) * math.sqrt(_factor(gaps.size, test_share))
     elif draws is not None and other_draws is not None and np.isfinite(gaps).all():
         moved = np.asarray(draws, np.float64) - np.asarray(other_draws, np.float64)
-        moves = moved.size > 1 and np.ptp(moved) > 0
-        error = float(moved.std(ddof=1)) if moves or not gaps.any() else math.nan
+        is_moved = moved.size > 1 and np.ptp(moved) > 0
+        # Draws that never differ tell nothing, unless the methods are equal in all splits.
+        error = float(moved.std(ddof=1)) if is_moved or not gaps.any() else math.nan
     if not error:  # the same difference in all splits
         return Difference(mean, error, 0.0, 0.0 if mean > 0 else 1.0)
     z = -mean / error
@@ -160,29 +164,42 @@ def against_best(
 ) -> dict[str, AgainstBest]:
     """Compare every method with the one of the best mean, as `paired_difference` does.
 
-    The truly best of all methods is found worse with probability 5 % at most. `values`: per method
-    one value per split; `draws`: per method its draws [B], if they are known. `floors`, of a
-    calibration error: per method the p-value of its mean over splits, NaN without a floor.
-    `is_weighted`: whether the points have weights.
+    The truly best of all methods is found worse with probability 5 % at most.
+
+    Args:
+        values: per method one value per split.
+        test_share: n_test / n of each split.
+        draws: per method its draws [B], if they are known.
+        larger_is_better: as of accuracy.
+        floors: of a calibration error per method the p-value of its mean over splits, NaN without a
+            floor; None for other metrics.
+        is_weighted: whether the points have weights.
     """
     sign = -1.0 if larger_is_better else 1.0
-    losses = {method: sign * np.asarray(of, dtype=np.float64) for method, of in values.items()}
+    losses, drawn = {}, {}
+    for method, of_splits in values.items():
+        losses[method] = sign * np.asarray(of_splits, dtype=np.float64)
+        if np.size(draws.get(method, ())):
+            drawn[method] = sign * np.asarray(draws[method])
     best = min(losses, key=lambda method: float(losses[method].mean()))
-    drawn = {m: sign * np.asarray(draws[m]) for m in losses if np.size(draws.get(m, ()))}
     rounding = ROUNDED * abs(float(losses[best].mean()))
     differences, p_values = {}, {}
-    for method, values_of in losses.items():
+    for method, losses_of in losses.items():
         difference = paired_difference(
-            values_of, losses[best], test_share, drawn.get(method), drawn.get(best)
+            losses_of, losses[best], test_share, drawn.get(method), drawn.get(best)
         )
-        is_tested = len(values_of) >= FEWEST_SPLITS or method in drawn
+        is_tested = len(losses_of) >= FEWEST_SPLITS or method in drawn
         differences[method] = difference
         is_no_worse = is_tested and difference.difference <= rounding
         p_values[method] = 1.0 if is_no_worse else difference.p_value
     worse = rejected({method: p for method, p in p_values.items() if method != best})
     if floors is not None and len(losses[best]) < FEWEST_SPLITS:
+        # Differences of errors near zero seem surer than they are, as the module says.
         share = WITH_WEIGHTS if is_weighted else OTHER_SIGN
-        worse = {m for m in worse if floors[m] <= SIZE or _keeps_sign(drawn[m], drawn[best], share)}
+        for method in list(worse):
+            is_sure = floors[method] <= SIZE or _keeps_sign(drawn[method], drawn[best], share)
+            if not is_sure:
+                worse.remove(method)
     compared = {}
     for method, difference in differences.items():
         p_value = p_values[method]

@@ -27,19 +27,18 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class CachedLogits:
-    """The file of a benchmark's logits, and what the logits stage recorded about them.
-
-    sha256: of the logits, labels, splits, weights, clusters; arrays_sha256: of all arrays, also the
-    groups. details: origin, accuracy, number of points `n` and of `classes`, perhaps `class_names`.
-    options: of the source.
-    """
+    """The file of a benchmark's logits, and what the logits stage recorded about them."""
 
     path: Path
     sha256: str
+    """Of the logits, labels, splits, weights and clusters."""
     details: Mapping[str, Any]
+    """Origin, accuracy, number of points `n` and of `classes`, perhaps `class_names`."""
     similarity_sha256: str | None = None
     arrays_sha256: str = ""
+    """Of all arrays, also the groups."""
     options: Mapping[str, Any] = field(default_factory=dict)
+    """Of the source."""
 
     @property
     def n(self) -> int:
@@ -89,9 +88,14 @@ def _checked(path: Path, state: tuple[int, ...]) -> CachedLogits | None:
         return None
     sha256 = arrays_digest(path, ("logits", "labels", "tested", "weights", "clusters"))
     has_similarity = "similarity" in record["details"]
-    similarity = arrays_digest(path, ("similarity",)) if has_similarity else None
-    of_record = record["arrays"], record.get("options", {})
-    return CachedLogits(path, sha256, record["details"], similarity, *of_record)
+    return CachedLogits(
+        path,
+        sha256,
+        details=record["details"],
+        similarity_sha256=arrays_digest(path, ("similarity",)) if has_similarity else None,
+        arrays_sha256=record["arrays"],
+        options=record.get("options", {}),
+    )
 
 
 @lru_cache(maxsize=1)

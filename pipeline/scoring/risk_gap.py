@@ -73,25 +73,25 @@ def utility_frame(
 
     by_calibrator: of each split; noise: of each split [R, m], empty without a floor.
     """
-    sizes = {kind: utilities.count(classes) for kind, utilities in users.items()}
-    names = [(kind, number) for kind, size in sizes.items() for number in range(size)]
-    means = {
-        name: (mean_of([each.uc for each in splits]), mean_of([each.gap for each in splits]))
-        for name, splits in by_calibrator.items()
-    }
+    names: list[tuple[str, int]] = []
+    for kind, utilities in users.items():
+        names += [(kind, number) for number in range(utilities.count(classes))]
+    means = {name: mean_of(splits) for name, splits in by_calibrator.items()}
     if noise:
-        flat = [(each.uc.mean(axis=0), each.gap.mean(axis=0)) for each in noise]
-        means[NOISE] = mean_of([uc for uc, _ in flat]), mean_of([gap for _, gap in flat])
+        over_draws = [Measured(each.uc.mean(axis=0), each.gap.mean(axis=0)) for each in noise]
+        means[NOISE] = mean_of(over_draws)
     frames = []
-    for calibrator, (uc, gap) in means.items():
+    for calibrator, mean in means.items():
         table = pd.DataFrame(names, columns=["kind", "utility"])
-        frames.append(table.assign(calibrator=calibrator, uc=uc, gap=gap))
+        frames.append(table.assign(calibrator=calibrator, uc=mean.uc, gap=mean.gap))
     return pd.concat(frames, ignore_index=True)[list(UTILITY_COLUMNS)]
 
 
-def mean_of(parts: Sequence[Floats]) -> Floats:
-    """The mean of equally long arrays, entry by entry."""
-    return np.asarray(np.mean(parts, axis=0))
+def mean_of(splits: Sequence[Measured]) -> Measured:
+    """The mean over splits, user by user."""
+    uc = np.mean([measured.uc for measured in splits], axis=0)
+    gap = np.mean([measured.gap for measured in splits], axis=0)
+    return Measured(np.asarray(uc), np.asarray(gap))
 
 
 def split_frame(
@@ -106,22 +106,26 @@ def split_frame(
     for calibrator, splits in by_calibrator.items():
         for split, one in enumerate(splits):
             rows.append({"calibrator": calibrator, "split": split, **summary(one)})
-    for split, together in enumerate(zip(*by_calibrator.values(), strict=True)):
-        joined = Measured(*(np.concatenate(parts) for parts in zip(*together, strict=True)))
+    for split, of_calibrators in enumerate(zip(*by_calibrator.values(), strict=True)):
+        uc = np.concatenate([measured.uc for measured in of_calibrators])
+        gap = np.concatenate([measured.gap for measured in of_calibrators])
+        joined = Measured(uc, gap)
         rows.append({"calibrator": ALL_METHODS, "split": split, **summary(joined)})
     for split, draws in enumerate(noise):
-        of_draws = pd.DataFrame([summary(Measured(*pair)) for pair in zip(*draws, strict=True)])
-        rows.append({"calibrator": NOISE, "split": split, **of_draws.mean()})
+        pairs = zip(draws.uc, draws.gap, strict=True)
+        summaries = pd.DataFrame([summary(Measured(uc, gap)) for uc, gap in pairs])
+        rows.append({"calibrator": NOISE, "split": split, **summaries.mean()})
     return pd.DataFrame(rows)[list(SPLIT_COLUMNS)]
 
 
 def summary(one: Measured) -> dict[str, float]:
     """The largest UC, gap and ratio of gap to UC of any user, and two correlations over users."""
-    clear = one.uc > 0
+    has_error = one.uc > 0  # a ratio to nothing is none
+    ratios = one.gap[has_error] / one.uc[has_error]
     return {
         "worst_uc": float(one.uc.max()),
         "largest_gap": float(one.gap.max()),
-        "largest_ratio": float((one.gap[clear] / one.uc[clear]).max()) if clear.any() else 0.0,
+        "largest_ratio": float(ratios.max(initial=0.0)),
         **correlations(one.uc, one.gap),
     }
 

@@ -38,9 +38,13 @@ def write_scores(
 ) -> list[Path]:
     """Write the files of one benchmark from its evaluated units; return their paths.
 
-    `complete`: the units of all splits, which are up to date, by calibrator; `across`: the records
-    of scoring/across_splits.py; `cached`: the logits. UsageError: rows that would stay in the files
-    were made with other settings.
+    Args:
+        complete: by calibrator the units of all splits, which are up to date.
+        across: by calibrator the records of scoring/across_splits.py.
+        cached: the logits.
+
+    Raises:
+        UsageError: rows that would stay in the files were made with other settings.
     """
     settings = next(iter(complete.values()))[0].settings
     files = score_files(settings)
@@ -51,38 +55,58 @@ def write_scores(
     with writes_results(settings):
         rows, curves, calibrators = _of_others(files, header, complete)
         for name, record in across.items():
-            of_method, groups = complete[name], record["groups"]
-            splits = [
-                Scored(unit.split, record_of(unit.scores_path) or {}, read_npz(unit.scores_path))
-                for unit in of_method
-            ]
-            rows += [rows_of(name, splits, record["worst"]), *(g["rows"] for g in groups.values())]
-            curves += [curves_of(name, splits), *(g["curves"] for g in groups.values())]
-            fits = [record_of(unit.fit_path) or {} for unit in of_method]
-            worse = [bool(fit.get("worse_than_temperature")) for fit in fits]
-            patches = []
-            for unit in of_method:
-                fit = read_npz(unit.fit_path)
-                if "shifts_" in fit:
-                    patches.append(_patches(fit))
-            together = p_values_together({"": splits}, settings.evaluation.own or {})
-            together |= {key: group["together"] for key, group in groups.items()}
-            draws = {"": draws_of(splits)} | {key: g["draws"] for key, g in groups.items()}
-            calibrators[name] = {
-                "config": without_folders(of_method[0].settings.calibrator),
-                "patches": patches,
-                "worst": record["worst"],
-                "groups": {key: group["worst"] for key, group in groups.items()},
-                **({"worse_than_temperature": worse} if any(worse) else {}),
-                **({"draws": draws} if any(draws.values()) else {}),
-                **({"together": together} if any(together.values()) else {}),
-            }
+            splits = [_scored(unit) for unit in complete[name]]
+            rows.append(rows_of(name, splits, record["worst"]))
+            curves.append(curves_of(name, splits))
+            for group in record["groups"].values():
+                rows.append(group["rows"])
+                curves.append(group["curves"])
+            calibrators[name] = _facts_of(complete[name], splits, record)
         return write_files(files, {**header, "calibrators": calibrators}, rows, curves)
 
 
-def _patches(fit: Mapping[str, Any]) -> int:
-    """The number of patches in a fit, those of groups included."""
-    return len(fit["shifts_"]) + len(fit.get("group_names_", ()))
+def _scored(unit: Unit) -> Scored:
+    """What the evaluation of a unit wrote."""
+    return Scored(unit.split, record_of(unit.scores_path) or {}, read_npz(unit.scores_path))
+
+
+def _facts_of(units: Sequence[Unit], splits: Sequence[Scored], across: Record) -> dict[str, Any]:
+    """The facts of one calibrator, which are no rows: its settings, patches, worst intervals.
+
+    An entry that says nothing, such as draws that no test needs, is left out.
+    """
+    settings = units[0].settings
+    groups = across["groups"]
+    facts = {
+        "config": without_folders(settings.calibrator),
+        "patches": _patches(units),
+        "worst": across["worst"],
+        "groups": {name: group["worst"] for name, group in groups.items()},
+    }
+    fits = [record_of(unit.fit_path) or {} for unit in units]
+    worse = [bool(fit.get("worse_than_temperature")) for fit in fits]
+    if any(worse):
+        facts["worse_than_temperature"] = worse
+    draws = {"": draws_of(splits)}
+    together = p_values_together({"": splits}, settings.evaluation.own or {})
+    for name, group in groups.items():
+        draws[name] = group["draws"]
+        together[name] = group["together"]
+    if any(draws.values()):
+        facts["draws"] = draws
+    if any(together.values()):
+        facts["together"] = together
+    return facts
+
+
+def _patches(units: Sequence[Unit]) -> list[int]:
+    """The number of patches of each fit, those of groups included; [] where a fit has none."""
+    counts = []
+    for unit in units:
+        fit = read_npz(unit.fit_path)
+        if "shifts_" in fit:
+            counts.append(len(fit["shifts_"]) + len(fit.get("group_names_", ())))
+    return counts
 
 
 def writes_results(settings: Settings) -> AbstractContextManager[None]:
@@ -97,8 +121,11 @@ def _behind(settings: Settings) -> dict[str, Any]:
 
 def _difference(made: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     """The first setting of splits or evaluation, or the logits, that differs; "" if none does."""
-    for group, names in (("splits", None), ("evaluation", None), ("logits", ("sha256",))):
-        for name in names or sorted({*made[group], *wanted[group]}):
+    for group in ("splits", "evaluation", "logits"):
+        names = sorted({*made[group], *wanted[group]})
+        if group == "logits":
+            names = ["sha256"]  # other details, such as versions, do not change the scores
+        for name in names:
             value, other = made[group].get(name), wanted[group].get(name)
             if value != other:
                 return f"{group}.{name}={value}, not {other}"
@@ -113,17 +140,18 @@ def _of_others(
     scores = Scores.read(files) if are_there else None
     if scores is None:
         return [], [], {}
-    records = scores.facts["calibrators"].items()
-    stay = {name: record for name, record in records if name not in written}
+    calibrators = scores.facts["calibrators"]
+    stay = {name: facts for name, facts in calibrators.items() if name not in written}
     other = _difference(scores.facts, header)
     if other:
         if stay:
             fix = "give these results a place of their own (paths.results=…), or delete that file"
-            problem = f"its rows of {', '.join(stay)} were made with {other}"
-            raise UsageError(f"{files.rows}: {problem}; {fix}")
+            message = f"its rows of {', '.join(stay)} were made with {other}"
+            raise UsageError(f"{files.rows}: {message}; {fix}")
         say(f"{files.rows}: replaces results made with {other}")
-    rows, curves = ([t[t["calibrator"].isin(list(stay))]] for t in (scores.rows, scores.curves))
-    return rows, curves, stay
+    rows = scores.rows[scores.rows["calibrator"].isin(list(stay))]
+    curves = scores.curves[scores.curves["calibrator"].isin(list(stay))]
+    return [rows], [curves], stay
 
 
 def wanted_scores(units: Sequence[Unit], command: str) -> dict[str, Scores]:
@@ -144,10 +172,11 @@ def wanted_scores(units: Sequence[Unit], command: str) -> dict[str, Scores]:
 
 def _why_not(unit: Unit, scores: Scores) -> str:
     """Why the scores are not those of the unit's settings; empty where they are."""
-    name, configured = unit.calibrator, scores.facts["calibrators"]
-    if name not in configured or name not in scores.methods:
+    name = unit.calibrator
+    calibrators = scores.facts["calibrators"]
+    if name not in calibrators or name not in scores.methods:
         return f"no rows of {name}"
-    if configured[name]["config"] != without_folders(unit.settings.calibrator):
+    if calibrators[name]["config"] != without_folders(unit.settings.calibrator):
         return f"the rows of {name} are of another configuration of it"
     wanted = {**_behind(unit.settings), "logits": scores.facts["logits"]}
     other = _difference(scores.facts, wanted)

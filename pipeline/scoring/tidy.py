@@ -44,62 +44,81 @@ def rows_of(
 
     `worst`: per utility metric the worst interval over all splits (scoring.across_splits).
     """
-    from utility_calibration.metrics.resampling import NoiseFloor
-
     keys: dict[str, None] = {}  # in the order of the tables
     for scored in splits:
         keys |= dict.fromkeys([*scored.record["metrics"], *scored.record["certificates"]])
-    rows = [
-        {
-            "split": split,
-            "metric": key,
-            "value": record["metrics"].get(key),
-            **{
-                name: record["noise_floor"].get(key, {}).get(entry) for name, entry in FLOOR.items()
-            },
-            **_interval(record["worst"].get(key)),
-            **record["certificates"].get(key, {}),
-            "n_test": record["n_test"],
-            "zero_likelihood": record["zero_likelihood"] if key == "nll" else None,
-        }
-        for split, record, _ in splits
-        for key in keys
-    ]
-    for place, key in enumerate(keys):
-        of_splits = rows[place : len(splits) * len(keys) : len(keys)]
-        whole = {"split": ALL_SPLITS, "metric": key, "n_test": of_splits[0]["n_test"]}
-        for name in MEANS:
-            numbers = [row[name] for row in of_splits if row.get(name) is not None]
-            whole[name] = float(np.mean(numbers)) if numbers else None
-        redrawn = mean_draws(splits, f"floor_{key}")
-        resampled = mean_draws(splits, f"bootstrap_{key}")
-        if redrawn is not None and whole["value"] is not None:
-            floor = NoiseFloor.of(redrawn, whole["value"])
-            whole |= {name: getattr(floor, entry) for name, entry in FLOOR.items()}
-        if resampled is not None:
-            whole["half_width"] = bootstrap_half_width(resampled)
-        rows.append(whole | _interval(worst.get(key)))
-    return [{"calibrator": calibrator, "group": group} | row for row in rows]
+    rows: list[Row] = []
+    for scored in splits:
+        rows += [_row_of_split(scored, key) for key in keys]
+    means = []
+    for key in keys:
+        of_metric = [row for row in rows if row["metric"] == key]
+        means.append(_row_of_all(splits, of_metric, worst.get(key)))
+    return [{"calibrator": calibrator, "group": group, **row} for row in [*rows, *means]]
+
+
+def _row_of_split(scored: Scored, key: str) -> Row:
+    """The row of one split and metric."""
+    record = scored.record
+    floor = record["noise_floor"].get(key, {})
+    return {
+        "split": scored.split,
+        "metric": key,
+        "value": record["metrics"].get(key),
+        **{column: floor.get(entry) for column, entry in FLOOR.items()},
+        **_interval(record["worst"].get(key)),
+        **record["certificates"].get(key, {}),
+        "n_test": record["n_test"],
+        # Points whose label had probability 0 belong to the metric that they make infinite.
+        "zero_likelihood": record["zero_likelihood"] if key == "nll" else None,
+    }
+
+
+def _row_of_all(
+    splits: Sequence[Scored], rows: Sequence[Row], worst: Mapping[str, Any] | None
+) -> Row:
+    """The row of all splits of one metric, from its `rows` of single splits."""
+    from utility_calibration.metrics.resampling import NoiseFloor
+
+    key = rows[0]["metric"]
+    whole: Row = {"split": ALL_SPLITS, "metric": key, "n_test": rows[0]["n_test"]}
+    for column in MEANS:
+        numbers = [row[column] for row in rows if row.get(column) is not None]
+        whole[column] = float(np.mean(numbers)) if numbers else None
+    redrawn = mean_draws(splits, f"floor_{key}")
+    if redrawn is not None and whole["value"] is not None:
+        floor = NoiseFloor.of(redrawn, whole["value"])
+        whole |= {column: getattr(floor, entry) for column, entry in FLOOR.items()}
+    resampled = mean_draws(splits, f"bootstrap_{key}")
+    if resampled is not None:
+        whole["half_width"] = bootstrap_half_width(resampled)
+    return whole | _interval(worst)
 
 
 def _interval(worst: Mapping[str, Any] | None) -> Row:
     """The worst interval and the gain of a class of utilities; nothing for a metric without."""
     if worst is None:
         return {}
-    sign = int(worst["sign"] if "sign" in worst else np.sign(worst["gap"]))
-    interval = {f"worst_{name}": worst[name] for name in ("utility", "low", "high")}
-    never = float("inf")  # JSON has no infinity
-    act_from = never if worst["act_from"] is None else worst["act_from"]
-    gain = {"gain": worst["gain"], "threshold": worst["threshold"], "act_from": act_from}
-    return interval | {"worst_sign": sign} | gain
+    never = float("inf")  # JSON has no infinity, so the record has None
+    return {
+        "worst_utility": worst["utility"],
+        "worst_low": worst["low"],
+        "worst_high": worst["high"],
+        "worst_sign": int(worst["sign"] if "sign" in worst else np.sign(worst["gap"])),
+        "gain": worst["gain"],
+        "threshold": worst["threshold"],
+        "act_from": never if worst["act_from"] is None else worst["act_from"],
+    }
 
 
 def mean_draws(splits: Sequence[Scored], name: str, ordered: bool = False) -> Floats | None:
     """Mean over splits, by repetition or (`ordered`) by quantile, [R]; None without draws."""
     draws = [np.asarray(scored.arrays.get(name, ()), dtype=np.float64) for scored in splits]
-    if not all(map(len, draws)):
+    if any(len(of_split) == 0 for of_split in draws):
         return None
-    return np.asarray(np.mean(np.sort(draws) if ordered else draws, axis=0))
+    if ordered:
+        draws = [np.sort(of_split) for of_split in draws]
+    return np.asarray(np.mean(draws, axis=0))
 
 
 def draws_of(splits: Sequence[Scored]) -> dict[str, list[float]]:
@@ -122,17 +141,17 @@ def curves_of(calibrator: str, splits: Sequence[Scored], group: str = "") -> dic
         errors = mean_draws(splits, family, ordered=True)
         if errors is None:
             continue
-        shown = thin(len(errors), CURVE_POINTS)
-        at = levels(len(errors))[shown]
+        places = thin(len(errors), CURVE_POINTS)
+        level = levels(len(errors))[places]
         texts = {"calibrator": calibrator, "group": group, "family": family}
-        curve = {"level": at, "error": errors[shown]}
-        for end, quantile in (("low", "q05"), ("high", "q95")):
+        curve = {"level": level, "error": errors[places]}
+        for column, quantile in (("floor_low", "q05"), ("floor_high", "q95")):
             floor = mean_draws(splits, f"{family}_floor_{quantile}", ordered=True)
-            curve[f"floor_{end}"] = at * np.nan
+            curve[column] = np.full(len(level), np.nan)
             if floor is not None:
-                curve[f"floor_{end}"] = np.interp(at, levels(len(floor)), floor)
-        for name, text in texts.items():
-            columns[name] += len(at) * [text]
-        for name, numbers in curve.items():
-            columns[name] += numbers.tolist()
+                curve[column] = np.interp(level, levels(len(floor)), floor)
+        for column, text in texts.items():
+            columns[column] += [text] * len(level)
+        for column, numbers in curve.items():
+            columns[column] += numbers.tolist()
     return columns

@@ -6,6 +6,7 @@ risk_gap.py has the utility-risk gap of Proposition 3.1, user_priors.py the user
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,8 @@ def studied(unit: Unit, progress: Progress) -> tuple[Save, Record]:
         shares = class_shares(settings)
         for start, forecast, outcomes in drawn_outcomes(sample, draws, options.seed):
             errors = user_priors.errors_of(forecast, outcomes, shares, options)
-            add(arrays, start, {".".join(("prior", *key)): e for key, e in errors.items()})
+            named = {f"prior.{prior}.{name}": e for (prior, name), e in errors.items()}
+            add(arrays, start, named)
     return partial(save_npz, arrays=arrays), {
         "benchmark": unit.benchmark,
         "calibrator": unit.calibrator,
@@ -118,18 +120,15 @@ def tables_of(
 
 
 def _risks(splits: Sequence[Arrays], start: str) -> list[risk_gap.Measured]:
-    return [
-        risk_gap.Measured(each[f"{start}risk.uc"], each[f"{start}risk.gap"])
-        for each in splits
-        if f"{start}risk.uc" in each
-    ]
+    """UC and risk gap of the splits that have them."""
+    uc, gap = f"{start}risk.uc", f"{start}risk.gap"
+    return [risk_gap.Measured(arrays[uc], arrays[gap]) for arrays in splits if uc in arrays]
 
 
 def _errors(splits: Sequence[Arrays], start: str, options: Users) -> list[user_priors.Errors]:
-    keys = [(prior, family) for prior in options.priors for family in user_priors.FAMILIES]
-    by_split: list[user_priors.Errors] = []
-    for each in splits:
-        names = {key: f"{start}prior.{'.'.join(key)}" for key in keys}
-        if all(name in each for name in names.values()):
-            by_split.append({key: each[name] for key, name in names.items()})
-    return by_split
+    """The errors of users of each prior, of the splits that have them."""
+    names = {}
+    for prior, family in product(options.priors, user_priors.FAMILIES):
+        names[prior, family] = f"{start}prior.{prior}.{family}"
+    complete = [arrays for arrays in splits if set(names.values()) <= arrays.keys()]
+    return [{key: arrays[name] for key, name in names.items()} for arrays in complete]
