@@ -69,11 +69,13 @@ def write_calibrated(options: argparse.Namespace) -> None:
             yield points.answers, probabilities
 
     every = batches()
-    first = next(every)
+    first = next(every, None)
+    if first is None:
+        raise _no_rows(options.file)
     answers = first[0]
     if options.in_place:
         _check_in_place(options.file, answers, choices)
-    rows = whole_rows(options.file, answers.array)
+    rows = whole_rows(options.file, answers.array, choices.decimal)
     if answers.array and not is_table(options.file):
         labels = labels[answers.order]  # an array stays in the order of its file
         every = ((answers, p[:, answers.order]) for _, p in chain([first], every))
@@ -90,7 +92,7 @@ def write_calibrated(options: argparse.Namespace) -> None:
             yield _extended(old, answers, probabilities, labels, options)
 
     others = {**({} if names is None else {CLASS_NAMES: labels}), **rows.others}
-    left_out = _write(options.output, parts(), others, _texts(labels), options.file)
+    left_out = _write(options, parts(), others, _texts(labels), rows.decimal)
     left_out = [*rows.left_out, *left_out]
     if left_out:
         say(f"not written, since they are no columns of plain values: {some_of(left_out)}")
@@ -98,6 +100,10 @@ def write_calibrated(options: argparse.Namespace) -> None:
     say(f"wrote {options.output}: {n_points} points, {len(labels)} classes, {kind}")
     if not options.in_place:
         say(WHERE)
+
+
+def _no_rows(path: Path) -> InputError:
+    return InputError("no rows", file=path, fixes="give at least one point")
 
 
 def _texts(labels: NDArray[Any]) -> list[str]:
@@ -164,9 +170,17 @@ def _extended(
 
 
 def _write(
-    output: Path, parts: Parts, others: Table, class_names: Sequence[str], path: Path
+    options: argparse.Namespace,
+    parts: Parts,
+    others: Table,
+    class_names: Sequence[str],
+    decimal: str,
 ) -> list[str]:
-    """Write all rows; return the names of the `others` that the form cannot hold."""
+    """Write all rows; return the names of the `others` that the form cannot hold.
+
+    decimal: the sign in the numbers of a CSV, which is that of the old ones.
+    """
+    output: Path = options.output
     ending = output.suffix.lower()
     if ending != ".npz":
         parts = (by_column(part, class_names) for part in parts)
@@ -179,12 +193,12 @@ def _write(
             write_arrays(temporary, parts, others)
             return []
         if ending == ".csv":
-            write_csv(temporary, parts)
+            write_csv(temporary, parts, decimal)
         elif ending == ".jsonl":
             write_lines(temporary, parts)
         else:
             # The types of JSON's values are those of all rows together.
-            are_lines = ending_of(path) in LINES
+            are_lines = ending_of(options.file) in LINES
             write_parquet(temporary, iter([joined(parts)]) if are_lines else parts)
     return [name for name in others if name != CLASS_NAMES]
 
@@ -202,6 +216,8 @@ def prior_of(
     if text == "estimate":
         every = unlabelled(path, calibrator, choices)
         parts = [calibrated(calibrator, points.logits, points.groups) for points in every]
+        if not parts:
+            raise _no_rows(path)
         p = np.concatenate(parts)
         estimate = estimate_prior(p, calibrator.shares_, calibrator.n_points_)
         for name, share, low, high in zip(names, estimate.shares, estimate.lower, estimate.upper):

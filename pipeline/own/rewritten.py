@@ -5,8 +5,8 @@ A matrix [n, C] becomes one column per class, except in an npz. Files appear whe
 
 from __future__ import annotations
 
-import csv
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -23,14 +23,35 @@ from .whole_rows import ABSENT, Table
 Parts = Iterator[Table]
 
 
-def write_csv(path: Path, parts: Parts) -> None:
-    """Write a CSV with all digits, so that reading it gives the same numbers."""
+def write_csv(path: Path, parts: Parts, decimal: str = ".") -> None:
+    """Write a CSV with all digits, so that reading it gives the same numbers.
+
+    With the decimal sign `,` cells end with a semicolon, and numbers have that sign.
+    """
+    separator = ";" if decimal == "," else ","
+    special = re.compile(rf'[{separator}"\r\n]|^\s|\s$')
     with path.open("x", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
         for number, part in enumerate(parts):
             if not number:
-                writer.writerow(part)
-            writer.writerows(zip(*map(texts_of, part.values()), strict=True))
+                names = [_quoted(name, special) for name in part]
+                file.write(separator.join(names) + "\n")
+            columns = [_cells(column, decimal, special) for column in part.values()]
+            file.writelines(separator.join(row) + "\n" for row in zip(*columns, strict=True))
+
+
+def _cells(column: Any, decimal: str, special: re.Pattern[str]) -> list[str]:
+    """The cells of a column as a CSV has them."""
+    is_float = isinstance(column, np.ndarray) and column.dtype.kind == "f"
+    if is_float and decimal == ",":
+        return [str(number).replace(".", ",") for number in column.tolist()]
+    texts = texts_of(column)
+    is_number = isinstance(column, np.ndarray) and column.dtype.kind in "biuf"
+    return texts if is_number else [_quoted(text, special) for text in texts]
+
+
+def _quoted(text: str, special: re.Pattern[str]) -> str:
+    """A cell in quotes if it has a sign that ends cells or rows, or a space that readers drop."""
+    return '"' + text.replace('"', '""') + '"' if special.search(text) else text
 
 
 def write_lines(path: Path, parts: Parts) -> None:
@@ -79,7 +100,7 @@ def by_column(part: Table, class_names: Sequence[str]) -> Table:
     """The same with a column for each column of a matrix: `calibrated_cat`, `calibrated_dog`."""
     columns = Table()
     for name, values in part.items():
-        if np.ndim(values) < 2 or not isinstance(values, np.ndarray):
+        if not isinstance(values, np.ndarray) or values.ndim < 2:
             columns[name] = values
             continue
         rows = values.reshape(len(values), -1)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.archive import LARGEST_ARRAY
@@ -61,7 +61,7 @@ def tables(
             yield from map(named, _of_parquet(path, rows))
         elif ending_of(path) in LINES:
             form = "text in UTF-8 with one object per line"
-            yield named(_of_lines(path))
+            yield named(_of_lines(path), "give one object per line, one line per point")
         else:
             yield from map(named, _separated(path, rows, decimal, may_group, has_names))
     except (InputError, MissingResource):
@@ -71,12 +71,17 @@ def tables(
         raise InputError(message, fixes="export it again") from error
 
 
-def named(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of at least one row whose columns have distinct names of printable text."""
+def named(
+    table: pd.DataFrame, fix: str = "give a line of names, and one row per point"
+) -> pd.DataFrame:
+    """A table of at least one row whose columns have distinct names of printable text.
+
+    fix: what to do about a file without rows.
+    """
     import pandas as pd
 
     if table.empty:
-        raise InputError("no rows", fixes="give a line of names, and one row per point")
+        raise InputError("no rows", fixes=fix)
     table.columns = pd.Index([normal(str(name).strip()) for name in table.columns])
     names = list(table.columns)
     twice = table.columns[table.columns.duplicated()].unique().tolist()
@@ -198,10 +203,27 @@ def _of_line(line: str, row: int, entries: Any) -> dict[str, Any]:
     return found
 
 
-def separator_of(names: str, row: str) -> str:
-    """The sign between the cells of the line of names and of the first row."""
-    lines = (names, row)  # names may hold another sign
-    return max(",;\t|", key=lambda sign: min(line.count(sign) for line in lines))
+class TextForm(NamedTuple):
+    """The signs between two cells and in numbers of a file of text."""
+
+    separator: str
+    decimal: str
+
+
+def form_of_text(file: TextIO, said: str | None, may_group: bool = False) -> TextForm:
+    """The form of the rows of a file, from its first lines, the names first.
+
+    said, may_group: as in `tables`. InputError: the first line has no names, or as `decimal_sign`.
+    """
+    first, more = file.readline(), file.read(SEEN)
+    if first.lower().startswith("sep=") or first.startswith("#"):
+        message = f"the first line is `{cut_off(first.strip())}`"
+        raise InputError(message, fixes="remove this line")
+    lines = (first, more.partition("\n")[0])  # names may hold another sign
+    separator = max(",;\t|", key=lambda sign: min(line.count(sign) for line in lines))
+    if len(more) == SEEN:  # the last cell may be cut off
+        more = more[: max(map(more.rfind, ("\n", separator)))]
+    return TextForm(separator, decimal_sign(more, separator, said, may_group))
 
 
 def _separated(
@@ -215,14 +237,7 @@ def _separated(
     import pandas as pd
 
     with _opened(path, is_whole=rows is None) as file:
-        first, more = file.readline(), file.read(SEEN)
-    if first.lower().startswith("sep=") or first.startswith("#"):
-        message = f"the first line is `{cut_off(first.strip())}`"
-        raise InputError(message, fixes="remove this line")
-    separator = separator_of(first, more.partition("\n")[0])
-    if len(more) == SEEN:  # the last cell may be cut off
-        more = more[: max(map(more.rfind, ("\n", separator)))]
-    decimal = decimal_sign(more, separator, said, may_group)
+        separator, decimal = form_of_text(file, said, may_group)
     is_grouped = separator != "," or decimal == said
     options: dict[str, Any] = {
         "sep": separator,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from utility_calibration.metrics.errors import InputError
 
 from .batches import some_rows
 from .forms import LINES, ending_of, is_table
-from .tables import LONGEST_CELL, SEEN, separator_of
+from .tables import LONGEST_CELL, form_of_text
 
 Table = dict[str, Any]
 """Columns by name: lists of Python values, NumPy arrays [n, …], or columns of Arrow."""
@@ -37,17 +37,20 @@ class Rows(NamedTuple):
     take: returns the next rows, of which there are exactly as many as it is asked for.
     others: arrays of an npz that do not have one entry per row.
     left_out: names of arrays that cannot be read, because they hold Python objects.
+    decimal: the sign in the numbers of a file of text.
     """
 
     take: Callable[[int], Table]
     others: Table
     left_out: Sequence[str] = ()
+    decimal: str = "."
 
 
-def whole_rows(path: Path, answers: str) -> Rows:
+def whole_rows(path: Path, answers: str, decimal: str | None = None) -> Rows:
     """The rows of a file that `unlabelled` (deployed.py) reads, too.
 
     answers: the name of the array of answers in an npz.
+    decimal: the sign that the person names for a file of text.
     """
     if not is_table(path):
         return _of_arrays(path, answers)
@@ -58,7 +61,10 @@ def whole_rows(path: Path, answers: str) -> Rows:
         return Rows(_taken_of_arrow(_parts_of_parquet(path)), {})
     if ending_of(path) in LINES:
         return Rows(_taken_of_lines(path), {})
-    return Rows(_taken_of_text(path), {})
+    with _opened(path) as file:
+        form = form_of_text(file, decimal)
+    is_comma = form.separator != "," == form.decimal
+    return Rows(_taken_of_text(path, form.separator), {}, decimal="," if is_comma else ".")
 
 
 def _check_count(found: int, wanted: int) -> None:
@@ -68,9 +74,16 @@ def _check_count(found: int, wanted: int) -> None:
         raise InputError(message, fixes="run it again when no program writes to the file")
 
 
-def _taken_of_text(path: Path) -> Callable[[int], Table]:
+def _opened(path: Path) -> TextIO:
+    """The text of a file; a line end within a cell stays as it is."""
+    unpacked: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    file: TextIO = unpacked(path, "rt", encoding="utf-8-sig", newline="")
+    return file
+
+
+def _taken_of_text(path: Path, separator: str) -> Callable[[int], Table]:
     """The rows of a CSV or TSV, as text."""
-    rows = _rows_of_text(path)
+    rows = _rows_of_text(path, separator)
     names = _distinct(next(rows))
 
     def take(count: int) -> Table:
@@ -82,14 +95,10 @@ def _taken_of_text(path: Path) -> Callable[[int], Table]:
     return take
 
 
-def _rows_of_text(path: Path) -> Iterator[list[str]]:
+def _rows_of_text(path: Path, separator: str) -> Iterator[list[str]]:
     """The cells of each line, that of the names first."""
-    unpacked: Any = gzip.open if path.suffix.lower() == ".gz" else open
     csv.field_size_limit(LONGEST_CELL)
-    # With newline="" a line end within a cell stays as it is.
-    with unpacked(path, "rt", encoding="utf-8-sig", newline="") as file:
-        separator = separator_of(file.readline(), file.read(SEEN).partition("\n")[0])
-        file.seek(0)
+    with _opened(path) as file:
         for cells in csv.reader(file, delimiter=separator, skipinitialspace=True):
             # pandas leaves out empty lines, too.
             if len(cells) > 1 or "".join(cells).strip():

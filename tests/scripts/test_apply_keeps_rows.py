@@ -73,6 +73,104 @@ def test_no_cell_of_text_changes(saved, tmp_path, monkeypatch, name, separator, 
     assert [row["predicted_class"] for row in table] == PREDICTED.tolist()
 
 
+ODD = [
+    "a\rb",
+    "x\ny",
+    'q"q',
+    " lead",
+    "trail ",
+    "a;b",
+    "a\tb",
+    "a,b",
+    "\r",
+    "\r\n",
+    "'",
+    "#",
+    "",
+    "ü",
+]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl", "npz"])
+def test_no_sign_in_a_text_makes_another_row_or_another_text(saved, tmp_path, form):
+    texts = (ODD * 3)[:N]
+    table = pd.DataFrame(P, columns=NAMES).assign(note=texts)
+    file = tmp_path / f"a.{form}"
+    if form == "csv":
+        with file.open("w", encoding="utf-8", newline="") as opened:
+            writer = csv.writer(opened, quoting=csv.QUOTE_ALL)
+            writer.writerows([table.columns, *table.values.tolist()])
+    elif form == "parquet":
+        table.to_parquet(file)
+    elif form == "jsonl":
+        table.to_json(file, orient="records", lines=True, double_precision=15)
+    else:
+        np.savez(file, probabilities=P, note=texts)
+    for name, options in (("beside", ()), ("within", ("--in-place",))):
+        run(saved, file, tmp_path / f"{name}.csv", *options)
+        with (tmp_path / f"{name}.csv").open(encoding="utf-8", newline="") as opened:
+            assert [row["note"] for row in csv.DictReader(opened)] == texts
+        read = pd.read_csv(tmp_path / f"{name}.csv", keep_default_na=False)
+        assert read["note"].tolist() == texts
+
+
+@pytest.mark.parametrize(("ending", "separator"), [("csv", ";"), ("tsv", "\t"), ("csv", "|")])
+@pytest.mark.parametrize("options", [(), ("--in-place",)])
+def test_all_numbers_of_a_file_with_decimal_commas_have_them(
+    saved, tmp_path, ending, separator, options
+):
+    table = pd.DataFrame(P, columns=NAMES).assign(age=1.5, note="a;b 1.5")
+    table.to_csv(tmp_path / f"a.{ending}", sep=separator, decimal=",", index=False)
+    run(saved, tmp_path / f"a.{ending}", tmp_path / "out.csv", *options)
+    read = pd.read_csv(tmp_path / "out.csv", sep=";", decimal=",")
+    agrees(read[NAMES if options else NEW[:3]])
+    assert (read["age"] == 1.5).all() and (read["note"] == "a;b 1.5").all()
+    assert read["predicted_class"].tolist() == PREDICTED.tolist()
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl", "npz"])
+def test_lists_of_different_lengths_stay_as_they_are(saved, tmp_path, form):
+    rows = [
+        {
+            "probabilities": P[k].tolist(),
+            "tokens": ["a"] * (k % 3),
+            "pair": [k, k],
+            "deep": [[1], []],
+        }
+        for k in range(N)
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    run(saved, tmp_path / "a.jsonl", tmp_path / f"out.{form}")
+    if form == "jsonl":
+        lines = (tmp_path / "out.jsonl").read_text().splitlines()
+        written = [json.loads(line)["tokens"] for line in lines]
+    elif form == "csv":
+        written = [json.loads(text) for text in pd.read_csv(tmp_path / "out.csv")["tokens"]]
+    elif form == "parquet":
+        written = [list(words) for words in pd.read_parquet(tmp_path / "out.parquet")["tokens"]]
+    else:
+        with np.load(tmp_path / "out.npz") as arrays:
+            written = [json.loads(text) for text in arrays["tokens"]]
+    assert written == [row["tokens"] for row in rows]
+
+
+@pytest.mark.parametrize("options", [(), ("--prior", "estimate")])
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl", "npz"])
+def test_a_file_without_rows_is_refused(saved, tmp_path, form, options):
+    file, table = tmp_path / f"a.{form}", pd.DataFrame(P[:0], columns=NAMES)
+    if form == "npz":
+        np.savez(file, probabilities=P[:0])
+    elif form == "parquet":
+        table.to_parquet(file)
+    elif form == "csv":
+        table.to_csv(file, index=False)
+    else:
+        file.write_text("")
+    with refuses(file=file, fix="one object per line" if form == "jsonl" else "point"):
+        run(saved, file, tmp_path / "out.csv", *options)
+    assert not (tmp_path / "out.csv").exists()
+
+
 def test_in_place_the_old_answers_give_way_and_all_else_stays(saved, tmp_path):
     write_table(tmp_path / "a.csv")
     run(saved, tmp_path / "a.csv", tmp_path / "out.csv", "--in-place")
