@@ -6,10 +6,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from hydra.utils import get_class
+from omegaconf import DictConfig
 
 from ..harness.parameters import UsageError
-from ..harness.settings import Settings, Splits
-from ..harness.units import composed_with, resolved_with, units_of
+from ..harness.settings import DEFAULT_EVALUATION, Benchmark, Settings, Splits
+from ..harness.units import Unit, composed_with, resolved_with, units_of
 from ..plan import Plan
 from ..scoring.groups import REPAIRS
 from ..scoring.points import CachedLogits
@@ -17,42 +18,61 @@ from .choices import Choices
 from .options import Options
 from .utilities import own_utilities
 
-PER_CLASS = ("vector",)  # quick methods with parameters for each class
+PER_CLASS = ("vector",)
+"""Quick methods with parameters for each class."""
+SIMILARITY = "utility_calibration.pipeline.own.similarity.file_similarity"
 
 
 def settings_of(options: Options, methods: Sequence[str]) -> dict[str, Settings]:
-    """The pipeline's configuration of each method, as far as the options say it."""
+    """The pipeline's configuration of each method, before the file is read.
+
+    Hydra composes it once, from the files of conf/ that the options choose. Values are set after
+    composing, because they need no quoting for Hydra's grammar then.
+    """
     if not methods:
         return {}
-    # The files of a quick look have the names of any other look: its evaluation is not named.
-    quick = ("evaluation=quick", "evaluation.name=default") if options.quick else ()
-    overrides = (
-        *("benchmark=file", f"tuning={options.tuning}", f"splits.count={options.split_count}"),
-        *(f"seed={options.seed}", f"jobs={options.jobs}", *quick, *options.evaluation),
+    chosen = (
+        "benchmark=file",
+        f"tuning={options.tuning}",
+        f"evaluation={'quick' if options.quick else DEFAULT_EVALUATION}",
     )
-    config, calibrators = composed_with(methods, overrides)
-    # What follows is set after composing: it needs no quoting for Hydra's grammar then.
+    config, calibrators = composed_with(methods, [*chosen, *options.evaluation])
+    _set_values(config, options)
+    settings = resolved_with(calibrators, config)
+    first = settings[methods[0]]
+    benchmark = _with_texts(first.benchmark, options)
+    paths = replace(first.paths, data=options.output / "data", results=options.output)
+    return {
+        method: replace(of_method, benchmark=benchmark, paths=paths)
+        for method, of_method in settings.items()
+    }
+
+
+def _set_values(config: DictConfig, options: Options) -> None:
+    """Set what a person says, but for their texts (`_with_texts`)."""
+    config.seed = options.seed
+    config.jobs = options.jobs
+    config.splits.count = options.split_count
+    # The files of a quick look have the names of any other look.
+    config.evaluation.name = DEFAULT_EVALUATION
     config.benchmark.name = re.sub(r"[^\w-]+", "_", options.file.stem)[:50] or "file"
     config.benchmark.precomputed = None
-    config.benchmark.source.path = "set last"
+    config.benchmark.source.path = ""
     if options.similarity is not None:
-        sign = {} if options.decimal is None else {"decimal": options.decimal}
-        config.benchmark.similarity = {
-            "_target_": "utility_calibration.pipeline.own.similarity.file_similarity",
-            "path": str(options.similarity),
-            **sign,
-        }
-    settings = resolved_with(calibrators, config)
-    # The person's paths and texts are set last: OmegaConf would resolve `${…}` and `???` in them.
-    texts: dict[str, Any] = asdict(Choices.of(options))
-    texts |= {"path": str(options.file), "test": options.test and str(options.test)}
-    files = filter(None, (options.file, options.test))
+        similarity = {"_target_": SIMILARITY, "path": str(options.similarity)}
+        if options.decimal is not None:
+            similarity["decimal"] = options.decimal
+        config.benchmark.similarity = similarity
+
+
+def _with_texts(benchmark: Benchmark, options: Options) -> Benchmark:
+    """The benchmark with a person's paths and texts, in which nothing like `${…}` is resolved."""
+    files = [path for path in (options.file, options.test) if path is not None]
     title = options.title or ", tested on ".join(path.stem for path in files)
-    first = settings[methods[0]]
-    source = {**first.benchmark.source, **texts}
-    benchmark = replace(first.benchmark, title=title, source=source)
-    paths = replace(first.paths, data=options.output / "data", results=options.output)
-    return {k: replace(each, benchmark=benchmark, paths=paths) for k, each in settings.items()}
+    source = {**benchmark.source, **asdict(Choices.of(options)), "path": str(options.file)}
+    if options.test is not None:
+        source["test"] = str(options.test)
+    return replace(benchmark, title=title, source=source)
 
 
 def takes(settings: Settings, what: str) -> bool:
@@ -62,35 +82,35 @@ def takes(settings: Settings, what: str) -> bool:
 
 @dataclass(frozen=True)
 class Job:
-    """The options, the file's logits, the settings of each method, and the plan that scores them.
-
-    class_names: [C], numbers where the file has no names.
-    """
+    """A person's options and logits, the settings of each method, and the plan that scores them."""
 
     options: Options
     logits: CachedLogits
     class_names: list[str]
+    """[C], numbers where the file has no names."""
     settings: Mapping[str, Settings]
+    """By method, also of one that is saved and not scored."""
     plan: Plan
 
     @classmethod
-    def of(cls, options: Options, said: Mapping[str, Settings], logits: CachedLogits) -> Self:
-        """The job, from `settings_of` each method that may run.
+    def of(cls, options: Options, before: Mapping[str, Settings], logits: CachedLogits) -> Self:
+        """The job; `before` has `settings_of` each method that may run, before the file was read.
 
         Raises:
             InputError, UsageError: an own utility or a method that does not fit the file.
         """
         details = logits.details
-        methods = _fitting(options, said, details)
-        names = details.get("class_names") or [str(k) for k in range(details["classes"])]
-        own = own_utilities(options.own_files, names, options.decimal)
-        used = dict.fromkeys([*methods, *filter(None, [options.method])])
-        settings = _completed({name: said[name] for name in used}, options, details, own)
-        units = [
-            unit
-            for name in methods
-            for unit in units_of(settings[name], name, range(settings[name].splits.count))
-        ]
+        numbers = [str(number) for number in range(details["classes"])]
+        names = details.get("class_names") or numbers
+        methods = _fitting(options, before, details)
+        used = list(methods)
+        if options.method is not None and options.method not in used:
+            used.append(options.method)
+        settings = _completed({name: before[name] for name in used}, options, logits, names)
+        units = list[Unit]()
+        for name in methods:
+            of_method = settings[name]
+            units += units_of(of_method, name, range(of_method.splits.count))
         return cls(options, logits, names, settings, Plan(units))
 
     @property
@@ -100,21 +120,24 @@ class Job:
 
 
 def _completed(
-    settings: Mapping[str, Settings],
+    before: Mapping[str, Settings],
     options: Options,
-    details: Mapping[str, Any],
-    own: Mapping[str, Any],
+    logits: CachedLogits,
+    class_names: Sequence[str],
 ) -> dict[str, Settings]:
-    """The settings of each method, with what the file adds: its splits, its size, own utilities."""
-    first = next(iter(settings.values()))
-    evaluation = replace(first.evaluation, own=dict(own))
+    """The settings of each method, with what the file adds: its splits and own utilities."""
+    first = next(iter(before.values()))
+    own = own_utilities(options.own_files, class_names, options.decimal)
+    evaluation = replace(first.evaluation, own=own)
+    splits = _splits_of(first.splits, logits.details)
     aims = [own[f"u_{kind}"] for kind in options.calibrate_for]
-    completed = {
-        name: replace(each, evaluation=evaluation, calibrator=_aimed_at(aims, each))
-        for name, each in settings.items()
-    }
-    splits = _splits_of(first.splits, details)
-    return {name: replace(each, splits=splits) for name, each in completed.items()}
+    completed = {}
+    for name, settings in before.items():
+        calibrator = _aimed_at(aims, settings)
+        completed[name] = replace(
+            settings, evaluation=evaluation, splits=splits, calibrator=calibrator
+        )
+    return completed
 
 
 def _splits_of(splits: Splits, details: Mapping[str, Any]) -> Splits:
@@ -135,7 +158,7 @@ def _aimed_at(aims: Sequence[Any], settings: Settings) -> Any:
 
 
 def _fitting(
-    options: Options, said: Mapping[str, Settings], details: Mapping[str, Any]
+    options: Options, before: Mapping[str, Settings], details: Mapping[str, Any]
 ) -> list[str]:
     """The methods that can be fitted to the points, with the one that repairs groups."""
     methods = list(options.methods)
@@ -144,16 +167,16 @@ def _fitting(
         methods = [name for name in methods if name not in PER_CLASS]
     if "groups" not in details:
         for name in options.used:
-            if said[name].calibrator.get("needs_groups"):
+            if before[name].calibrator.get("needs_groups"):
                 raise UsageError(f"{name}: needs groups; name their column: --groups NAME")
     elif options.may_add and not options.calibrate_for:
         methods.append(REPAIRS)
     if "weights" not in details:
         return methods
     saved = options.method
-    if saved is not None and not takes(said[saved], "weights"):
+    if saved is not None and not takes(before[saved], "weights"):
         raise UsageError(f"--method {saved}: cannot be fitted with weights; save another one")
-    methods = [name for name in methods if takes(said[name], "weights")]
+    methods = [name for name in methods if takes(before[name], "weights")]
     if not methods:
         raise UsageError(f"{options.file}: weights, which no method takes that --methods names")
     return methods
