@@ -12,7 +12,12 @@ from hydra.utils import get_method, instantiate
 from utility_calibration.metrics import METRICS
 from utility_calibration.metrics.measurement import Options
 from utility_calibration.pipeline.harness.parameters import CONF
-from utility_calibration.pipeline.harness.units import composed, resolved
+from utility_calibration.pipeline.harness.units import (
+    composed,
+    composed_with,
+    resolved,
+    resolved_with,
+)
 from utility_calibration.pipeline.reporting.names import PEERS, family
 from utility_calibration.pipeline.scoring.files import ON_REQUEST, columns_of
 
@@ -23,8 +28,7 @@ def options(group):
     return sorted(path.stem for path in (CONF / group).glob("[!_]*.yaml"))
 
 
-GROUPS = ["benchmark", "calibrator", "suite", "evaluation", "tuning", "dynamics", "users", "paths",
-          "splits"]  # fmt: skip
+GROUPS = ["benchmark", "suite", "evaluation", "tuning", "dynamics", "users", "paths", "splits"]
 OPTIONS = [(group, option) for group in GROUPS for option in options(group)]
 OPEN = {
     "file": ["benchmark.source.path=x.npz"],
@@ -37,8 +41,7 @@ OPEN = {
 def test_every_option_composes_and_agrees_with_what_it_is_for(group, option):
     left_open = OPEN.get(option, []) if group == "benchmark" else []
     start = [] if group == "benchmark" else ["benchmark=digits"]
-    start += ["seed=7"] if group == "calibrator" else ["calibrator=vector"]
-    settings = resolved(composed([*start, f"{group}={option}", *left_open]))
+    settings = resolved(composed([*start, "calibrator=vector", f"{group}={option}", *left_open]))
     if group not in ("paths", "splits") and not left_open:
         chosen = getattr(settings, group)
         name = chosen.get("name", option) if isinstance(chosen, dict) else chosen.name
@@ -46,11 +49,22 @@ def test_every_option_composes_and_agrees_with_what_it_is_for(group, option):
     if group == "benchmark":
         source = dict(settings.benchmark.source)
         inspect.signature(get_method(source.pop("_target_"))).bind(**source)
-    if group == "calibrator":
-        calibrator = instantiate(settings.calibrator, _convert_="all")
-        given = {k: value for k, value in settings.calibrator.items() if not k.startswith("_")}
-        assert {key: calibrator.get_params()[key] for key in given} == given
-        assert given.get("seed", 7) == 7
+
+
+@pytest.fixture(scope="module")
+def calibrators():
+    """The settings with each calibrator, composed at once as for a suite."""
+    config, entries = composed_with(options("calibrator"), ["benchmark=digits", "seed=7"])
+    return resolved_with(entries, config)
+
+
+@pytest.mark.parametrize("name", options("calibrator"))
+def test_every_calibrator_is_made_with_the_arguments_of_its_file(calibrators, name):
+    settings = calibrators[name].calibrator
+    calibrator = instantiate(settings, _convert_="all")
+    given = {k: value for k, value in settings.items() if not k.startswith("_")}
+    assert {key: calibrator.get_params()[key] for key in given} == given
+    assert given.get("seed", 7) == 7
 
 
 def test_suites_name_existing_benchmarks_and_a_variant_of_each_calibrator_in_order():
