@@ -1,1 +1,1 @@
-"""The cases of `scripts/compare_speed.py`."""
+"""How long our metrics and calibrators take, beside plain definitions and other packages."""

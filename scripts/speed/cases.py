@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -11,15 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 from numpy.typing import NDArray
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.isotonic import IsotonicRegression
 
 from utility_calibration import calibrators
 from utility_calibration.calibrators import reference as plain_fits
-from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics import (
     ClassWise,
     Linear,
     Rank,
+    TopClass,
     TopK,
     binned_class_wise_error,
     binned_top_class_error,
@@ -30,9 +31,10 @@ from utility_calibration.metrics.measurement import Options
 from utility_calibration.metrics.scoring import scorecard
 from utility_calibration.pipeline.sources.synthetic import SyntheticClassifier
 
-SEED, BINS = 0, 15
+from . import peers
+
+SEED = 0
 PLAIN, OURS = "plain", "ours"
-PEERS = ("probmetrics", "torchmetrics", "netcal")
 COMPARED = ("accuracy", "brier", "nll", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_tce", "u_dcg")
 LIKELIHOOD = 5e-7
 """A mean NLL may be worse than the reference's by this much, the resolution of float32 logits."""
@@ -95,6 +97,7 @@ class Case:
     tolerance: of our answers; those of other packages differ by design, such as bin edges.
     answer: data and result -> the numbers to compare; not timed.
     is_loss: an answer may be smaller than the reference's.
+    others: contenders that answer another question, whose answers are not compared.
     """
 
     title: str
@@ -104,6 +107,7 @@ class Case:
     answer: Callable[[Data, Any], NDArray[Any]] = _numbers
     is_loss: bool = False
     note: str = ""
+    others: Collection[str] = ()
 
     def difference(self, reference: NDArray[Any], answer: NDArray[Any]) -> float:
         """Return the largest difference; of a loss, by how much it exceeds the reference's."""
@@ -116,8 +120,8 @@ def _nll(data: Data, result: Any) -> NDArray[Any]:
     probabilities, labels = data.arrays
     if isinstance(result, np.ndarray):
         return np.array(plain_fits.log_loss(result, labels))
-    is_ours = isinstance(result, calibrators.Calibrator)
-    p = np.asarray(result.predict_proba(data.logits if is_ours else probabilities), float)
+    takes_logits = isinstance(result, calibrators.Calibrator | CalibratedClassifierCV)
+    p = np.asarray(result.predict_proba(data.logits if takes_logits else probabilities), float)
     return np.array(plain.negative_log_likelihood(p, labels))
 
 
@@ -143,11 +147,6 @@ def _fit(name: str, data: Data, **options: Any) -> Any:
     return getattr(calibrators, name)(**options).fit(data.logits, data.labels)
 
 
-def _fit_peer(name: str, data: Data) -> Any:
-    """Fit a calibrator of probmetrics with its defaults to probabilities, as its users do."""
-    return getattr(require("probmetrics.calibrators"), f"{name}Calibrator")().fit(*data.arrays)
-
-
 def _plain_isotonic(data: Data) -> NDArray[Any]:
     p, labels = data.arrays
     hits = np.eye(data.size.classes)[labels]
@@ -161,17 +160,9 @@ def _isotonic(data: Data, result: Any) -> NDArray[Any]:
     return np.asarray(result, float)
 
 
-def _torchmetrics(name: str, *arguments: Any, **options: Any) -> float:
-    require("torchvision")  # which torchmetrics imports; its own way of importing it may fail
-    error = getattr(require("torchmetrics.functional.classification"), name)
-    as_tensor = require("torch").as_tensor
-    return float(error(*map(as_tensor, arguments), n_bins=BINS, norm="l1", **options))
-
-
-def _torchmetrics_class_wise(data: Data) -> float:
-    """The mean over the classes of the error of one class against all others."""
-    columns = ((data.p[:, c], data.labels == c) for c in range(data.size.classes))
-    return float(np.mean([_torchmetrics("binary_calibration_error", *pair) for pair in columns]))
+def _plain_top_class(data: Data) -> float:
+    p, labels = data.arrays
+    return plain.utility_calibration(p.max(axis=1), p.argmax(axis=1) == labels)
 
 
 def _plain_scorecard(data: Data) -> Any:
@@ -191,23 +182,26 @@ def _scorecard(data: Data, floor: int, bootstrap: int) -> Any:
 
 KERNELS = Size(3000, 100), Size(15_000, 1000)
 SAMPLED = Size(3000, 100, 1500), Size(15_000, 1000, 1500)
+BINARY = Size(7000, 2), Size(35_000, 2)
 FITS = Size(7000, 10), Size(7000, 100), Size(35_000, 1000)
 
 
-def _metric(title: str, plain: Any, ours: Any, sizes: Any, note: str = "", **peers: Any) -> Case:
+def _metric(title: str, plain: Any, ours: Any, sizes: Any, note: str = "", **more: Any) -> Case:
     """A metric by its definition, by ours, and by other packages."""
-    contenders = {PLAIN: lambda d: plain(*d.arrays), OURS: lambda d: ours(d.p, d.labels), **peers}
+    contenders = {PLAIN: lambda d: plain(*d.arrays), OURS: lambda d: ours(d.p, d.labels), **more}
     return Case(title, contenders, sizes, note=note)
 
 
-def _fits(title: str, ours: str, plain: Any, peer: str, sizes: Any, note: str = "") -> Case:
-    """A calibrator by SciPy (plain), by ours and by probmetrics."""
+def _fits(
+    title: str, ours: str, plain: Any, peer: str, sizes: Any, note: str = "", **more: Any
+) -> Case:
+    """A calibrator by SciPy (plain), by ours, by probmetrics and by other packages."""
     contenders = {} if plain is None else {PLAIN: plain}
-    contenders |= {OURS: partial(_fit, ours), "probmetrics": partial(_fit_peer, peer)}
-    return Case(title, contenders, sizes, LIKELIHOOD, _nll, True, note)
+    contenders |= {OURS: partial(_fit, ours), "probmetrics": partial(peers.probmetrics_fit, peer)}
+    return Case(title, contenders | more, sizes, LIKELIHOOD, _nll, True, note)
 
 
-_WIDTH: dict[str, Any] = {"bins": BINS, "scheme": "equal_width"}
+_WIDTH: dict[str, Any] = {"bins": peers.BINS, "scheme": "equal_width"}
 _CHECKS = "15 bins of equal width; ours checks all probabilities first"
 _SOLVER = "plain: SciPy's L-BFGS-B"
 CASES = (
@@ -215,12 +209,14 @@ CASES = (
     _metric("U_topK", plain.top_k_errors, TopK().calibration_errors, KERNELS, "rows are ranked"),
     _metric("ECE by class", partial(plain.binned_class_wise_error, **_WIDTH),
             partial(binned_class_wise_error, **_WIDTH), FITS, _CHECKS,
-            torchmetrics=_torchmetrics_class_wise),
+            torchmetrics=peers.torchmetrics_class_wise),
     _metric("ECE of the top class", partial(plain.binned_top_class_error, **_WIDTH),
             partial(binned_top_class_error, **_WIDTH), FITS, _CHECKS,
-            torchmetrics=lambda d: _torchmetrics("multiclass_calibration_error", d.p, d.labels,
-                                                 num_classes=d.size.classes),
-            netcal=lambda d: require("netcal.metrics").ECE(BINS).measure(*d.arrays)),
+            torchmetrics=peers.torchmetrics_top_class, netcal=peers.netcal_top_class),
+    Case("Error of the top class",
+         {PLAIN: _plain_top_class, OURS: lambda d: TopClass().calibration_errors(d.p, d.labels),
+          "relplot": peers.smooth_error}, FITS, others=("relplot",),
+         note="relplot's SmoothECE is another error, also without bins"),
     Case("eCDF of U_lin",
          {PLAIN: lambda d: plain.linear_errors(*d.arrays, d.linear.matrix),
           OURS: lambda d: d.linear.calibration_errors(d.p, d.labels)}, SAMPLED),
@@ -231,7 +227,9 @@ CASES = (
          "whole: with 400 draws of the labels and 200 resamplings"),
     _fits("temperature", "TemperatureScaling",
           lambda d: d.logit_arrays[0] * plain_fits.temperature(*d.logit_arrays),
-          "TemperatureScaling", FITS, "plain: SciPy's Brent"),
+          "TemperatureScaling", FITS,
+          "plain: SciPy's Brent; CalibratedClassifierCV: of scikit-learn, its fit alone",
+          CalibratedClassifierCV=peers.sklearn_temperature),
     _fits("vector", "VectorScaling", _vector, "VectorScaling", FITS[:2], _SOLVER),
     _fits("structured matrix", "StructuredMatrixScaling", None, "SMS", FITS[:2]),
     Case("isotonic", {"scikit-learn": _plain_isotonic, OURS: partial(_fit, "IsotonicCalibration")},
@@ -241,4 +239,7 @@ CASES = (
           OURS: lambda d: _fit("DirichletCalibration", d, **_penalties(d.size))},
          FITS[:1], LIKELIHOOD, _penalised, True,
          "with given penalties, of the penalised NLL; " + _SOLVER),
+    Case("repair of groups", {OURS: peers.repaired_by_us, "mcgrad": peers.repaired_by_mcgrad},
+         BINARY, others=("mcgrad",),
+         note=f"two classes, {peers.GROUPS} groups, fit and prediction by default settings"),
 )  # fmt: skip
