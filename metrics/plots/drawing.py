@@ -11,19 +11,25 @@ from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from ..shown import UtilityDiagram
 
 Array = NDArray[np.float64]
-NOISE, SHADE, DIAGONAL = "#D0D0D0", "#F3D9B1", "#8C8C8C"
 GREY, WORST = "#808080", "#A66F00"
 """Lines whose contrast is at least 3 : 1 on white and on black."""
+FLOOR_FILL, FLOOR_EDGE = "#D0D0D0", "#8C8C8C"
+"""The noise floor of eCDFs: a pale band between edges that are seen."""
 DASH = (0, (5, 3))
-CALIBRATED = "95 % of calibrated forecasts"
+CALIBRATED, EXPECTED, WORST_NAME = "95 % of calibrated forecasts", "as predicted", "worst interval"
+DOT_NAME = "came true, mean of a bin"
+SHADE_OPACITY = 0.15
 MARKED_POINTS = 8
 MOST_TICKS = 6
-COLUMNS = 4
+COLUMNS = (4, 3, 2)
+"""How many diagrams a row may have; the number that leaves the fewest places empty is taken."""
 BAND = 0.14
 """Opacity of the bands around the curves."""
 
@@ -37,6 +43,18 @@ def draw_curve(axis: Axes, errors: Array, height: Array, band: float, **line: An
     below, above = height[inner] - band, height[inner] + band
     look: dict[str, Any] = {"color": curve.get_color(), "alpha": BAND, "lw": 0, "zorder": 2}
     axis.fill_between(errors[inner], below, above, **look)
+
+
+def draw_floor(axis: Axes, low: Array, high: Array, levels: Array) -> None:
+    """Draw the noise floor of eCDFs: between both ends [g] at these `levels` [g]."""
+    axis.fill_betweenx(levels, low, high, color=FLOOR_FILL, linewidth=0, zorder=1)
+    for edge in (low, high):
+        axis.plot(edge, levels, color=FLOOR_EDGE, linewidth=0.5, zorder=1.1)
+
+
+def floor_handle(label: str) -> Patch:
+    """The line of a legend for `draw_floor`."""
+    return Patch(facecolor=FLOOR_FILL, edgecolor=FLOOR_EDGE, lw=0.5, label=label)
 
 
 def error_axes(axis: Axes, drawn: Iterable[Array]) -> None:
@@ -80,10 +98,20 @@ def plain(text: str) -> str:
 
 
 def diagram_figure(
-    panels: Sequence[tuple[str, UtilityDiagram]], title: str, colors: Sequence[str]
+    panels: Sequence[tuple[str, UtilityDiagram]],
+    title: str,
+    colors: Sequence[str],
+    unit: str = "utility",
 ) -> Figure:
-    """Return a figure with a column of two panels for each pair of a heading and a diagram."""
-    columns = min(COLUMNS, len(panels))
+    """Return a figure with a column of two panels for each pair of a heading and a diagram.
+
+    Args:
+        panels: the headings and diagrams.
+        title: of the figure.
+        colors: of the diagrams' dots and lines.
+        unit: what is predicted and realized.
+    """
+    columns = columns_for(len(panels))
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(0.6 + 2.3 * columns, 0.4 + 3.3 * rows), layout="constrained")
     grid = figure.subplots(
@@ -100,34 +128,55 @@ def diagram_figure(
             axis.xaxis.set_major_locator(ticker.MaxNLocator(4))
             axis.yaxis.set_major_locator(ticker.MaxNLocator(4))
             axis.spines[["top", "right"]].set_visible(False)
-            shade_worst(axis, diagram.worst.low, diagram.worst.high)
+            mark_worst(axis, diagram.worst.low, diagram.worst.high)
         places = diagram.running.predicted
         ends = float(places.min()), float(places.max())
         draw_binned(upper, ends, diagram.bins, color=color, ms=3.5)
         draw_running(lower, diagram.running, color=color, lw=1.4)
         upper.set_title(plain(heading), fontsize=9)
-        lower.set_xlabel("Predicted utility", fontsize=8.5)
+        lower.set_xlabel(f"Predicted {unit}", fontsize=8.5)
         # Panels have their own scales, because a bad method would make the others' bands lines.
         largest = float(np.nanmax(np.abs(diagram.running[1:])))
         if largest > 0:
             lower.set_ylim(-1.08 * largest, 1.08 * largest)
         if not column:
-            upper.set_ylabel("Realized utility", fontsize=8.5)
+            upper.set_ylabel(f"Realized {unit}", fontsize=8.5)
             lower.set_ylabel("Running difference", fontsize=8.5)
     figure.suptitle(plain(title), fontsize=11.5, fontweight="bold")
     return figure
 
 
-def draw_binned(axis: Axes, ends: Sequence[float], bins: Sequence[Array], **line: Any) -> None:
+def columns_for(count: int) -> int:
+    """Return how many of `count` diagrams stand in a row, so that few places stay empty."""
+    if count <= COLUMNS[0]:
+        return count
+    return min(COLUMNS, key=lambda columns: -count % columns)
+
+
+def diagram_handles(color: str) -> list[Line2D | Patch]:
+    """Return the legend of a diagram of predicted against realized utility, each part as drawn."""
+    dots = Line2D([], [], linestyle="", marker="o", ms=4.5, color=color, label=DOT_NAME)
+    expected = Line2D([], [], color=GREY, lw=1, linestyle=DASH, label=EXPECTED)
+    noise = Line2D([], [], color=GREY, lw=1.6, marker="|", ms=6, label=CALIBRATED)
+    shade = to_rgba(WORST, SHADE_OPACITY)
+    return [dots, expected, noise, Patch(facecolor=shade, edgecolor=WORST, label=WORST_NAME)]
+
+
+def draw_binned(axis: Axes, ends: Sequence[float], bins: Sequence[Array], **line: Any) -> Line2D:
     """Draw mean realized against mean predicted utility of each bin (`Curve`), over the noise.
 
-    The diagonal runs between the `ends`; `line` goes to matplotlib's `plot`.
+    The diagonal runs between the `ends`; `line` goes to matplotlib's `plot`. Return the dots.
     """
     predicted, realized, low, high = bins
-    axis.vlines(predicted, low, high, color=NOISE, lw=5, zorder=1)
-    axis.plot(ends, ends, color=DIAGONAL, lw=0.8, zorder=1.5)
+    once = partial(_label_once, axis)
+    if np.isfinite(low).any():
+        axis.vlines(predicted, low, high, color=GREY, lw=1.6, zorder=1, label=once(CALIBRATED))
+        for end in (low, high):
+            axis.plot(predicted, end, ls="", marker="_", color=GREY, zorder=1)
+    axis.plot(ends, ends, color=GREY, lw=1, ls=DASH, zorder=1.5, label=once(EXPECTED))
     look: dict[str, Any] = {"marker": "o", "linestyle": "", "zorder": 3}
-    axis.plot(predicted, realized, **(look | line))
+    (dots,) = axis.plot(predicted, realized, **(look | line))
+    return dots
 
 
 def draw_running(axis: Axes, curve: Sequence[Array], **line: Any) -> None:
@@ -140,13 +189,8 @@ def draw_running(axis: Axes, curve: Sequence[Array], **line: Any) -> None:
         )
         for edge in (low, high):
             axis.plot(predicted, edge, color=GREY, lw=0.8, zorder=1)
-    axis.axhline(0, color=DIAGONAL, lw=0.8, zorder=1.5)
+    axis.axhline(0, color=GREY, lw=0.8, zorder=1.5)
     axis.plot(predicted, difference, **({"zorder": 3} | line))
-
-
-def shade_worst(axis: Axes, low: float, high: float) -> None:
-    """Shade the worst interval of predicted utility."""
-    axis.axvspan(low, high, color=SHADE, alpha=0.55, lw=0, zorder=0)
 
 
 def draw_reliability(
@@ -161,18 +205,10 @@ def draw_reliability(
         rug: some predicted utilities, each of which becomes a tick at the bottom.
         **line: arguments of matplotlib's `plot`, for the dots.
     """
-    predicted, realized, low, high = bins
-    once = partial(_label_once, axes)
-    if np.isfinite(low).any():
-        label = once(CALIBRATED)
-        axes.vlines(predicted, low, high, color=GREY, lw=1.6, zorder=1, label=label)
-        axes.plot(predicted, low, ls="", marker="_", color=GREY, zorder=1)
-        axes.plot(predicted, high, ls="", marker="_", color=GREY, zorder=1)
+    predicted, realized, *_ = bins
     ends = [min(predicted.min(), rug.min()), max(predicted.max(), rug.max())]
-    axes.plot(ends, ends, color=GREY, lw=1, ls=DASH, zorder=1.5, label=once("as predicted"))
     # The edge of a dot is always seen; its face fades with the number of points behind it.
-    look: dict[str, Any] = {"marker": "o", "linestyle": "", "zorder": 3}
-    (dots,) = axes.plot(predicted, realized, **(look | line | {"markerfacecolor": "none"}))
+    dots = draw_binned(axes, ends, bins, **(line | {"markerfacecolor": "none"}))
     face = np.tile(to_rgba(dots.get_color()), (len(shares), 1))
     face[:, 3] = np.sqrt(shares / shares.max())
     size = dots.get_markersize() ** 2
@@ -184,11 +220,11 @@ def draw_reliability(
 
 def mark_worst(axes: Axes, low: float, high: float) -> None:
     """Shade the worst interval of predicted utility, between two lines, because a shade is pale."""
-    axes.axvspan(low, high, facecolor=WORST, alpha=0.15, lw=0, zorder=0)
+    axes.axvspan(low, high, facecolor=WORST, alpha=SHADE_OPACITY, lw=0, zorder=0)
     for end in (low, high):
         axes.axvline(end, color=WORST, lw=1, zorder=0.5)
-    shade = to_rgba(WORST, 0.15)
-    axes.fill([], [], facecolor=shade, edgecolor=WORST, label=_label_once(axes, "worst interval"))
+    shade = to_rgba(WORST, SHADE_OPACITY)
+    axes.fill([], [], facecolor=shade, edgecolor=WORST, label=_label_once(axes, WORST_NAME))
 
 
 def _label_once(axes: Axes, label: str) -> str:

@@ -10,7 +10,6 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -18,14 +17,15 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from utility_calibration.metrics.plots.drawing import (
     BAND,
-    NOISE,
-    SHADE,
     diagram_figure,
+    diagram_handles,
     draw_binned,
     draw_curve,
+    draw_floor,
     error_axes,
+    floor_handle,
+    mark_worst,
     plain,
-    shade_worst,
 )
 from utility_calibration.metrics.registry import PURPOSES, metric
 from utility_calibration.metrics.shown import Curve, UtilityDiagram, WorstInterval, dkw_band
@@ -38,8 +38,6 @@ from .looks import CURVE, look
 from .names import PRESENT, method_name
 from .sections import Curves, Section
 from .style import (
-    FLOOR_EDGE,
-    FLOOR_FILL,
     NOTE_COLOR,
     Drawings,
     house_style,
@@ -47,14 +45,12 @@ from .style import (
     titled_figure,
 )
 from .wording import interval
-from .worst import Worst
+from .worst import LOSSES, Worst
 
 PANEL_TITLES = {
     "linear": r"Linear utilities  $\mathcal{U}_{\mathrm{lin}}$",
     "rank": r"Rank-based utilities  $\mathcal{U}_{\mathrm{rank}}$",
 }
-SHADE_EDGE = "#A66F00"
-EXPECTED_DASH = (0, (4, 2))  # of the line on which all comes true as predicted
 MARKS = (("o", "#0072B2"), ("s", "#B8860B"), ("^", "#009E73"))
 """Markers and colours of the figure's kinds of numbers (Okabe-Ito)."""
 STANDARD = ("u_cwe", "u_topk")  # classes with a figure of their worst utility, as own ones have
@@ -81,7 +77,12 @@ def drawings_of(
         present[f"present{end}"] = partial(place_figure, one, title, key in PLAIN)
     curves = {f"ecdf{end}": partial(ecdf_figure, section.curves, title)} if section.curves else {}
     worst = {
-        f"worst{end}_{key}": partial(worst_figure, group, f"{title}: worst of {metric(key).text}")
+        f"worst{end}_{key}": partial(
+            worst_figure,
+            group,
+            f"{title}: worst of {metric(key).text}",
+            "cost" if key == LOSSES else "utility",
+        )
         for key, group in section.worst.items()
         if key in STANDARD or is_own(key)
     }
@@ -107,9 +108,7 @@ def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
         for axis, curves in zip(axes, panels, strict=True):
             floor, levels = curves.floor or (), curves.levels
             if curves.floor is not None:
-                axis.fill_betweenx(levels, *curves.floor, color=FLOOR_FILL, linewidth=0, zorder=1)
-            for edge in floor:
-                axis.plot(edge, levels, color=FLOOR_EDGE, linewidth=0.5, zorder=1.1)
+                draw_floor(axis, *curves.floor, levels)
             for method, errors in curves.errors.items():
                 style = looks[method]
                 gid = CURVE + method_name(method)
@@ -122,8 +121,8 @@ def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
             for m, style in looks.items()
         ]
         if first.floor is not None:
-            label = f"Noise floor of {plain(method_name(first.floor_of))}, 5–95%"
-            handles.append(Patch(facecolor=FLOOR_FILL, edgecolor=FLOOR_EDGE, lw=0.5, label=label))
+            floor_name = f"Noise floor of {plain(method_name(first.floor_of))}, 5–95%"
+            handles.append(floor_handle(floor_name))
         label, color = f"95% DKW band (±{100 * band:.1f} points)", list(looks.values())[-1].color
         handles.append(Patch(facecolor=color, alpha=2 * BAND, linewidth=0, label=label))
         splits = f"mean over {first.splits} splits" if first.splits > 1 else "one split"
@@ -148,13 +147,11 @@ def place_figure(worst: Worst, title: str, is_probability: bool) -> Figure:
     with titled_figure(5.6, 4.6, title) as figure:
         upper, lower = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [3, 1]})
         draw_binned(upper, (edges[0], edges[-1]), diagram.bins, color=color, ms=4.5)
-        upper.lines[0].set(linestyle=EXPECTED_DASH, color=NOTE_COLOR)
         upper.set_ylabel("Came true")
         lower.stairs(density[:, 2], edges, fill=True, color=NOTE_COLOR)
-        lower.set_ylabel("Share of points")
+        lower.set_ylabel("Points")
         for axis in (upper, lower):
-            shade_worst(axis, diagram.worst.low, diagram.worst.high)
-            _draw_ends(axis, diagram.worst)
+            mark_worst(axis, diagram.worst.low, diagram.worst.high)
         percent = PercentFormatter(1.0, decimals=0)
         lower.yaxis.set_major_formatter(percent)
         if is_probability:
@@ -167,27 +164,8 @@ def place_figure(worst: Worst, title: str, is_probability: bool) -> Figure:
     return figure
 
 
-def _draw_ends(axis: Axes, worst: WorstInterval) -> None:
-    """Lines at both ends of the worst interval, because its shade alone is pale."""
-    for end in (worst.low, worst.high):
-        axis.axvline(end, color=SHADE_EDGE, lw=0.9, zorder=0.5)
-
-
-def diagram_handles(color: str) -> list[Line2D | Patch]:
-    """The legend of a diagram of predicted against realized utility."""
-    dash: dict[str, Any] = {"linestyle": EXPECTED_DASH, "color": NOTE_COLOR, "lw": 0.8}
-    return [
-        Line2D(
-            [], [], linestyle="", marker="o", ms=4.5, color=color, label="came true, mean of a bin"
-        ),
-        Line2D([], [], label="as predicted", **dash),
-        Line2D([], [], color=NOISE, lw=5, label="95 % of calibrated forecasts"),
-        Patch(facecolor=SHADE, edgecolor=SHADE_EDGE, lw=0.9, label="worst interval"),
-    ]
-
-
-def worst_figure(utilities: Mapping[str, Worst], title: str) -> Figure:
-    """A panel per method, in the method's colour."""
+def worst_figure(utilities: Mapping[str, Worst], title: str, unit: str = "utility") -> Figure:
+    """A panel per method, in the method's colour; `unit`: what is predicted."""
     panels = []
     for method, worst in utilities.items():
         ends = interval(worst.low, worst.high)
@@ -195,10 +173,8 @@ def worst_figure(utilities: Mapping[str, Worst], title: str) -> Figure:
         where = line if len(line) <= WIDEST else f"{fill(worst.name, WIDEST)}\n{ends}"
         panels.append((f"{method_name(method)}\n{where}", _diagram(worst)))
     with house_style():
-        figure = diagram_figure(panels, title, [look(method).color for method in utilities])
-        for axis in figure.axes:
-            if axis.get_visible() and axis.get_title():
-                axis.lines[0].set(linestyle=EXPECTED_DASH, color=NOTE_COLOR)
+        colors = [look(method).color for method in utilities]
+        figure = diagram_figure(panels, title, colors, unit)
         handles = diagram_handles(NOTE_COLOR)
         handles.append(Line2D([], [], color=NOTE_COLOR, lw=1.4, label="running difference"))
         legend_below(figure, handles, "")

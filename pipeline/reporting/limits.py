@@ -25,6 +25,7 @@ THRESHOLD_RULE = (
     "most twice as much."
 )
 SMALLEST_GAIN = 0.001  # of log loss per point; nobody needs to know a smaller one
+LESS = f"less than {short(SMALLEST_GAIN, 1)}"
 HALF = 0.5  # of the rarest class's frequency: an error of this size is worth a sentence
 
 
@@ -169,20 +170,12 @@ def left_words(gains: Mapping[str, tuple[float, float]]) -> Iterator[str]:
     """
     for method, (gain, half) in gains.items():
         name = "the present probabilities" if method == PRESENT else method_name(method)
+        further = "A repair" if method == PRESENT else "A further repair"
+        measured = "(measured on the test points of the first split)"
         if gain > half:
-            yield (
-                f"The log loss (NLL) of {name} is {short(gain)} ± {short(half)} per point larger "
-                "than that of the same forecast after a further repair (test points of the first "
-                "split)."
-            )
-            continue
-        most = gain + half
-        small = (
-            f"at most {bound(most)}"
-            if most > SMALLEST_GAIN
-            else f"less than {short(SMALLEST_GAIN, 1)}"
-        )
-        yield (
-            f"No further repair of {name} was found that helps: it could lower the log loss (NLL) "
-            f"by {small} per point (test points of the first split)."
-        )
+            change = f"lowers the log loss (NLL) by {short(gain)} ± {short(half)}"
+        else:
+            most = gain + half
+            small = f"at most {bound(most)}" if most > SMALLEST_GAIN else LESS
+            change = f"was not found to help: it could lower the log loss (NLL) by {small}"
+        yield f"{further} of {name} {change} per point {measured}."

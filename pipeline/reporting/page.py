@@ -53,6 +53,8 @@ PLACE_CAPTION = (
     "many of the points have which prediction."
 )
 SVG_HEADER = re.compile(r"^.*?(?=<svg)|<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
+SVG_PLACES = re.compile(r'(?<= d=")[^"]*|(?<=<use )[^>]*')  # where drawings have coordinates
+LONG_NUMBER = re.compile(r"(\d\.\d\d)\d+")
 SVG_NAME = re.compile(f'<g id="({CURVE})?([^"]*)">')
 
 
@@ -123,7 +125,14 @@ def inlined(path: Path) -> Markup:
     Other names of its parts leave, because names on a page must differ.
     """
     drawing = SVG_HEADER.sub("", path.read_text(encoding="utf-8"))
+    drawing = SVG_PLACES.sub(lambda part: _shortened(part[0]), drawing)
+    drawing = "\n".join(line.strip() for line in drawing.splitlines())
     return Markup(SVG_NAME.sub(lambda g: f"<g><title>{g[2]}</title>" if g[1] else "<g>", drawing))
+
+
+def _shortened(places: str) -> str:
+    """Coordinates with two decimals, in one line: a hundredth of a point is not seen."""
+    return " ".join(LONG_NUMBER.sub(r"\1", places).split())
 
 
 SHOWN_BY: dict[str, Any] = {

@@ -10,13 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from utility_calibration.metrics.plots.drawing import plain, plain_log_axis
+from utility_calibration.metrics.plots.drawing import GREY, plain, plain_log_axis
 
 from ..harness.artifacts import read_json
 from ..scoring.risk_gap import ALL_METHODS, NOISE, over_splits
 from .looks import look
 from .names import NOISE_FLOOR, PRESENT, method_name
-from .style import FLOOR_EDGE, NOTE_COLOR, legend_below, titled_figure
+from .style import NOTE_COLOR, legend_below, titled_figure
 from .wording import TextTable, decimals, number
 
 COLUMNS = {
@@ -28,7 +28,7 @@ COLUMNS = {
 }
 """The heading of each number, and its factor."""
 PANELS = 4  # in a row of the figure
-BEFORE: Any = {"s": 7, "color": "#BDBDBD", "lw": 0, "zorder": 2}
+BEFORE: Any = {"s": 7, "color": GREY, "lw": 0, "zorder": 2}
 SMALLEST = 1e-3  # of the largest UC: smaller errors would need decades of the axes
 BOUNDS = ((2, "-", "Bound of the paper, 2 UC"), (1, ":", "UC"))
 
@@ -121,7 +121,7 @@ def risk_gap_figure(gaps: RiskGaps, title: str) -> Figure:
             before, after = gaps.users(PRESENT), gaps.users(calibrator)
             if calibrator != PRESENT:
                 axis.scatter(before["uc"], before["gap"], **BEFORE)
-            color = FLOOR_EDGE if calibrator == NOISE else look(calibrator).color
+            color = NOTE_COLOR if calibrator == NOISE else look(calibrator).color
             marker = "x" if calibrator == NOISE else "o"
             width = 0.9 if calibrator == NOISE else 0
             axis.scatter(

@@ -15,10 +15,10 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.plots.drawing import plain_log_axis
+from utility_calibration.metrics.plots.drawing import FLOOR_EDGE, FLOOR_FILL, plain_log_axis
 
 from ..harness.artifacts import read_json
-from .style import FLOOR_EDGE, FLOOR_FILL, NOTE_COLOR, Drawings, legend_below, titled_figure
+from .style import NOTE_COLOR, Drawings, legend_below, titled_figure
 from .wording import short
 
 Array = NDArray[np.float64]

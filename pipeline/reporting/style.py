@@ -11,13 +11,16 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
+from PIL import Image
 
 from utility_calibration.metrics.atomic import atomic_path
 from utility_calibration.metrics.plots.drawing import plain
 
 from ..harness.parallel import all_called
 
-FLOOR_FILL, FLOOR_EDGE, NOTE_COLOR = "#D0D0D0", "#8C8C8C", "#555555"
+NOTE_COLOR = "#555555"
+PNG_COLORS = 256
+"""A palette of so many colours halves a PNG, and nobody sees it: figures have few colours."""
 RC: Any = {  # what differs from matplotlib's defaults
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
@@ -116,4 +119,14 @@ def save_figure(
             with atomic_path(path) as temporary:
                 said = {"Title": title} if suffix == "svg" else {}
                 figure.savefig(temporary, format=suffix, metadata=METADATA[suffix] | said)
+                if suffix == "png":
+                    _take_palette(temporary)
     return list(paths.values())
+
+
+def _take_palette(path: Path) -> None:
+    """Write a PNG again with a palette of its colours."""
+    with Image.open(path) as drawn:
+        dpi = drawn.info["dpi"]
+        few = drawn.convert("RGB").quantize(PNG_COLORS, dither=Image.Dither.NONE)
+    few.save(path, format="PNG", optimize=True, dpi=dpi)

@@ -12,7 +12,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.plots.drawing import draw_curve, error_axes, plain
+from utility_calibration.metrics.plots.drawing import (
+    draw_curve,
+    draw_floor,
+    error_axes,
+    floor_handle,
+    plain,
+)
 from utility_calibration.metrics.shown import dkw_band
 
 from ..harness.artifacts import read_json
@@ -20,7 +26,7 @@ from ..scoring.inference import CONFIDENCE
 from .figures import PANEL_TITLES
 from .looks import look
 from .names import method_name
-from .style import FLOOR_EDGE, FLOOR_FILL, legend_below, titled_figure
+from .style import legend_below, titled_figure
 from .wording import TextTable, listed, number
 
 Floats = NDArray[np.float64]
@@ -181,7 +187,7 @@ def priors_figure(priors: Priors, title: str) -> Figure:
         ]
         if priors.curves["floor_low"].notna().any():
             label = f"Noise floor of {plain(method_name(floor_of))}, 5–95%"
-            handles.append(Patch(facecolor=FLOOR_FILL, edgecolor=FLOOR_EDGE, lw=0.5, label=label))
+            handles.append(floor_handle(label))
         over = f"mean over {priors.splits} splits" if priors.splits > 1 else "one split"
         note = (
             f"{count} sampled users per panel, {over}; faint bands: 95% DKW band "
@@ -201,7 +207,7 @@ def _draw_panel(
         errors, levels = curve["error"].to_numpy(), curve["level"].to_numpy()
         if method == floor_of and curve["floor_low"].notna().all():
             ends = curve["floor_low"].to_numpy(), curve["floor_high"].to_numpy()
-            axis.fill_betweenx(levels, *ends, color=FLOOR_FILL, linewidth=0, zorder=1)
+            draw_floor(axis, *ends, levels)
             drawn += ends
         draw_curve(axis, errors, levels, band, marker="", **look(method).line)
         drawn.append(errors)

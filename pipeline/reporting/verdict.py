@@ -28,6 +28,7 @@ NOT_COMPARED = (
     f"{FEWEST_SPLITS} splits and no resampled points."
 )
 STILL_ERR = "more than chance explains"
+DEFAULT_REASON = "this program prefers it where no test tells methods apart"
 SCORES = {"nll": "NLL (log loss)", "brier": "Brier score (squared error)"}
 """The scores that decide between methods, with what they measure."""
 
@@ -198,7 +199,7 @@ def _reason(decisions: Decisions, pick: Pick) -> str:
     unmarked = f"without {SIGNS[WORSE]} and {INFINITE}"
     those = "named below" if pick.are_named else unmarked
     if pick.why == chosen.DEFAULTED:
-        return f"it is the default, and in the grid no method {unmarked} has a better sign"
+        return f"{DEFAULT_REASON}, and in the grid no method {unmarked} has a better sign"
     if pick.why == chosen.ONLY or len(pick.values) == 1:
         return "" if pick.are_named else f"it is the only method {unmarked}"
     best, following = [*pick.values][:2]

@@ -179,7 +179,10 @@ def test_a_column_of_two_panels_for_each_diagram():
     figure = diagram_figure(panels, "Top $K$", ["C0", "C1"])
     axes = [axis for axis in figure.axes if axis.get_visible()]
     assert len(axes) == 4
-    assert all(len(axis.patches) == 1 for axis in axes)  # shaded at the worst interval
+    for axis, diagram in zip(axes, [*diagrams, *diagrams], strict=True):
+        shaded = axis.patches[0].get_extents().transformed(axis.transData.inverted())
+        worst = diagram.worst
+        np.testing.assert_allclose([shaded.x0, shaded.x1], [worst.low, worst.high], atol=1e-9)
     titles = [axis.get_title() for axis in axes if axis.get_title()]
     assert titles == [r"before \$", "after"]
     figure.canvas.draw()
