@@ -40,6 +40,7 @@ SHA256 = {
     "cifar100_resnet56": "a8fb76b5139b9b677df2c9824d8b6ab33b068850a738ff43b864110d731ba488",
 }
 """For each file the SHA-256 of its logits as float32, followed by its labels as int64."""
+ANEW = [f"check out commit {COMMIT[:7]}", "delete the file and run again"]
 README = f"""# Logits of the CIFAR test sets
 
 Outputs of the public checkpoints of chenyaofo/pytorch-cifar-models (BSD-3), taken from {REPOSITORY}
@@ -59,14 +60,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--clone", type=Path, help="a clone of the repository, else the network")
     options = parser.parse_args(arguments)
     for name, sha256 in SHA256.items():
-        path = options.folder / f"{name}.npz"
+        path, classes = options.folder / f"{name}.npz", CLASSES[name.partition("_")[0]]
         if path.is_file():
             arrays = read_npz(path)
-            check_numbers(arrays["logits"], arrays["labels"], sha256, path)
+            absent = {"logits", "labels"} - arrays.keys()
+            if absent:
+                message = f"has no array {' and none called '.join(sorted(absent))}"
+                raise InputError(message, file=path, fixes=ANEW)
+            check_numbers(
+                *repacked((arrays["logits"], arrays["labels"]), classes, path), sha256, path
+            )
             say(f"{path}: as it should be")
             continue
         public = pickle_of(name).fetched(options.clone or options.folder, "--clone")
-        logits, labels = repacked(read_pickled(public), CLASSES[name.partition("_")[0]], public)
+        logits, labels = repacked(read_pickled(public), classes, public)
         check_numbers(logits, labels, sha256, public)
         write_npz(path, logits=logits, labels=labels)
         accuracy = 100 * float(np.mean(logits.argmax(axis=1) == labels))
@@ -86,7 +93,7 @@ def repacked(
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Logits [10000, C] and labels [10000] of a pickled pair of both."""
     if not isinstance(content, (tuple, list)) or len(content) != 2:
-        raise InputError("expected a pair of logits and labels", file=path)
+        raise InputError("expected a pair of logits and labels", file=path, fixes=ANEW)
     logits, labels = (np.asarray(part) for part in content)
     labels = labels.reshape(-1)
     are_numbers = logits.dtype.kind == "f" and labels.dtype.kind in "iu"
@@ -95,7 +102,7 @@ def repacked(
             f"logits of shape {list(logits.shape)} and {len(labels)} labels, expected "
             f"{[POINTS, classes]} and {POINTS}"
         )
-        raise InputError(message, file=path)
+        raise InputError(message, file=path, fixes=ANEW)
     return np.ascontiguousarray(logits, "<f4"), np.ascontiguousarray(labels, "<i8")
 
 

@@ -94,3 +94,22 @@ def test_other_numbers_and_other_contents_are_refused(tmp_path, pair):
     np.savez(tmp_path / "made" / f"{NAME}.npz", logits=logits + 1, labels=labels)
     with refuses(file=tmp_path / "made" / f"{NAME}.npz"):
         run(tmp_path, pair)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda logits, labels: {"labels": labels},
+        lambda logits, labels: {"logits": logits},
+        lambda logits, labels: {"p": logits, "y": labels},
+        lambda logits, labels: {"logits": logits, "labels": labels.astype(str)},
+        lambda logits, labels: {"logits": logits[:, :5], "labels": labels},
+        lambda logits, labels: {"logits": 1.0, "labels": 1},
+    ],
+)
+def test_a_file_of_other_arrays_is_refused(tmp_path, pair, change):
+    path = tmp_path / "made" / f"{NAME}.npz"
+    path.parent.mkdir()
+    np.savez(path, **change(*pair))
+    with refuses(file=path, fix="delete"):
+        run(tmp_path, pair)
