@@ -22,6 +22,7 @@ from .harness.progress import say, say_files
 from .harness.units import Request
 from .logits import require_logits, with_logits
 from .plan import Plan, dynamics_step
+from .scoring.dynamics_study import check_options
 from .scoring.files import csv_text, rounded
 
 
@@ -39,6 +40,8 @@ def run_dynamics(request: Request) -> None:
     plan = with_logits(Plan(request.units()))
     require_logits(plan)
     studies = list[list[Task]]()
+    for name, settings in plan.settings.items():
+        check_options(settings.dynamics, int(plan.found(name).details["classes"]))
     for settings in plan.settings.values():
         splits = request.splits[: settings.dynamics.splits]
         studies += [

@@ -9,7 +9,7 @@ from typing import Any, Self
 from hydra import compose
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, ValidationError
 
 from utility_calibration.metrics.registry import check_keys
@@ -22,14 +22,33 @@ COUNT = (r"[1-9]\d{0,2}|1000", "a whole number from 1 to 1000, such as 10")
 AT_LEAST_1 = (r"[1-9]\d*", "a whole number of at least 1, such as 15")
 COUNT_OR_0 = (r"\d+", "a whole number, such as 200")
 SEED = (r"\d{1,9}", "a whole number from 0 to 999999999")
+SHARE = (r"0(\.\d+)?|1(\.0+)?|\d(\.\d+)?e-\d+", "a number from 0 to 1, such as 0.1")
+ABOVE_0 = (r"(?!0(\.0+)?$)\d+(\.\d+)?(e[+-]?\d+)?", "a number above 0, such as 1.0")
 ALLOWED_VALUES = {
     "benchmark.name": FILE_NAME,
     "benchmark.rows": AT_LEAST_1,
     "evaluation.name": FILE_NAME,
     "splits.count": COUNT,
+    "dynamics.name": FILE_NAME,
     "dynamics.splits": COUNT,
+    "dynamics.iterations": COUNT_OR_0,
+    "dynamics.utilities": AT_LEAST_1,
+    "dynamics.aligned.high": SHARE,
+    "dynamics.misaligned.subsets": AT_LEAST_1,
+    "dynamics.misaligned.partition_seed": SEED,
+    "dynamics.misaligned.gain": SHARE,
+    "dynamics.step_size": ABOVE_0,
+    "dynamics.floor_draws": COUNT_OR_0,
+    "dynamics.seed": SEED,
+    "users.name": FILE_NAME,
     "users.risk_splits": COUNT,
+    "users.shortlists": AT_LEAST_1,
+    "users.sampled": AT_LEAST_1,
+    "users.risk_floor_draws": COUNT_OR_0,
     "users.prior_splits": COUNT,
+    "users.utilities": AT_LEAST_1,
+    "users.prior_floor_draws": COUNT_OR_0,
+    "users.seed": SEED,
     "splits.calibration_fraction": (r"0\.0*[1-9]\d*", "a number between 0 and 1, such as 0.7"),
     "split": (r"\d+", "a whole number, such as 3"),
     "seed": SEED,
@@ -52,6 +71,11 @@ ALLOWED_VALUES = {
     "sources.device": (r"auto|cpu|cuda(:\d+)?", "auto, cpu, cuda or cuda:<k>"),
 }
 """For each setting of all stages: the pattern of its text, and the words for messages."""
+LISTS = {
+    "dynamics.families": ("aligned", "misaligned"),
+    "users.priors": ("uniform", "sparse", "positive", "frequent", "graded"),
+}
+"""For each setting that is a list: what its entries may be, each once."""
 PARTS = ("benchmark", "calibrator", "split")
 """The settings that choose units."""
 
@@ -203,10 +227,23 @@ def resolved(config: DictConfig) -> Settings:
 
 
 def _check(config: DictConfig) -> None:
+    mistakes = []
     for key, (pattern, expected) in ALLOWED_VALUES.items():
         value = OmegaConf.select(config, key)
         if value is not None and not re.fullmatch(pattern, str(value)):
-            raise UsageError(f"{key}={value}: expected {expected}")
+            mistakes.append(f"{key}={value}: expected {expected}")
+    for key, known in LISTS.items():
+        entries = OmegaConf.select(config, key)
+        is_list = isinstance(entries, ListConfig)
+        if (
+            not is_list
+            or not entries
+            or not set(entries) <= {*known}
+            or len({*entries}) < len(entries)
+        ):
+            mistakes.append(f"{key}={entries}: expected a list of {', '.join(known)}, each once")
+    if mistakes:
+        raise UsageError("; also: ".join(mistakes))
     evaluation = config.evaluation
     if evaluation.suffix != suffix_of(evaluation.name):
         fix = "it follows from evaluation.name, so set that"

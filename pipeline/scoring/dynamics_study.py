@@ -3,6 +3,7 @@
 Every iteration draws fresh users from its own seed.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 
@@ -27,8 +28,24 @@ from ..harness.parallel import Progress
 from ..harness.settings import Dynamics, Settings
 from .points import find_logits, indices_of
 
+ARGUMENTS = {"aligned": {"high"}, "misaligned": {"subsets", "partition_seed", "gain"}}
+"""The options of each family of users."""
 PATCH = ("user", "low", "high", "step", "points")
 DRAWS_TOGETHER = 5
+
+
+def check_options(options: Dynamics, classes: int) -> None:
+    """Raise `InputError` if users of so many classes, or patches, cannot be made of the options."""
+    line_search(options.line_search)
+    if any(number < 0 for number in options.snapshots):
+        message = f"{options.snapshots}, expected whole numbers"
+        raise InputError(message, field="dynamics.snapshots", fixes="count iterations from 0")
+    for family in options.families:
+        arguments = getattr(options, family)
+        if not isinstance(arguments, Mapping) or not {*arguments} <= ARGUMENTS[family]:
+            fix = f"give {' and '.join(sorted(ARGUMENTS[family]))}"
+            raise InputError(f"{arguments}", field=f"dynamics.{family}", fixes=fix)
+        sample_users(family, classes, 0, options)
 
 
 def sample_users(family: str, classes: int, iteration: int, options: Dynamics) -> GainMatrix:

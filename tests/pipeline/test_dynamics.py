@@ -3,12 +3,16 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hydra.errors import ConfigCompositionException
 from scipy.special import softmax
 
 from tests.pipeline.conftest import files_below, times
+from tests.refusals import fails
 from utility_calibration.calibrators.patching.state import PatchedForecast
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.pipeline.dynamics import run_dynamics
 from utility_calibration.pipeline.harness.artifacts import read_json
+from utility_calibration.pipeline.harness.parameters import UsageError
 from utility_calibration.pipeline.harness.units import composed, resolved
 from utility_calibration.pipeline.logits import run_logits
 from utility_calibration.pipeline.plan import Plan
@@ -72,3 +76,29 @@ def test_options_and_damage_of_one_family_do_not_redo_the_other(request_study, t
     run_dynamics(request_study("dynamics.aligned.high=0.05"))
     assert unit["aligned"].read_bytes() != before["aligned"]
     assert unit["misaligned"].stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "dynamics.families=[]", "dynamics.families=[alinged]",
+        "dynamics.families=[aligned,aligned]", "+dynamics.aligned.low=0.1",
+        "dynamics.iterations=-1", "dynamics.utilities=0", "dynamics.floor_draws=-1",
+        "dynamics.snapshots=[-1]", "dynamics.snapshots=[a]", "dynamics.step_size=0",
+        "dynamics.step_size=nan", "dynamics.aligned.high=1.5", "dynamics.misaligned.gain=-0.1",
+        "dynamics.misaligned.subsets=4", "dynamics.misaligned.subsets=0",
+        "dynamics.misaligned.partition_seed=-2", "dynamics.line_search=armijo", "dynamics.seed=-1",
+        "dynamics.aligned=null", "dynamics.line_search={trials: 0}",
+    ],
+)  # fmt: skip
+def test_impossible_settings_are_refused_before_any_work(request_study, tmp_path, override):
+    name = override.partition("=")[0].rpartition(".")[2]
+    with fails((UsageError, InputError, ConfigCompositionException), name):
+        run_dynamics(request_study(override))
+    assert not (tmp_path / "data/dynamics").exists()
+
+
+def test_snapshots_may_be_of_the_last_iteration_alone(request_study, tmp_path):
+    run_dynamics(request_study("dynamics.snapshots=[]", "dynamics.families=[aligned]"))
+    snapshots = pd.read_csv(tmp_path / "results/dynamics/tiny/aligned/snapshots.csv")
+    assert set(snapshots["iteration"]) == {6}

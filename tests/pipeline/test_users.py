@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from hydra.errors import ConfigCompositionException
 
 from tests.pipeline.conftest import files_below, times
 from tests.refusals import fails
@@ -13,7 +14,8 @@ from utility_calibration.metrics.acting import largest_gain
 from utility_calibration.metrics.forecast import Forecast
 from utility_calibration.metrics.priors import PRIORS, linear_users
 from utility_calibration.pipeline.harness.artifacts import read_json
-from utility_calibration.pipeline.harness.units import ALLOWED_VALUES, Request
+from utility_calibration.pipeline.harness.parameters import UsageError
+from utility_calibration.pipeline.harness.units import ALLOWED_VALUES, LISTS, Request
 from utility_calibration.pipeline.harness.workers import UnitsFailed
 from utility_calibration.pipeline.plan import Plan
 from utility_calibration.pipeline.report import run_report
@@ -127,3 +129,26 @@ def test_a_study_is_of_the_logits_that_were_scored_or_no_study_of_them(tmp_path)
 def test_the_command_line_knows_the_priors():
     pattern, _ = ALLOWED_VALUES["evaluation.prior"]
     assert pattern.split("|") == list(PRIORS)
+    assert LISTS["users.priors"] == PRIORS
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "users.priors=[]", "users.priors=[uniform,sprase]", "users.priors=[uniform,uniform]",
+        "users.priors=null", "users.priors=uniform", "users.shortlists=0", "users.sampled=0",
+        "users.utilities=-5", "users.risk_floor_draws=-1", "users.prior_floor_draws=2.5",
+        "users.seed=-1", "users.risk_splits=0", "users.prior_splits=0", "users.name=a/b",
+    ],
+)  # fmt: skip
+def test_impossible_settings_are_refused_before_any_work(request_study, tmp_path, override):
+    name = override.partition("=")[0]
+    with fails((UsageError, ConfigCompositionException), name):
+        run_users(request_study(override))
+    assert not (tmp_path / "data/users").exists()
+
+
+def test_all_impossible_settings_are_told_at_once(request_study):
+    overrides = "users.priors=[]", "users.sampled=0", "dynamics.iterations=-1"
+    with fails(UsageError, *overrides):
+        request_study(*overrides)
