@@ -28,7 +28,8 @@ from .prepared import prepared, without_ignored
 from .read import read
 from .roles import Roles, roles_of
 from .splits import is_empty, only_training, without_training
-from .tables import LARGEST_TABLE, PER_CELL, parquet_size, tables
+from .table_memory import LARGEST_TABLE, PER_CELL, parquet_size
+from .tables import tables
 from .whole_file import decided_of_files
 
 ROWS = 10_000

@@ -16,8 +16,8 @@ from .classes_by_name import classes_by_name
 from .classes_by_place import LabelledClasses, classes_by_place
 from .confidence import by_predictions, check_meaning, may_be_confidence
 from .file_points import FilePoints
-from .layout import CLASS_NAMES, Layout, check_count, matrix_of, with_roles
-from .lists import has_lists
+from .layout import Layout, check_count, matrix_of, with_roles
+from .lists import CLASS_NAMES, has_lists
 from .message_text import kept, some_of
 from .roles import Roles, roles_of
 from .rules import refuse_two_models

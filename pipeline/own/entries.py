@@ -8,24 +8,28 @@ import numpy as np
 
 from .usual_names import ENTRIES
 
-LISTS = (list, tuple, np.ndarray, dict)  # what a cell of a column of lists may be
-BEFORE_WORDS = "ĠĊ▁"  # how tokenizers write the space or the line end before a word
-LAYERS = ("content", "top_logprobs")  # what holds the candidates of a position in logs of APIs
+LISTS = (list, tuple, np.ndarray, dict)
+"""What a cell of a column of lists may be; the last is an object of JSON."""
+BEFORE_WORDS = "ĠĊ▁"
+"""How tokenizers write the space or the line end before a word."""
+LAYERS = ("content", "top_logprobs")
+"""What holds the candidates of a position in logs of APIs."""
 
 
 class Entries(NamedTuple):
-    """The entries of a cell.
-
-    pairs: name or place, and number. are_listed: whether the row lists its largest candidates, so
-    that others may be missing and several may be one word. are_tokens: whether these are words of a
-    vocabulary, most of which are no classes. wrong, fix: why the cell cannot be read.
-    """
+    """The entries of a cell."""
 
     pairs: list[tuple[Any, Any]]
+    """Name or place, and number."""
     are_listed: bool = False
+    """Whether the row lists its largest candidates, so that others may be missing and several may
+    be one word."""
     are_tokens: bool = False
+    """Whether these are words of a vocabulary, most of which are no classes."""
     wrong: str = ""
+    """Why the cell cannot be read."""
     fix: str = ""
+    """What settles it."""
 
 
 def entries_of(cell: Any) -> Entries:
@@ -36,40 +40,57 @@ def entries_of(cell: Any) -> Entries:
     if not isinstance(cell, LISTS):
         return Entries([])
     parts = list(cell)
-    are_objects = bool(parts) and all(isinstance(part, dict) for part in parts)
+    if parts and all(isinstance(part, dict) for part in parts):
+        entries = _of_objects(parts)
+        if entries is not None:
+            return entries
+    are_pairs = all(isinstance(part, LISTS[:-1]) and len(part) == 2 for part in parts)
+    numbers = [part[0] if are_pairs else part for part in parts]
+    return Entries(list(enumerate(numbers)))
+
+
+def _of_objects(parts: list[dict[Any, Any]]) -> Entries | None:
+    """The numbers of objects such as {label, score}; None: they are of another form."""
     for name, number in ENTRIES:
-        if are_objects and all({name, number} <= part.keys() for part in parts):
+        if all({name, number} <= part.keys() for part in parts):
             pairs = [(str(part[name]), part[number]) for part in parts]
             return Entries(pairs, are_listed=True, are_tokens=name == "token")
-    if are_objects and not any(isinstance(value, str) for part in parts for value in part.values()):
-        fix = "keep the one at which the answer stands"
-        return Entries([], wrong=f"{len(parts)} objects, perhaps one per position", fix=fix)
-    are_pairs = all(isinstance(part, LISTS[:-1]) and len(part) == 2 for part in parts)
-    return Entries(list(enumerate(part[0] if are_pairs else part for part in parts)))
+    has_text = any(isinstance(value, str) for part in parts for value in part.values())
+    if has_text:
+        return None
+    wrong = f"{len(parts)} objects, perhaps one per position"
+    return Entries([], wrong=wrong, fix="keep the one at which the answer stands")
 
 
 def _position(cell: Any) -> tuple[Any, bool]:
     """The candidates of the only position of a log, and whether they are tokens."""
     is_token = False
     while True:
-        inner = None
-        if isinstance(cell, dict):
-            inner = next((cell[layer] for layer in LAYERS if layer in cell), None)
-        elif isinstance(cell, LISTS) and len(cell) == 1 and isinstance(cell[0], dict):
-            has_numbers = any({*names} <= cell[0].keys() for names in ENTRIES)
-            inner = None if has_numbers and "top_logprobs" not in cell[0] else cell[0]
+        inner = _inside(cell)
         if not isinstance(inner, LISTS):
             return cell, is_token
         cell, is_token = inner, True
 
 
+def _inside(cell: Any) -> Any:
+    """What one layer of a log holds; None: this is no layer."""
+    if isinstance(cell, dict):
+        return next((cell[layer] for layer in LAYERS if layer in cell), None)
+    if isinstance(cell, LISTS) and len(cell) == 1 and isinstance(cell[0], dict):
+        only = cell[0]
+        has_numbers = any({*names} <= only.keys() for names in ENTRIES)
+        if not has_numbers or "top_logprobs" in only:
+            return only
+    return None
+
+
 def _of_object(cell: dict[Any, Any], is_token: bool) -> Entries:
     """The numbers of an object by name, or of one object per token, which vLLM writes."""
     if cell and all(isinstance(value, dict) and "logprob" in value for value in cell.values()):
-        pairs = [
-            (str(value.get("decoded_token") or key), value["logprob"])
-            for key, value in cell.items()
-        ]
+        pairs = []
+        for key, value in cell.items():
+            word = value.get("decoded_token") or key
+            pairs.append((str(word), value["logprob"]))
         return Entries(pairs, are_listed=True, are_tokens=True)
     pairs = [(str(key), value) for key, value in cell.items()]
     return Entries(pairs, are_listed=is_token, are_tokens=is_token)

@@ -22,15 +22,13 @@ from .choices import Choices
 from .classes_by_place import check_start
 from .confidence import by_predictions
 from .file_points import FilePoints
+from .lists import CLASS_NAMES
 from .message_text import IGNORE, cut_off, some_of
 from .patterns import as_number, whole_sets
 from .roles import Roles
 from .scale import Scaled, logits_of, scaled
 from .single_column import may_be_answers
 from .usual_names import with_names
-
-CLASS_NAMES = "class_names"
-"""The array with the names of the columns of an array of answers."""
 
 
 @dataclass(frozen=True)

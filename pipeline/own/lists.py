@@ -13,8 +13,8 @@ from utility_calibration.metrics.errors import InputError, reason_of
 
 from .cells import FileColumns, are_arrays, no_answer
 from .choices import MOST, Choices
+from .class_masses import class_masses
 from .entries import LISTS, Entries, entries_of, word_of
-from .listed import listed
 from .message_text import IMPOSSIBLE, cut_off, some_of
 from .patterns import as_number, whole_sets
 from .usual_names import LABELS, LIKE_LABELS, spelt
@@ -22,7 +22,8 @@ from .usual_names import LABELS, LIKE_LABELS, spelt
 if TYPE_CHECKING:
     import pandas as pd
 
-NOTHING = np.empty(0)  # in place of a column that is not there
+CLASS_NAMES = "class_names"
+"""The array, or the column of equal lists, with the names of the entries of the answers."""
 
 
 def has_lists(column: Any) -> bool:
@@ -30,80 +31,98 @@ def has_lists(column: Any) -> bool:
     return column.dtype == object and any(isinstance(cell, LISTS) for cell in column)
 
 
-def named_by_row(held: FileColumns, choices: Choices) -> FileColumns:
+def named_by_row(rows: FileColumns, choices: Choices) -> FileColumns:
     """The same, where a column `labels` of lists names the entries of the answers row by row.
 
     Zero-shot pipelines write {"labels": ["dog", "cat"], "scores": [0.9, 0.1]}, the largest first.
     """
-    if are_arrays(held) or choices.labels == "labels" or not has_lists(held.get("labels", NOTHING)):
-        return held
-    answers = [name for name in choices.kinds_of(held) if has_lists(held[name])]
-    if not answers:
-        return held
-    rest = {name: column for name, column in held.items() if name != "labels"}
+    if are_arrays(rows) or choices.labels == "labels" or "labels" not in rows:
+        return rows
+    names = rows["labels"]
+    answers = [name for name in choices.kinds_of(rows) if has_lists(rows[name])]
+    if not answers or not has_lists(names):
+        return rows
+    others = {name: column for name, column in rows.items() if name != "labels"}
     for name in answers:
-        cells = list(zip(held["labels"], held[name], strict=True))
-        for row, pair in enumerate(cells):
-            if not all(isinstance(part, LISTS[:-1]) for part in pair) or len({*map(len, pair)}) > 1:
-                message, fix = (
-                    "not as many names in `labels` as numbers",
-                    "give one name per number",
-                )
-                raise InputError(message, row=row, column=name, fixes=fix)
-        pairs = [
-            [{"label": label, "score": score} for label, score in zip(*pair, strict=True)]
-            for pair in cells
-        ]
-        rest[name] = held[name].copy()
-        rest[name].loc[:] = pairs
-    return rest
+        others[name] = _with_names(rows[name], names, name)
+    return others
+
+
+def _with_names(column: pd.Series[Any], names: pd.Series[Any], name: str) -> pd.Series[Any]:
+    """A column of lists of numbers as lists of objects {label, score}."""
+    cells = list[list[dict[str, Any]]]()
+    for row, (labels, scores) in enumerate(zip(names, column, strict=True)):
+        are_lists = isinstance(labels, LISTS[:-1]) and isinstance(scores, LISTS[:-1])
+        if not are_lists or len(labels) != len(scores):
+            message = "not as many names in `labels` as numbers"
+            raise InputError(message, row=row, column=name, fixes="give one name per number")
+        pairs = zip(labels, scores, strict=True)
+        cells.append([{"label": label, "score": score} for label, score in pairs])
+    named = column.copy()
+    named.loc[:] = cells
+    return named
 
 
 def arrays_of(
-    held: FileColumns, choices: Choices, notes: list[str], known: Sequence[str] | None = None
+    rows: FileColumns, choices: Choices, notes: list[str], known: Sequence[str] | None = None
 ) -> FileColumns:
     """The same, with each column of lists or objects of answers as an array, padded to one length.
 
     `class_names` are the names of the objects' entries, or those that a data set knows. The entries
     are those of the classes that --classes names, or that are `known`, if there are any.
     """
+    if are_arrays(rows):
+        return rows
     classes = known
     if choices.classes is not None and "*" not in choices.classes:
         classes = [name.strip() for name in choices.classes.split(",")]
-    usual = [of for of in held if spelt(of) in (*LABELS, *LIKE_LABELS) and not has_lists(held[of])]
-    label = choices.labels or (usual[0] if len(usual) == 1 else None)
-    names, matrices = dict[str, Any](), dict[str, Any]()
-    for name, kind in ({} if are_arrays(held) else choices.kinds_of(held)).items():
-        if has_lists(held[name]):
-            matrices[name], entries = _matrix(name, label, held, kind, classes, notes)
-            names |= {"class_names": np.array(entries)} if entries else {}
-            _refuse_gaps(name, matrices[name])
-        elif str(held[name].iloc[0]).startswith("["):
+    label = _column_of_labels(rows, choices)
+    arrays = dict[str, Any]()
+    class_names = None
+    for name, kind in choices.kinds_of(rows).items():
+        column = rows[name]
+        if has_lists(column):
+            arrays[name], entry_names = _matrix(name, label, rows, kind, classes, notes)
+            _refuse_gaps(name, arrays[name])
+            class_names = np.array(entry_names) if entry_names else class_names
+        elif str(column.iloc[0]).startswith("["):
             raise InputError("lists as text", column=name, fixes="write JSON lines or parquet")
-    if not matrices:
-        return held
-    for name in held:  # a data set knows the order of its classes
-        if spelt(name) in LABELS and hasattr(held[name], "cat"):
-            names = {"class_names": held[name].cat.categories.to_numpy(str)}
-    if "class_names" in held:
-        names = {"class_names": _one_list(held["class_names"])}
-    return {**held, **matrices, **names}
+    if not arrays:
+        return rows
+    for name, column in rows.items():  # a data set knows the order of its classes
+        if spelt(name) in LABELS and hasattr(column, "cat"):
+            class_names = column.cat.categories.to_numpy(str)
+    if CLASS_NAMES in rows:
+        class_names = _one_list(rows[CLASS_NAMES])
+    if class_names is not None:
+        arrays[CLASS_NAMES] = class_names
+    return rows | arrays
+
+
+def _column_of_labels(rows: FileColumns, choices: Choices) -> str | None:
+    """The column of the labels, if it is clear."""
+    if choices.labels:
+        return choices.labels
+    usual = [name for name in rows if spelt(name) in (*LABELS, *LIKE_LABELS)]
+    usual = [name for name in usual if not has_lists(rows[name])]
+    return usual[0] if len(usual) == 1 else None
 
 
 def _refuse_gaps(name: str, matrix: NDArray[Any]) -> None:
     """Raise `InputError` for rows without an answer, or for entries that are missing."""
-    gaps = np.isnan(matrix)
-    if gaps.all(axis=1).any():
-        raise no_answer(name, gaps.all(axis=1))
-    if gaps.any():
-        row = int(gaps.any(axis=1).argmax())
+    is_missing = np.isnan(matrix)
+    is_empty_row = is_missing.all(axis=1)
+    if is_empty_row.any():
+        raise no_answer(name, is_empty_row)
+    if is_missing.any():
+        row = int(is_missing.any(axis=1).argmax())
         raise InputError("NaN or nothing", row=row, column=name, fixes=IMPOSSIBLE)
 
 
 def _matrix(
     name: str,
     label: str | None,
-    held: FileColumns,
+    columns: FileColumns,
     kind: str,
     classes: Sequence[str] | None,
     notes: list[str],
@@ -112,75 +131,88 @@ def _matrix(
 
     A list is of numbers, of pairs [number, whatever] as evaluation harnesses write them, or of
     objects such as {label, score}. A row that has fewer entries is padded with what is impossible,
-    or with what the largest entries leave (listed.py).
+    or with what the largest entries leave (class_masses.py).
     """
-    column = held[name]
+    column = columns[name]
     with suppress(TypeError, ValueError):  # lists of one length, which this reads fast
         matrix = np.array(column.tolist(), float)
         if matrix.ndim == 2:
             return matrix, []
     rows = [entries_of(cell) for cell in column]
     _check_entries(name, rows)
-    pairs = [(key, entries.are_listed) for entries in rows for key, _ in entries.pairs]
-    keys: list[Any] = sorted({word_of(key) if are_listed else key for key, are_listed in pairs})
-    if isinstance(keys[0], int) or not {*(classes or ())} & {*keys}:
+    keys = _keys_of(rows)
+    are_places = isinstance(keys[0], int)
+    if are_places or not set(classes or ()) & set(keys):
         classes = None  # by place, or by a pattern such as LABEL_*
-    if classes is None and not isinstance(keys[0], int):
-        _check_names(name, label, held, keys, any(entries.are_tokens for entries in rows))
-    is_p = kind == "probabilities" or (not kind and _in_unit(rows))
+    if classes is None and not are_places:
+        are_tokens = any(entries.are_tokens for entries in rows)
+        _check_names(name, label, columns, keys, are_tokens)
+    is_p = kind == "probabilities" or (not kind and _is_in_unit_range(rows))
     try:
-        matrix, more_notes = listed(rows, classes or keys, is_p)
+        matrix, more_notes = class_masses(rows, classes or keys, is_p)
     except (TypeError, ValueError) as error:
         reason = f"something else than numbers ({reason_of(error)})"
         fix = "give one per class, or objects {label, score}"
         raise InputError(reason, column=name, fixes=fix) from error
     notes += [f"`{name}`: {note}" for note in more_notes]
-    return matrix, [] if isinstance(keys[0], int) else list(classes or keys)
+    return matrix, [] if are_places else list(classes or keys)
+
+
+def _keys_of(rows: Sequence[Entries]) -> list[Any]:
+    """The names or places of all entries, in order; words without the spaces around them."""
+    keys = set[Any]()
+    for entries in rows:
+        for key, _ in entries.pairs:
+            keys.add(word_of(key) if entries.are_listed else key)
+    return sorted(keys)
 
 
 def _check_entries(name: str, rows: Sequence[Entries]) -> None:
     """Raise `InputError` for a row without entries, or if some have names and others have none."""
-    is_empty = [not entries.pairs and not entries.wrong for entries in rows]
-    if any(is_empty):
-        raise no_answer(name, np.array(is_empty))
+    is_empty = np.array([not entries.pairs and not entries.wrong for entries in rows])
+    if is_empty.any():
+        raise no_answer(name, is_empty)
     kinds = {type(key) for entries in rows for key, _ in entries.pairs}
     for row, entries in enumerate(rows):
         keys = [key for key, _ in entries.pairs]
-        message = entries.wrong
-        if not message and len(kinds) > 1:
+        is_repeated = not entries.are_tokens and len(set(keys)) < len(keys)
+        if entries.wrong:
+            message = entries.wrong
+        elif len(kinds) > 1:
             message = "lists and objects"
-        elif not message and not entries.are_tokens and len({*keys}) < len(keys):
+        elif is_repeated:
             message = "a name twice"
-        if message:
-            fix = "give each class one entry, in one form"
-            raise InputError(message, row=row, column=name, fixes=entries.fix or fix)
+        else:
+            continue
+        fix = entries.fix or "give each class one entry, in one form"
+        raise InputError(message, row=row, column=name, fixes=fix)
 
 
 def _check_names(
-    name: str, label: str | None, held: FileColumns, keys: Sequence[str], are_tokens: bool
+    name: str, label: str | None, columns: FileColumns, keys: Sequence[str], are_tokens: bool
 ) -> None:
     """Refuse tokens that are no label, and names in no order beside labels that are numbers."""
-    column = None if label is None else held[label]
-    if column is None or "class_names" in held or hasattr(column, "cat"):
+    if label is None or CLASS_NAMES in columns or hasattr(columns[label], "cat"):
         return
-    labels = sorted(set(column.dropna().astype(str).str.strip()))
-    if any(not found.others for found in whole_sets(keys, labels)):
+    labels = sorted(set(columns[label].dropna().astype(str).str.strip()))
+    if any(not bearers.others for bearers in whole_sets(keys, labels)):
         return
-    if None not in map(as_number, labels) and not set(labels) <= set(keys):
+    are_numbers = all(as_number(text) is not None for text in labels)
+    if are_numbers and not set(labels) <= set(keys):
         message = f"numbers as labels ({some_of(labels)}) beside the names {some_of(keys)}"
         fix = "say which name is which number: --classes NAME,NAME, of which the first is 0"
-        raise InputError(message, field=cut_off(str(label)), fixes=fix)
+        raise InputError(message, field=cut_off(label), fixes=fix)
     if are_tokens:
         odd = [key for key in keys if key not in labels]
-        words = (
-            "a word that is no label" if len(odd) == 1 else f"{len(odd)} words that are no label"
-        )
-        message = f"{words} ({some_of(odd)})"
+        words = f"{len(odd)} words that are no label"
+        if len(odd) == 1:
+            words = "a word that is no label"
         chosen = ",".join(labels) if len(labels) <= MOST else "NAME,NAME"
-        raise InputError(message, column=name, fixes=f"name the classes: --classes '{chosen}'")
+        fix = f"name the classes: --classes '{chosen}'"
+        raise InputError(f"{words} ({some_of(odd)})", column=name, fixes=fix)
 
 
-def _in_unit(rows: Sequence[Entries]) -> bool:
+def _is_in_unit_range(rows: Sequence[Entries]) -> bool:
     """Whether all numbers lie in [0, 1]; those that are none are refused later."""
     with suppress(TypeError, ValueError):
         return all(0 <= float(value) <= 1 for entries in rows for _, value in entries.pairs)
@@ -194,5 +226,5 @@ def _one_list(column: pd.Series[Any]) -> NDArray[Any]:
         row = next((row for row, cell in enumerate(cells) if cell != cells[0]), 0)
         message = "no list, or another one than in row 0,"
         fix = "give the same list in every row, one name per column of the answers"
-        raise InputError(message, row=row, column="class_names", fixes=fix)
+        raise InputError(message, row=row, column=CLASS_NAMES, fixes=fix)
     return np.array(list(column.iloc[0]))

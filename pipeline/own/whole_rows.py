@@ -23,7 +23,7 @@ from utility_calibration.metrics.errors import InputError
 
 from .batches import some_rows
 from .forms import LINES, ending_of, is_table
-from .tables import LONGEST_CELL, form_of_text
+from .text_tables import LONGEST_CELL, form_of_text
 
 Table = dict[str, Any]
 """Columns by name: lists of Python values, NumPy arrays [n, …], or columns of Arrow."""

@@ -13,7 +13,7 @@ from tests.pipeline.own.files import LOGITS, NAMES, N, P, Y, table, written
 from tests.refusals import check_line, refuses
 from utility_calibration.metrics.errors import InputError, MissingResource
 from utility_calibration.pipeline.own import read as reading
-from utility_calibration.pipeline.own import tables
+from utility_calibration.pipeline.own import table_memory
 from utility_calibration.pipeline.own.forms import shards_of
 from utility_calibration.pipeline.sources.file import file_logits
 
@@ -278,7 +278,7 @@ def test_a_second_file_of_another_kind_is_refused(tmp_path, first, second):
 def test_what_would_take_much_memory_is_refused_before_it_is_read(
     tmp_path, monkeypatch, name, content, number
 ):
-    monkeypatch.setattr(tables, "LARGEST_TABLE", 2000)
+    monkeypatch.setattr(table_memory, "LARGEST_TABLE", 2000)
     monkeypatch.setattr(reading, "LARGE", 1000)
     check(tmp_path / name, content, number=number)
 
