@@ -3,6 +3,7 @@
 import contextlib
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from utility_calibration.calibrators import (
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.calibrators.reference import log_loss, penalised_loss
 from utility_calibration.metrics import negative_log_likelihood
+from utility_calibration.scripts.speed import peers
 from utility_calibration.scripts.speed.cases import Data, Size, data
 
 OPTIMAL = 1e-8
@@ -137,3 +139,22 @@ def test_dirichlet_with_penalties_reaches_the_minimum_of_dirichletcal(
     ours = penalised_loss(logits, labels, point, odir, l2)
     theirs = MINIMA[name, odir, l2]
     assert theirs - 1e-8 <= ours <= theirs + RIDGE
+
+
+def test_mcgrad_and_patches_of_groups_both_repair_a_group() -> None:
+    """One of four groups has four times its forecast's odds; the mean error of each group falls."""
+    package("mcgrad")
+    random = np.random.default_rng(0)
+    inputs = data(Size(8000, 2))
+    p, _ = peers.binary(inputs)
+    groups = peers.groups_of(inputs)
+    odds = p / (1 - p) * np.where(groups == 0, 4.0, 1.0)
+    hits = (random.random(len(p)) < odds / (1 + odds)).astype(np.int64)
+    drawn = replace(inputs, labels=1 - hits)  # the first class is the one that hits
+
+    def largest_gap(repaired: NDArray[Any]) -> float:
+        return max(abs(float((repaired - hits)[groups == g].mean())) for g in range(peers.GROUPS))
+
+    before = largest_gap(p)
+    for repair in (peers.repaired_by_us, peers.repaired_by_mcgrad):
+        assert largest_gap(repair(drawn)) < before / 3

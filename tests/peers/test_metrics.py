@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from tests.peers.conftest import package
 from utility_calibration import metrics as m
+from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.reference import binned_error
 from utility_calibration.scripts.speed.cases import Data
 
@@ -120,3 +121,15 @@ def test_mapie_leaves_the_empty_interval_out() -> None:
     v, y = np.array([0.2, 0.4]), np.array([1, 1])
     assert m.utility_calibration(v, y) == pytest.approx((0.8 + 0.6) / 2)
     assert kuiper_of_mapie(v, y) == pytest.approx(0.6 / 2, abs=JITTER)
+
+
+def test_relplots_smooth_error_orders_temperatures_as_ours(inputs: Data) -> None:
+    """It is another error: smooth weights in place of intervals, so the numbers differ."""
+    relplot = package("relplot")
+    ours, theirs = [], []
+    for temperature in (1.0, 1.6, 0.4):
+        p = softmax(inputs.logits / temperature)
+        ours.append(float(m.TopClass().calibration_errors(p, inputs.labels)[0]))
+        hit = (p.argmax(axis=1) == inputs.labels).astype(float)
+        theirs.append(float(relplot.smECE(p.max(axis=1), hit)))
+    assert np.argsort(ours).tolist() == np.argsort(theirs).tolist()
