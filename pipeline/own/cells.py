@@ -170,7 +170,7 @@ def distinct_labels(values: Any, field: str, mistakes: list[InputError]) -> Labe
     missing = np.char.strip(plain) == "" if is_text else ~np.isfinite(plain)
     if missing.any():
         count, row = int(missing.sum()), int(missing.argmax())
-        message = f"none in {count:,} {'row' if count == 1 else 'rows'}, first"
+        message = "1 row has none, first" if count == 1 else f"{count:,} rows have none, first"
         mistakes.append(InputError(message, field="labels", row=row, fixes=COMPLETE))
         if missing.all():
             raise mistakes.pop()

@@ -177,7 +177,7 @@ def _no_class(
         ways = [f"leave such points out: --ignore-label{sign}{','.join(out)}"]
     elif hits_by_order - hits_by_number > clear:
         ways = [f"name the columns in their order: --classes={','.join(labels.texts)}"]
-    message = f"{some_of(odd)}, no column's number, which are 0 to {n_columns - 1},"
+    message = f"no column has the number {some_of(odd)} (they are 0 to {n_columns - 1}), first"
     row, fixes = labels.row(odd[0]), ["correct it", *ways]
     return InputError(message, field="labels", row=row, fixes=fixes)
 

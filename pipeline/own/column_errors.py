@@ -120,12 +120,12 @@ def lacking_column(text: str, labels: Labels, pattern: str, is_complete: bool) -
         pattern: that of the columns that bear all other labels.
         is_complete: whether rows sum to one without a column for it.
     """
-    message = f"{text}, which is no column's name (columns {pattern}),"
+    message = f"no column is named by the label {text} (the columns are {pattern}), first"
     fixes = ["correct it", "add the column"]
     twice = one_number_twice(labels.texts)
     if twice is not None and text in twice:
         other = twice[1] if text == twice[0] else twice[0]
-        message += f" and the same number as {other}"
+        message = f"{text} is the same number as {other}, and {message}"
         fixes[0] = f"write {twice[0]} and {twice[1]} alike if they are one class"
     if not labels.is_text:
         fixes.append(IN_ORDER)

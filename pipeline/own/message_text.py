@@ -13,7 +13,7 @@ CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode's control characters, line 
 JOINERS = "\u00ad\u200c\u200d"  # of these categories, but needed in Persian and Hindi names
 SAVEZ = "numpy.savez('my.npz', logits=…, labels=…)"
 COMPLETE = "complete or remove such rows"
-IMPOSSIBLE = "give an option that a point lacks the logit -inf or the probability 0"
+IMPOSSIBLE = "where a point lacks an option, give this the logit -inf or the probability 0"
 NAME_CLASSES = "name the columns of the classes: --classes NAME,NAME"
 ONE_CLASS = "give points of at least two classes"
 IGNORE = "leave out what is no class: --ignore NAME,NAME"

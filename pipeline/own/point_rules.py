@@ -74,7 +74,8 @@ def _cannot_be_fitted(points: FilePoints) -> Any:
 
 def _text_of_zeros(points: FilePoints) -> str:
     count = _cannot_be_fitted(points).sum()
-    return f"{count} points that no method can fit have a class of logit -inf, first"
+    where = "1 point, which" if count == 1 else f"{count} points, which"
+    return f"the logit of the right class is -inf at {where} no method can fit, first"
 
 
 POINTS_ARE_NO_FORECAST: tuple[Rule[FilePoints], ...] = (

@@ -10,8 +10,9 @@ import math
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
+from shlex import join
 from typing import Any
 
 from utility_calibration.metrics import StreamingCalibration
@@ -24,6 +25,7 @@ from ..harness.progress import say
 from ..harness.settings import Settings
 from ..harness.workers import UnitsFailed
 from ..plan import sums_step
+from ..reporting.keeping import CALIBRATOR, how_to_apply, how_to_repair
 from ..reporting.names import PRESENT
 from ..reporting.wording import markdown_table, p_value
 from .batches import ROWS, check_ignored, first_rows_of
@@ -31,7 +33,7 @@ from .choices import Choices
 from .folder import STREAMED, give_back, names_of_stream, only_run, remove_others
 from .forms import PARTED, check_is_file, ending_of
 from .job import settings_of
-from .options import Options
+from .options import READING, Options, as_typed
 from .shards import Shard, all_shards
 from .sums import Reading, merged, notes_of
 
@@ -76,7 +78,7 @@ def score_streamed(options: Options) -> None:
             shard.check_unchanged()  # also one that was read long before the last one
         for note in notes_of(paths, reading):
             say(note)
-        _write(options, {_forecast(reading): numbers_of(sums)})
+        _write(options, {_forecast(reading): numbers_of(sums)}, shards[0].path)
 
 
 def reading_of(options: Options, shards: Sequence[Shard]) -> Reading:
@@ -191,15 +193,30 @@ def _evidence(sums: StreamingCalibration) -> dict[str, float] | None:
     return {"log_now": evidence.log_now, "log_largest": evidence.log_largest}
 
 
-def _write(options: Options, record: Mapping[str, Any]) -> None:
-    """Write and print the numbers by forecast; the report of an earlier run leaves."""
+def _write(options: Options, record: Mapping[str, Any], shard: Path) -> None:
+    """Write and print the numbers by forecast; the report of an earlier run leaves.
+
+    Args:
+        shard: one of the files; other points are likely to come in such a file.
+    """
     numbers, page = (options.output / name for name in STREAMED)
-    text = "\n\n".join([f"# {options.title or options.file}", *_tables(record)]) + "\n"
+    commands = "\n".join(["```bash", *_what_to_do_next(options, shard), "```"])
+    text = "\n\n".join([f"# {options.title or options.file}", *_tables(record), commands]) + "\n"
     write_json(numbers, record)
     write_text(page, text)
     remove_others(options.output, [numbers, page])
     say(text)
     say(f"wrote {page}, and {numbers.name} with all digits")
+
+
+def _what_to_do_next(options: Options, shard: Path) -> Sequence[str]:
+    """How to repair the forecast, or how to apply the calibrator that was scored."""
+    if options.calibrator is not None:
+        return how_to_apply(options.calibrator, shard, as_typed(options, READING))
+    output = options.output.with_name(f"{options.output.name}_calibrated")
+    repaired = replace(options, calibrator=CALIBRATOR, output=output, stream=True)
+    reading = as_typed(options, (*READING, "labels", "values"))
+    return how_to_repair(shard, f"utility-calibration score {join(as_typed(repaired))}", reading)
 
 
 def _tables(record: Mapping[str, Any]) -> list[str]:

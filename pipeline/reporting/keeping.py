@@ -4,13 +4,43 @@ from collections.abc import Sequence
 from pathlib import Path
 from shlex import join, quote
 
+from ..scoring.choice import DEFAULT
 from .names import method_name
 
 CALIBRATOR = Path("calibrator.npz")
 SAVE = "# This saves {}. What is made already is kept."
 SAVED = "# {} is saved in {}."
 APPLY = "# This applies it to new points, which need no labels:"
+SAMPLE = (
+    "# To repair the probabilities, put some thousand points into {}, which the shards do not have:"
+)
+REPAIRED = "# This scores the repaired probabilities:"
 WRITTEN = (".csv", ".npz", ".parquet", ".jsonl")  # the endings that apply writes
+
+
+def how_to_apply(calibrator: Path, file: Path, reading: Sequence[str] = ()) -> Sequence[str]:
+    """The lines that apply a saved calibrator to new points, in a file as `file`."""
+    unpacked = file.with_suffix("") if file.suffix == ".gz" else file
+    ending = unpacked.suffix if unpacked.suffix in WRITTEN else ".csv"
+    packed = ".gz" if file.suffix == ".gz" else ""
+    new = f"new{(unpacked.suffix or ending) + packed}"
+    parts = ["apply", str(calibrator), new, "--output", f"calibrated{ending}", *reading]
+    return [APPLY, f"utility-calibration {join(parts)}"]
+
+
+def how_to_repair(file: Path, scored: str, reading: Sequence[str] = ()) -> Sequence[str]:
+    """The lines below the numbers of a stream, which itself fits nothing.
+
+    Args:
+        file: one of its shards.
+        scored: the command that scores the stream with the calibrator.
+        reading: options that say how such a file is read.
+    """
+    ending = "".join(file.suffixes[-2:]) if file.suffix == ".gz" else file.suffix
+    sample = f"sample{ending or '.csv'}"
+    fit = ["score", sample, "--output", "sample", "--save", str(CALIBRATOR)]
+    fit += ["--method", DEFAULT, *reading]
+    return [SAMPLE.format(sample), f"utility-calibration {join(fit)}", REPAIRED, scored]
 
 
 def how_to_keep(
@@ -26,11 +56,5 @@ def how_to_keep(
         reading: options that say how such a file is read.
     """
     title = method_name(method)
-    calibrator = saved or CALIBRATOR
-    unpacked = file.with_suffix("") if file.suffix == ".gz" else file
-    ending = unpacked.suffix if unpacked.suffix in WRITTEN else ".csv"
-    packed = ".gz" if file.suffix == ".gz" else ""
-    new = f"new{(unpacked.suffix or ending) + packed}"
-    parts = ["apply", str(calibrator), new, "--output", f"calibrated{ending}", *reading]
     lines = [SAVED.format(title, quote(str(saved)))] if saved else [SAVE.format(title), scored]
-    return [*lines, APPLY, f"utility-calibration {join(parts)}"]
+    return [*lines, *how_to_apply(saved or CALIBRATOR, file, reading)]

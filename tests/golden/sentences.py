@@ -3,7 +3,7 @@
 The cases are those of tests/pipeline/reporting/test_verdict.py, whose facts are tested there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -40,9 +40,9 @@ from utility_calibration.pipeline.scoring.groups import OUTCOMES, Gap, Repair
 BEGINNING = """# What do the programs say?
 
 You want to know what a sentence of a report means, or to judge all of them together. Here is every
-sentence that `utility-calibration score` and `report` say of a forecast, with a made-up example. A
-test writes this page from the code, so it cannot differ from it. [Read results](reading-results.md)
-explains the numbers, and [Choose](choosing.md) the rules behind the advice."""
+sentence that `utility-calibration score` and `report` say of a forecast, with a made-up example,
+and typical refusals. A test writes this page from the code, so it cannot differ from it.
+[Read results](reading-results.md) explains the numbers, [Choose](choosing.md) the rules."""
 BEYOND = {"beyond_floor": True, "floor_q95": 0.011}
 GAINS = {"fresh_gain": 0.013}
 PLACES = {
@@ -50,12 +50,8 @@ PLACES = {
     "too high, with an example": (
         "u_topk", {"name": "most probable class", "gap": -0.06, **GAINS}, BEYOND
     ),
-    "one of several most probable classes": ("u_topk", {"name": "top 3", "utility": 2}, BEYOND),
     "predictions that are better not acted on": (
         "u_cwe", {"name": "class cat", "act_from": None, **GAINS}, BEYOND
-    ),
-    "thresholds near each other": (
-        "u_cwe", {"name": "class cat", "act_from": 0.4003, **GAINS}, BEYOND
     ),
     "acting too seldom": ("u_cwe", {"name": "class cat", "act_from": 0.1, **GAINS}, BEYOND),
     "a utility that is no probability": ("u_dcg", {"name": "discount exponent 2"}, BEYOND),
@@ -77,8 +73,18 @@ MORE = {
 }  # fmt: skip
 
 
-def page_of_sentences() -> Iterator[str]:
-    """The lines of the page."""
+ALIKE = (
+    "one split",
+    "the default that has a mark",
+    "an own utility",
+    "a bound of ten splits",
+    "and where one does",
+)
+"""Cases of the verdict whose sentences others have, too."""
+
+
+def page_of_sentences(refused: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """The lines of the page; `refused`: of tests/golden/refusals.py."""
     yield from (BEGINNING, "")
     yield from ("## Can you trust the present probabilities as they are?", "")
     yield from map(item, answers())
@@ -92,7 +98,8 @@ def page_of_sentences() -> Iterator[str]:
         legend |= dict.fromkeys(one.legend)
         limits |= dict.fromkeys([*one.cautions, *one.summary])
         grid = "; ".join(" ".join(row) for row in one.grid)
-        yield item((case, one.headline, one.by_use, f"[{grid}]"))
+        if case not in ALIKE:
+            yield item((case, one.headline, one.by_use, f"[{grid}]"))
     yield from map(item, advice_on_the_present())
     yield from ("", "## Over several benchmarks", "")
     yield from (f"- {escape_markdown(board.headline)}" for board in leaderboards())
@@ -100,7 +107,6 @@ def page_of_sentences() -> Iterator[str]:
     yield "```bash"
     command = "utility-calibration score my.csv --method vector --save calibrator.npz"
     yield from how_to_keep("vector", Path("my.csv"), None, command)
-    yield from how_to_keep("vector", Path("my.csv"), Path("mine.npz"), command)
     yield "```"
     yield from ("", "## What the signs mean", "")
     yield from (f"- {escape_markdown(line)}" for line in legend)
@@ -116,6 +122,10 @@ def page_of_sentences() -> Iterator[str]:
     yield from (f"- {escape_markdown(note)}" for note in notes_of_tables())
     yield from ("", "## Groups of points", "")
     yield from (f"- {escape_markdown(line)}" for line in of_groups())
+    yield from ("", "## What is refused", "")
+    yield "One line names file, column or option, what is wrong where, and what settles it."
+    yield ""
+    yield from map(item, refused)
 
 
 def item(parts: tuple[str, ...]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.golden.refusals import refusals
 from tests.golden.sentences import page_of_sentences
 from tests.pipeline.reporting.conftest import request_of
 from tests.pipeline.reporting.conftest import write_scores as write_scores
@@ -40,9 +41,11 @@ def seen(html):
     return re.sub(r'<section data-section="\w+_group_.*?</section>', "", html, flags=re.DOTALL)
 
 
-def test_what_programs_say(golden):
-    """The page of docs/ with every sentence of a report, an example each."""
-    golden("../../docs/what-programs-say.md", "\n".join(page_of_sentences()))
+def test_what_programs_say(golden, tmp_path, monkeypatch, capsys):
+    """The page of docs/ with every sentence of a report, an example each, and some refusals."""
+    monkeypatch.chdir(tmp_path)
+    refused = refusals(lambda: capsys.readouterr().err)
+    golden("../../docs/what-programs-say.md", "\n".join(page_of_sentences(refused)))
 
 
 def test_the_report_of_a_suite(golden, write_scores, tmp_path, capsys, monkeypatch):
