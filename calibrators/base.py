@@ -1,4 +1,4 @@
-"""What every calibrator shares: input checks, scikit-learn's conventions, and files.
+"""What every calibrator shares: input checks and scikit-learn's conventions.
 
 A calibrator is a scikit-learn classifier whose features are a model's logits [n, C], one column
 per class, and whose labels are the class numbers 0 … C-1, or names (`metrics/class_order.py`).
@@ -8,15 +8,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utility_calibration.metrics.arrays import Array, OtherArray, like
 from utility_calibration.metrics.class_order import classes_of, codes_of
-from utility_calibration.metrics.errors import InputError, reason_of
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.kernels.threads import LITTLE, blas_on_one_thread, one_thread
 from utility_calibration.metrics.layout import check_same_order, points_of
 from utility_calibration.metrics.validation import check_weights
@@ -24,7 +23,6 @@ from utility_calibration.metrics.weights import as_counts
 
 from .conditioning import Conditioning, condition
 from .estimator import Estimator, check_is_fitted
-from .files import read_archive, write_archive
 from .grouped import names_to_fit, names_to_predict
 from .inputs import (
     ENOUGH_ROWS,
@@ -37,14 +35,15 @@ from .inputs import (
     warn_of_lookalike,
 )
 from .prior import shares_of
-from .stored import Learned, class_named, of_any_size, problem_of
+from .saving import Saved
+from .stored import Learned
 
 if TYPE_CHECKING:
     import torch
 
 
 @dataclass(eq=False, repr=False)
-class Calibrator(Estimator, ABC):
+class Calibrator(Estimator, Saved, ABC):
     """Base of all calibrators: `fit(X, y)`, then `predict_proba(X)`, X logits and y labels.
 
     With `inputs="probabilities"` X holds probabilities, and `from_probabilities` takes their
@@ -127,36 +126,42 @@ class Calibrator(Estimator, ABC):
         optional = {"sample_weight": sample_weight, "groups": groups}
         X, y, sample_weight, groups = points_of(X, y, ignore_index, "X", **optional)
         z = logits_of(X, self.inputs, keeps_zeros=not self.is_learned)
-        named = names_to_fit(self, groups, z.shape[0])
+        n_points, n_classes = z.shape
+        named = names_to_fit(self, groups, n_points)
         if self.inputs == "logits":
             warn_of_lookalike(z)
-        names_of_classes = classes_of(y, X, z.shape[1], classes)
-        data = [z, codes_of(y, z.shape[0], names_of_classes)]
+        class_names = classes_of(y, X, n_classes, classes)
+        labels = codes_of(y, n_points, class_names)
         self.tuning_log_: list[dict[str, Any]] = []
+        weights: tuple[Array, ...] = ()  # an argument of methods that take weights, and only then
         if sample_weight is not None:
-            if not self.takes_weights:
-                message = f"{type(self).__name__} has no weighted form"
-                fix = "draw points in proportion to their weights instead"
-                raise InputError(message, field="sample_weight", fixes=fix)
-            data.append(check_weights(sample_weight, z.shape[0]))
-            counted = data[2] > 0
-            data = [part[counted] for part in data]
-            data[2] = as_counts(data[2])
-            named = {key: names[counted] for key, names in named.items()}
+            given_weights = self._checked_weights(sample_weight, n_points)
+            counts = given_weights > 0
+            z, labels = z[counts], labels[counts]
+            named = {argument: names[counts] for argument, names in named.items()}
+            weights = (as_counts(given_weights[counts]),)
         with blas_on_one_thread(), one_thread(z.size <= LITTLE):
-            self._learn(*data, **named)
-        warn_of_absent(data[1], names_of_classes, self.is_learned)
-        self.classes_ = names_of_classes
-        self.shares_ = shares_of(data[1], len(names_of_classes), *data[2:])
-        self.n_points_ = float(data[2].sum()) if len(data) > 2 else float(len(data[1]))
+            self._learn(z, labels, *weights, **named)
+        warn_of_absent(labels, class_names, self.is_learned)
+        self.classes_ = class_names
+        self.shares_ = shares_of(labels, n_classes, *weights)
+        self.n_points_ = float(weights[0].sum()) if weights else float(len(labels))
         if self.takes_groups:
             self.groups_ = np.unique(named.get("names", np.empty(0, np.str_)))
-        self.n_features_in_ = int(z.shape[1])
-        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = n_classes
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         columns = column_names(X)
         if columns is not None:
             self.feature_names_in_: NDArray[np.str_] = np.array(columns)
         return self
+
+    def _checked_weights(self, sample_weight: ArrayLike, n_points: int) -> Array:
+        """Return weights [n]; `InputError` if the method has no weighted form."""
+        if not self.takes_weights:
+            message = f"{type(self).__name__} has no weighted form"
+            fix = "draw points in proportion to their weights instead"
+            raise InputError(message, field="sample_weight", fixes=fix)
+        return check_weights(sample_weight, n_points)
 
     @overload
     def predict_proba(self, X: OtherArray, groups: ArrayLike | None = None) -> OtherArray: ...
@@ -227,70 +232,6 @@ class Calibrator(Estimator, ABC):
 
         return module_of(self, dtype)
 
-    def save(self, path: str | Path) -> Path:
-        """Write the fitted calibrator to `path` (.npz, no pickle), atomically; return the path."""
-        check_is_fitted(self)
-        fitted = {
-            name: np.asarray(value)
-            for name, value in vars(self).items()
-            if name.endswith("_") and not name.startswith("_") and name != "tuning_log_"
-        }
-        return write_archive(path, type(self).__name__, self.get_params(deep=False), fitted)
-
-    @classmethod
-    def load(cls, path: str | Path | IO[bytes]) -> Self:
-        """Return the calibrator that `save` wrote to `path`; its predictions are bitwise equal.
-
-        `path` may also be the file, opened for reading bytes. `Calibrator.load` accepts every kind
-        of calibrator, a subclass only its own. `InputError` if the file is missing, damaged, of
-        another kind or of another format.
-        """
-        kind, parameters, fitted = read_archive(
-            path, lambda name: of_any_size(class_named(name, cls, path))
-        )
-        try:
-            calibrator = class_named(kind, cls, path)(**parameters)
-        except TypeError as error:
-            raise InputError(
-                f"parameters of another version ({error})", file=path, fixes="fit again"
-            ) from error
-        vars(calibrator).update(fitted, tuning_log_=[])
-        problem = calibrator._problem(fitted)
-        if problem:
-            message = f"damaged or changed, {problem}"
-            raise InputError(message, file=path, fixes="fit and save it again")
-        return calibrator
-
-    def _problem(self, fitted: dict[str, Any]) -> str | None:
-        """What is wrong with values from a file: a type, shape or range, or what they predict."""
-        problem = problem_of(type(self), fitted, self._is_whole())
-        if problem:
-            return problem
-        needed = {"shares_", "n_points_"}
-        if self.is_learned:
-            needed |= {"present_", "conditioning_", "kept_"}
-        absent = needed - fitted.keys()
-        if absent:
-            return f"{min(absent)} is missing"
-        if not self.is_learned:
-            return None
-        try:
-            learned = self._conditioning()
-            if learned is not None:
-                if not (0 < learned.beta < np.inf and learned.gap > 0):
-                    return "conditioning_ holds no inverse temperature"
-                if len(learned.present) == 1 and not learned.whole:
-                    return None  # `_fit` learned nothing
-            ramp = np.arange(float(self.n_features_in_))
-            p = self._trial(np.stack([0 * ramp, ramp, -ramp]))
-        except Exception as error:
-            return f"it predicts nothing ({reason_of(error)})"
-        return None if bool(((p >= 0) & (p <= 2)).all()) else "it predicts no probabilities"
-
-    def _trial(self, z: Array) -> Array:
-        """The probabilities at logits [3, C], to see whether values from a file can be used."""
-        return self._predicted(z)
-
     def _probabilities(self, X: ArrayLike, groups: ArrayLike | None = None) -> Array:
         """Return probabilities float64 [n, C] of checked points."""
         check_is_fitted(self)
@@ -308,10 +249,11 @@ class Calibrator(Estimator, ABC):
         fit: Callable[..., None] = self._fit
         if not self.is_learned:
             return
-        whole, zeros = self._is_whole(), not self.takes_zeros
-        learned = condition(z, labels, *weights, whole=whole, zeros=zeros)
-        marks = learned.zero, learned.gap, learned.beta, learned.log_weight
-        self.present_, self.conditioning_ = learned.present, np.array(marks)
+        zeros = not self.takes_zeros
+        learned = condition(z, labels, *weights, whole=self._is_whole(), zeros=zeros)
+        numbers = learned.zero, learned.gap, learned.beta, learned.log_weight
+        self.conditioning_ = np.array(numbers)
+        self.present_ = learned.present
         self.kept_ = learned.factors
         if not learned.whole:
             labels = np.searchsorted(learned.present, labels)
@@ -321,17 +263,19 @@ class Calibrator(Estimator, ABC):
     def _predicted(self, z: Array, **named: Array) -> Array:
         """Return float64 [n, C] for checked logits [n, C], which may be -inf."""
         method: Callable[..., Array] = self._predict_proba
-        learned, predict = self._conditioning(), partial(method, **named)
+        predict = partial(method, **named)
+        learned = self._conditioning()
         return predict(z) if learned is None else learned.predicted(z, predict)
 
     def _conditioning(self) -> Conditioning | None:
         if not self.is_learned:
             return None
         zero, gap, beta, log_weight = self.conditioning_.tolist()
-        marks = zero, gap, beta, log_weight
-        return Conditioning(*marks, self.present_, self.kept_, self._is_whole())
+        classes = self.present_, self.kept_, self._is_whole()
+        return Conditioning(zero, gap, beta, log_weight, *classes)
 
-    def _is_whole(self) -> bool:  # utilities are defined on all classes, also on absent ones
+    def _is_whole(self) -> bool:
+        """Whether `_fit` gets absent classes, too: utilities are defined on all classes."""
         return getattr(self, "utilities", None) is not None
 
     @abstractmethod
@@ -348,5 +292,6 @@ class Calibrator(Estimator, ABC):
 
 
 def _log(p: Array) -> Array:
+    """Return ln p; -inf for 0, without a warning."""
     with np.errstate(divide="ignore"):
         return np.log(p)

@@ -1,16 +1,7 @@
-"""Dirichlet calibration with off-diagonal and intercept regularisation (Kull et al. 2019).
-
-The search for λ and μ fits the kept points for each pair, and scores the fit on the held-out
-points. Fits end at a gap of about 1.5e-6 nats, and fits that overfit stop early. Where a fit ends
-must not depend on the processor, so the matrix products are in float64, as in the final fit: in
-float32 a fit was given up on one processor that won the search on another. Every fit uses all kept
-rows. With only a few rows per class the diagonal of W, which has no penalty, would overfit for
-every λ and μ, and the ranking would mislead.
-"""
+"""Dirichlet calibration with off-diagonal and intercept regularisation (Kull et al. 2019)."""
 
 import math
 import warnings
-from collections import deque
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -29,18 +20,9 @@ from ..solvers.temperature import fit_temperature
 from . import linear_map
 from .adam import fit_by_adam
 from .linear_map import LinearMapCalibrator, LinearMapProblem
+from .tuning import HOPELESS, TuningFits
 
-TOLERANCE = 3e-6  # Newton decrement in nats, about twice the gap to the minimal objective
-TINY = 1e-300  # added to λ and μ before their logarithm: a user may set either to zero
 PRINTED = 1e-7  # hold-out losses that differ by less than this share are equal
-PATIENCE = 1  # iterations after which a fit may be stopped; the first iteration may overshoot
-MAX_ITERATIONS = 300
-HOPELESS, EXCESS = 3, 1.05
-"""The path of λ ends after so many fits in a row that were given up, each at a hold-out loss above
-`EXCESS` times temperature scaling's. Nothing is searched if the first fit, that of the strongest
-penalties, is given up there: weaker ones overfit more. In 70 fits, of 10 and 100 classes and 440 to
-4,900 points, this missed one map that was better on the hold-out, by 1 %, and worse on test points.
-At 35,000 x 1000 the first fit is given up."""
 FALLBACK = 1.02
 """Temperature scaling replaces a map that is worse than this many times its loss on the hold-out.
 Tuning fits see only a share of the points, so the map of all points may be better nevertheless."""
@@ -199,21 +181,27 @@ class DirichletCalibration(LinearMapCalibrator):
         """Return the λ and μ of least hold-out loss, without those that the user gave."""
         classes = inputs.shape[1]
         scales = {"odir": classes * (classes - 1), "l2": classes}
-        space = {
-            name: LogUniform(low * scales[name], high * scales[name])
-            for name, (low, high) in {"odir": self.odir_range, "l2": self.l2_range}.items()
-            if getattr(self, name) is None
-        }
-        fixed = {name: getattr(self, name) for name in scales if name not in space}
-        fits = TuningFits(self, inputs, labels, weights)
+        space, fixed = {}, {}
+        for name, scale in scales.items():
+            value = getattr(self, name)
+            if value is None:
+                low, high = getattr(self, f"{name}_range")
+                space[name] = LogUniform(low * scale, high * scale)
+            else:
+                fixed[name] = value
+        fits = TuningFits(inputs, labels, weights, self.loss, self.holdout, self.seed)
         total = self.tuning_runs + 1
         counted = with_progress(fits.score, "DirichletCalibration: fits", total, self.verbose)
         score = partial(counted, **fixed)
         log: list[Run] = []
-        run_and_log(score, {name: values.high for name, values in space.items()}, log)
-        run = score, space, self.tuning_runs, self.seed, self.search
+        strongest = {name: values.high for name, values in space.items()}
+        run_and_log(score, strongest, log)
         if not fits.hopeless:
-            log = search(*run, lambda: fits.hopeless >= HOPELESS)
+
+            def is_over() -> bool:
+                return fits.hopeless >= HOPELESS
+
+            log = search(score, space, self.tuning_runs, self.seed, self.search, is_over)
         self.tuning_log_ = log
         best = best_run(self.tuning_log_)
         self.worse_than_temperature_ = best["score"] > fits.temperature_loss * (1 + PRINTED)
@@ -239,83 +227,3 @@ class DirichletCalibration(LinearMapCalibrator):
         from ..export.affine import after_log_softmax
 
         return after_log_softmax(linear)
-
-
-class TuningFits:
-    """Fits of the kept rows for various λ and μ, scored on the held-out rows.
-
-    A fit starts from the earlier solution whose (log λ, log μ) is nearest. It stops early once its
-    hold-out loss exceeds `limit`, the larger of temperature scaling's loss and the best finished
-    fit's loss (or, before a fit is finished, `EXCESS` times temperature scaling's). Such weak
-    penalties overfit and converge slowest; the score at that moment is enough to rank them last. So
-    the caller fits the strongest penalties first. That fit overfits least, takes few iterations and
-    is a good start for every other fit. The other fits follow in descending order of λ, because a
-    fit takes fewer iterations if its start is near.
-
-    As λ falls, fits begin to overfit more and more. `HOPELESS` says when the path ends.
-
-    Of the rows `inputs` [n, C], with `labels` and `weights` [n], a share of their number is scored,
-    whatever their weights. The calibrator has the share, the seed that draws them, and the loss.
-    """
-
-    def __init__(
-        self,
-        calibrator: DirichletCalibration,
-        inputs: Array,
-        labels: Array,
-        weights: Array | None,
-    ) -> None:
-        n, loss = inputs.shape[0], calibrator.loss
-        scored = round(calibrator.holdout * n)
-        if not 0 < scored < n:
-            raise InputError(
-                f"{n} points leave no hold-out of {calibrator.holdout:g} to tune λ and μ on",
-                field="labels",
-                fixes="give more points, or give l2 and odir",
-            )
-        order = np.random.default_rng(calibrator.seed).permutation(n)
-
-        def points(rows: Array) -> tuple[Array, Array, Array | None]:
-            return inputs[rows], labels[rows], None if weights is None else weights[rows]
-
-        x, y, counts = points(np.sort(order[scored:]))
-        self.held_out = points(np.sort(order[:scored]))
-        self.latest: tuple[Array | None, float] = None, math.nan
-        begin = fit_temperature(x, y, loss, counts)
-        self.problem = LinearMapProblem(x, y, begin.beta, begin.spread, loss, counts)
-        self.temperature_loss = self.held_out_loss(self.problem.start)
-        self.limit, self.hopeless = EXCESS * self.temperature_loss, 0
-        self.earlier: deque[tuple[tuple[float, float], Array]] = deque(
-            maxlen=linear_map.WARM_STARTS
-        )
-
-    def held_out_loss(self, point: Array) -> float:
-        """Return the mean loss of the held-out rows under the map `point`."""
-        if point is not self.latest[0]:  # a fit that is given up has just been scored
-            inputs, labels, counts = self.held_out
-            loss = self.problem.loss
-            value = linear_map.map_loss(inputs, labels, point, loss=loss, counts=counts)
-            self.latest = point, value
-        return self.latest[1]
-
-    def score(self, odir: float, l2: float) -> float:
-        """Return the hold-out loss of the fit with λ = `odir`, μ = `l2`."""
-        place = math.log(odir + TINY), math.log(l2 + TINY)
-        start = place, self.problem.start
-        begin = min(self.earlier, key=lambda fit: math.dist(fit[0], place), default=start)[1]
-        fit = self.problem.solve(
-            linear_map.odir_weights(len(begin), odir, l2),
-            begin,
-            tolerance=TOLERANCE,
-            max_iterations=MAX_ITERATIONS,
-            give_up=lambda iteration, point: (
-                iteration > PATIENCE and self.held_out_loss(point) > self.limit
-            ),
-        )
-        score = self.held_out_loss(fit.point)
-        if fit.converged:
-            self.earlier.append((place, fit.point))
-            self.limit = max(self.temperature_loss, min(self.limit, score))
-        is_hopeless = not fit.converged and score > EXCESS * self.temperature_loss
-        self.hopeless = self.hopeless + 1 if is_hopeless else 0
-        return score

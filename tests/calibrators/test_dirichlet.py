@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.refusals import refuses
 from utility_calibration.calibrators import DirichletCalibration, TemperatureScaling, reference
 from utility_calibration.calibrators.dirichlet import linear_map as map_module
-from utility_calibration.calibrators.dirichlet.calibrator import HOPELESS
+from utility_calibration.calibrators.dirichlet.tuning import HOPELESS
 from utility_calibration.calibrators.reference import log_probabilities
 from utility_calibration.metrics.kernels.threads import set_threads
 

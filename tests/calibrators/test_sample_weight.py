@@ -15,7 +15,7 @@ from utility_calibration.calibrators import (
     VectorScaling,
     Wrapped,
 )
-from utility_calibration.calibrators.dirichlet.calibrator import TuningFits
+from utility_calibration.calibrators.dirichlet.tuning import TuningFits
 from utility_calibration.metrics.kernels.softmax import softmax
 
 WEIGHTED = {
@@ -48,7 +48,7 @@ def test_the_hold_out_of_dirichlets_tuning_is_weighted(made_up):
     logits, labels = made_up(n=300)
     weights = np.random.default_rng(3).exponential(size=300)
     data = logits.astype(np.float64), labels, weights
-    runs = TuningFits(DirichletCalibration(on="logits"), *data)
+    runs = TuningFits(*data, loss="nll", share=0.3, seed=0)
     score = runs.score(odir=20.0, l2=5.0)
     held = np.random.default_rng(0).permutation(300)[:90]
     found = runs.earlier[-1][1]  # the map that was scored
