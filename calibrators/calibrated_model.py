@@ -126,14 +126,20 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _member(self, X: Any, codes: Any, weights: Any, fold: Any) -> tuple[Any, Calibrator]:
         """Return the classifier of a fold's training points, and the calibrator of the others."""
         train, others = fold
-        parts = [{} if weights is None else {"sample_weight": weights[k]} for k in fold]
+
+        def weighted(rows: Any) -> dict[str, Any]:
+            return {} if weights is None else {"sample_weight": weights[rows]}
+
         if len(np.unique(codes[train])) < len(self.classes_):
             raise InputError(
                 "the training points of a fold lack a class", field="cv", fixes="take other folds"
             )
-        classifier = clone(self.classifier).fit(_safe_indexing(X, train), codes[train], **parts[0])
+        classifier = clone(self.classifier)
+        classifier.fit(_safe_indexing(X, train), codes[train], **weighted(train))
         scores = getattr(classifier, self._method())(_safe_indexing(X, others))
-        return classifier, self._calibrator().fit(self._logits(scores), codes[others], **parts[1])
+        calibrator = self._calibrator()
+        calibrator.fit(self._logits(scores), codes[others], **weighted(others))
+        return classifier, calibrator
 
     def predict_proba(self, X: object) -> NDArray[np.float64]:
         """Return calibrated probabilities [n, C], columns in the order of `classes_`."""

@@ -58,29 +58,31 @@ SLOPES = 100.0  # β is within this factor of one over the median gap, so filled
 
 @dataclass(frozen=True)
 class Conditioning:
-    """What is known about a classifier's impossible and absent classes.
-
-    Logits of at most `zero` are zeros (-inf if only -inf is one), and logits `gap` below the
-    largest of their row are paddings. `beta` is the inverse temperature of the possible classes,
-    and `log_weight` is ln w. It is -inf if calibration points have paddings, but none of them is
-    of such a class; a padding then has the probability 0. `present`, int64 [P], are the classes
-    that have calibration points; with `whole` the calibrator gets the others, too. `factors`,
-    float64 [C], multiplies their probabilities.
-    """
+    """What is known about a classifier's impossible and absent classes."""
 
     zero: float
+    """Logits of at most this are zeros; -inf if only -inf is one."""
     gap: float
+    """Logits so far below the largest of their row are paddings."""
     beta: float
+    """The inverse temperature of the possible classes."""
     log_weight: float
+    """ln w. It is -inf if calibration points have paddings, but none of them is of such a class; a
+    padding then has the probability 0."""
     present: Array
+    """int64 [P], the classes that have calibration points."""
     factors: Array
+    """float64 [C], by which the probabilities of absent classes are multiplied."""
     whole: bool = False
+    """Whether the calibrator gets the absent classes, too."""
 
     @property
     def log_share(self) -> float:
         """ln w in the fit."""
-        is_never = self.log_weight == -math.inf
-        return RARE * min(max(self.beta, 1.0), STEEPEST) if is_never else self.log_weight
+        if self.log_weight > -math.inf:
+            return self.log_weight
+        # In place of 0, which has no logarithm. A steeper map makes the class even rarer.
+        return RARE * min(max(self.beta, 1.0), STEEPEST)
 
     def filled(self, logits: Array) -> tuple[Array, Array | None]:
         """Return finite logits [n, C] and the marked entries, bool [n, C], or None without any."""
@@ -115,27 +117,32 @@ class Conditioning:
         share the rest as the calibrator says. If only one class is present, nothing was learned.
         """
         z, marked = self.filled(logits)
-        present = self.present
-        if len(present) == z.shape[1]:
-            p = calibrator(z)
-        else:
-            p = softmax(z, self.beta)
-            if len(present) > 1:
-                p = p * self.factors
-                p = p / p.sum(axis=1, keepdims=True)
-                mapped = calibrator(z)[:, present] if self.whole else calibrator(z[:, present])
-                if self.whole:
-                    mapped = mapped / mapped.sum(axis=1, keepdims=True).clip(min=LIKELIHOOD_FLOOR)
-                p[:, present] = mapped * p[:, present].sum(axis=1, keepdims=True)
-                p = p.clip(max=1.0)  # rounding may exceed 1
+        has_all = len(self.present) == z.shape[1]
+        p = calibrator(z) if has_all else self._with_absent(z, calibrator)
         if marked is None:
             return p
+        # An impossible class has the probability 0, and a row's other classes share its sum.
         never = marked if self.log_weight == -math.inf else np.isneginf(logits)
-        rest = np.where(never, 0.0, p)  # and a row's other classes share its sum
+        rest = np.where(never, 0.0, p)
         rest = np.where(rest.sum(axis=1, keepdims=True) > 0, rest, (~never).astype(p.dtype))
-        return (rest * (p.sum(axis=1, keepdims=True) / rest.sum(axis=1, keepdims=True))).clip(
-            max=1.0
-        )
+        scale = p.sum(axis=1, keepdims=True) / rest.sum(axis=1, keepdims=True)
+        return (rest * scale).clip(max=1.0)
+
+    def _with_absent(self, z: Array, calibrator: Callable[[Array], Array]) -> Array:
+        """Return the probabilities of all classes at finite logits, of which some are absent."""
+        present = self.present
+        p = softmax(z, self.beta)
+        if len(present) == 1:
+            return p  # nothing was learned
+        p = p * self.factors
+        p = p / p.sum(axis=1, keepdims=True)
+        if self.whole:
+            mapped = calibrator(z)[:, present]
+            mapped = mapped / mapped.sum(axis=1, keepdims=True).clip(min=LIKELIHOOD_FLOOR)
+        else:
+            mapped = calibrator(z[:, present])
+        p[:, present] = mapped * p[:, present].sum(axis=1, keepdims=True)
+        return p.clip(max=1.0)  # rounding may exceed 1
 
 
 def _largest_zero(logits: Array) -> float:
@@ -173,7 +180,7 @@ def _padding_gap(logits: Array, scale: float) -> tuple[float, bool]:
         away = away.max(axis=1, keepdims=True) - away
         return away[(away > 0) & np.isfinite(away)]
 
-    low, top = (ends.astype(np.float64) for ends in (logits.min(axis=1), logits.max(axis=1)))
+    low, top = logits.min(axis=1).astype(np.float64), logits.max(axis=1).astype(np.float64)
     if bool(np.isneginf(low).any()):
         low = np.where(np.isneginf(logits), np.inf, logits).min(axis=1).astype(np.float64)
     widest = float((top - low).max())
@@ -181,7 +188,9 @@ def _padding_gap(logits: Array, scale: float) -> tuple[float, bool]:
         return math.inf, False
     if widest > FAR * scale:
         blocks = [logits[start:stop] for start, stop in row_blocks(*logits.shape)]
-        scale = scale or min(float(d.min()) for d in map(distances, blocks) if len(d))
+        if not scale:
+            # Most rows have two largest logits that are equal, so the smallest distance serves.
+            scale = min(away.min(initial=math.inf) for away in map(distances, blocks))
         counts = np.zeros(int(OCTAVE * math.log2(widest / scale)) + 2, np.int64)
         for block in blocks:
             bins = (np.log2(distances(block) / scale) * OCTAVE).clip(min=0)
@@ -213,14 +222,22 @@ def condition(
         )
     present = np.bincount(labels, minlength=logits.shape[1]).nonzero()[0]
     scale = _median_gap(logits)
-    zero = _largest_zero(logits) if zeros else -math.inf
-    (gap, has_paddings), beta = _padding_gap(logits, scale), 1 / (scale or 1.0)
+    gap, has_paddings = _padding_gap(logits, scale)
     factors = np.ones(logits.shape[1])
-    marks = Conditioning(zero, gap, beta, -math.inf, present, factors, whole)
+    marks = Conditioning(
+        zero=_largest_zero(logits) if zeros else -math.inf,
+        gap=gap,
+        beta=1 / (scale or 1.0),
+        log_weight=-math.inf,
+        present=present,
+        factors=factors,
+        whole=whole,
+    )
     unmarked = replace(marks, zero=-math.inf, gap=math.inf)
     data = logits, labels, weights
     learned = _learned(marks, *data) or _learned(unmarked, *data) or unmarked
     if not has_paddings and learned.log_weight == -math.inf:
+        # No point shows that a class is impossible, so its probability does not become 0.
         learned = replace(learned, log_weight=learned.log_share)
     if len(present) < len(factors):
         shares = row_weights(weights, logits)
@@ -238,7 +255,8 @@ def _learned(
     marks: Conditioning, logits: Array, labels: Array, weights: Array | None
 ) -> Conditioning | None:
     """Return `marks` with β and w; None if plain temperature scaling has a better likelihood."""
-    marked, present = marks.filled(logits)[1], marks.present
+    _, marked = marks.filled(logits)
+    present = marks.present
     if len(present) == 1:
         return replace(marks, beta=1.0)
     if marked is None and len(present) == logits.shape[1]:
@@ -247,13 +265,17 @@ def _learned(
     columns, shares = logits[:, present], row_weights(weights, logits)
     if marked is None:
         return replace(marks, beta=fit_temperature(columns, codes, weights=weights).beta)
+    # β is that of the points of possible classes, w depends on how many have a marked one.
     hit = marked[np.arange(len(labels)), labels]
-    masked, rows = np.where(marked[:, present], -math.inf, columns.astype(np.float64)), ~hit
+    rows = ~hit
     if not bool(rows.any()):
         return None
+    masked = np.where(marked[:, present], -math.inf, columns.astype(np.float64))
     fit = fit_temperature(masked[rows], codes[rows], weights=shares[rows])
-    hits, counts = float(shares[hit].sum()), marked[:, present].sum(axis=1).astype(np.float64)
-    log_weight = _log_weight(counts, shares, hits, HALF if marks.zero > -math.inf else 0.0)
+    hits = float(shares[hit].sum())
+    counts = marked[:, present].sum(axis=1).astype(np.float64)
+    half = HALF if marks.zero > -math.inf else 0.0
+    log_weight = _log_weight(counts, shares, hits, half)
     if hits:
         total = fit.nll * float(shares[rows].sum()) - hits * log_weight
         total += float((shares * np.log1p(counts * math.exp(log_weight))).sum())
@@ -270,7 +292,8 @@ def _log_weight(counts: Array, shares: Array, hits: float, half: float) -> float
     """
     from scipy.special import expit  # it takes long to import
 
-    hits, shares = hits + half, shares * (counts > 0)
+    hits = hits + half
+    shares = shares * (counts > 0)
     if not hits:
         return -math.inf
     added = counts[counts > 0].mean().reshape(1)

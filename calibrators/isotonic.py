@@ -64,19 +64,23 @@ class IsotonicCalibration(Calibrator):
 
         self._check_options()
         scores = on_grid(softmax(logits))
-        classes = scores.shape[1]
-        hits = (labels[:, None] == np.arange(classes)).astype(np.float64)
-        rows = weights
-        data = [(scores[:, c], hits[:, c], rows) for c in range(classes)]
+        n_classes = scores.shape[1]
+        hits = (labels[:, None] == np.arange(n_classes)).astype(np.float64)
         if self.mode == "global":
-            each = None if rows is None else rows.repeat(classes)
-            data = [(scores.ravel(), hits.ravel(), each)]
+            repeated = None if weights is None else weights.repeat(n_classes)
+            data = [(scores.ravel(), hits.ravel(), repeated)]
+        else:
+            data = [(scores[:, c], hits[:, c], weights) for c in range(n_classes)]
+        thresholds, values, offsets = [], [], [0]
         with config_context(assume_finite=True, skip_parameter_validation=True):
-            maps = [IsotonicRegression(out_of_bounds="clip").fit(*points) for points in data]
-        self.thresholds_ = np.concatenate([each.X_thresholds_ for each in maps])
-        self.values_ = np.concatenate([each.y_thresholds_ for each in maps])
-        sizes = [len(each.X_thresholds_) for each in maps]
-        self.offsets_ = np.cumsum([0, *sizes], dtype=np.int64)
+            for points in data:
+                fitted = IsotonicRegression(out_of_bounds="clip").fit(*points)
+                thresholds.append(fitted.X_thresholds_)
+                values.append(fitted.y_thresholds_)
+                offsets.append(offsets[-1] + len(fitted.X_thresholds_))
+        self.thresholds_ = np.concatenate(thresholds)
+        self.values_ = np.concatenate(values)
+        self.offsets_ = np.array(offsets, dtype=np.int64)
 
     def _check_options(self) -> None:
         if not (isinstance(self.tie_break, Real) and 0 <= self.tie_break < math.inf):
@@ -92,7 +96,8 @@ class IsotonicCalibration(Calibrator):
         scores = on_grid(softmax(logits))
         mapped = np.empty_like(scores)
         maps = list(map(slice, self.offsets_[:-1], self.offsets_[1:]))
-        for c, points in zip(range(scores.shape[1]), maps * (scores.shape[1] // len(maps))):
+        for c in range(scores.shape[1]):
+            points = maps[0] if len(maps) == 1 else maps[c]  # one map may be for all classes
             mapped[:, c] = np.interp(scores[:, c], self.thresholds_[points], self.values_[points])
         mapped += self.tie_break * scores
         if self.normalize:
@@ -105,8 +110,10 @@ class IsotonicCalibration(Calibrator):
         maps = list(map(slice, self.offsets_[:-1], self.offsets_[1:]))
         if self.offsets_[0] != 0 or self.offsets_[-1] != len(self.values_):
             raise InputError("offsets_ do not divide the maps")
-        each = 1 if self.mode == "global" else len(getattr(self, "present_", self.classes_))
-        if len(maps) != each:
+        expected = 1
+        if self.mode != "global":
+            expected = len(getattr(self, "present_", self.classes_))
+        if len(maps) != expected:
             raise InputError("there is not a map for each class with calibration points")
         for points in maps:
             x, level = self.thresholds_[points], self.values_[points]

@@ -85,10 +85,13 @@ def residuals(
 
     Row i of both counts weights[i] times, `weights` [n].
     """
-    n, classes = logits.shape
-    shares, kernel = row_weights(weights, logits), KERNELS[loss]
-    arrays, blocks = (logits, labels, shares), row_blocks(n, classes)
-    return math.fsum(over_blocks(lambda i, k: kernel(*(a[i:k] for a in arrays)), blocks))
+    shares = row_weights(weights, logits)
+    kernel = KERNELS[loss]
+
+    def of_rows(start: int, stop: int) -> float:
+        return float(kernel(logits[start:stop], labels[start:stop], shares[start:stop]))
+
+    return math.fsum(over_blocks(of_rows, row_blocks(*logits.shape)))
 
 
 def block_residuals(logits: Array, labels: Array, shares: Array, loss: Loss = "nll") -> float:

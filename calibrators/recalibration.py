@@ -28,13 +28,12 @@ NORMAL = 1.959963984540054  # quantile of a two-sided 95 % interval
 
 
 class RecalibrationGain(NamedTuple):
-    """The mean gain of a point, and half of its 95 % interval, in nats or squared errors.
-
-    The interval is of the paired difference of the losses, point by point.
-    """
+    """What recalibration gains, in nats or squared errors."""
 
     gain: float
+    """The mean of a point."""
     half_width: float
+    """Of its 95 % interval: that of the paired difference of the losses, point by point."""
 
 
 def recalibration_gain(
@@ -73,14 +72,15 @@ def recalibration_gain(
         weights = as_counts(outcomes.weights[0][counted])
     if len(y) < 2 * FOLDS:
         raise InputError(f"{len(y)} points, at least {2 * FOLDS} are needed", field="labels")
-    logits, recalibrated = from_probabilities(p), np.empty_like(p)
+    logits = from_probabilities(p)
+    recalibrated = np.empty_like(p)
     for outside, inside in folds_of(y, seed):
         shares = None if weights is None else weights[outside]
         fitted = PooledScaling(seed=seed).fit(logits[outside], y[outside], shares)
         recalibrated[inside] = fitted.predict_proba(logits[inside])
-    before, after = (PatchedForecast(each, y).losses(loss) for each in (p, recalibrated))
-    gains = before - after
-    shares = np.full(len(gains), 1 / len(gains)) if weights is None else weights / weights.sum()
+    gains = PatchedForecast(p, y).losses(loss) - PatchedForecast(recalibrated, y).losses(loss)
+    n = len(gains)
+    shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
     gain = float((shares * gains).sum())
-    squares = np.square(shares * (gains - gain)).sum() * (len(gains) / (len(gains) - 1))
-    return RecalibrationGain(gain, NORMAL * float(np.sqrt(squares)))
+    variance = np.square(shares * (gains - gain)).sum() * (n / (n - 1))
+    return RecalibrationGain(gain, NORMAL * float(np.sqrt(variance)))

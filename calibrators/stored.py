@@ -60,8 +60,11 @@ def class_named(name: str, base: type[Any], path: object) -> type[Any]:
 
 
 def _concrete(base: type[Any]) -> list[type[Any]]:
-    below = [kind for subclass in base.__subclasses__() for kind in _concrete(subclass)]
-    return below if isabstract(base) else [base, *below]
+    """The classes at and below `base` that can be made."""
+    kinds = [] if isabstract(base) else [base]
+    for subclass in base.__subclasses__():
+        kinds += _concrete(subclass)
+    return kinds
 
 
 def declared_by(kind: type[Any]) -> dict[str, Stored]:
@@ -75,7 +78,7 @@ def declared_by(kind: type[Any]) -> dict[str, Stored]:
 def of_any_size(kind: type[Any]) -> list[str]:
     """The declared values whose size the number of classes does not say, such as knots."""
     declared = declared_by(kind).items()
-    return [name for name, of in declared if not {*of.shape} <= {"C", "P"}]
+    return [name for name, rule in declared if not {*rule.shape} <= {"C", "P"}]
 
 
 def problem_of(kind: type[Any], fitted: Mapping[str, Any], whole: bool) -> str | None:
@@ -102,7 +105,7 @@ def problem_of(kind: type[Any], fitted: Mapping[str, Any], whole: bool) -> str |
             if rule.rises and bool((np.diff(array) <= 0).any()):
                 return f"{name} does not rise"
         if array.dtype.kind == "U":
-            letters = {letter for text in array.ravel().tolist() for letter in text}
+            letters = set("".join(array.ravel().tolist()))
             if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in letters):
                 return f"{name} holds control characters"
         elif array.dtype.kind not in "iufb":

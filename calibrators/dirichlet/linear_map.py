@@ -71,20 +71,21 @@ def start_point(classes: int, beta: float) -> Array:
 
 @dataclass(eq=False)
 class LinearMapProblem:
-    """Data and starting point of a fit; the penalties come with each call of `solve`.
-
-    The fit to `inputs` [n, C] and `labels` [n] starts at the temperature-scaled solution W = β I, b
-    = 0. `spread` is the root mean square of the row-centred logits, and `counts`, float64 [n], are
-    the weights of the rows, all 1 if None. `curvature` is computed at the start if None.
-    """
+    """Data and starting point of a fit; the penalties come with each call of `solve`."""
 
     inputs: Array
+    """[n, C]"""
     labels: Array
+    """[n]"""
     beta: float
+    """The fit starts at the temperature-scaled solution W = β I, b = 0."""
     spread: float
+    """The root mean square of the row-centred logits."""
     loss: Loss = "nll"
     counts: Array | None = None
+    """float64 [n], the weights of the rows; None: all are 1."""
     curvature: ClassCurvature | None = None
+    """None: computed at the start."""
 
     def __post_init__(self) -> None:
         self.start = start_point(self.inputs.shape[1], self.beta)

@@ -43,9 +43,12 @@ class Patch(NamedTuple):
     low: float
     high: float
     shift: float
-    error: float  # error of the witness before the patch
-    loss_change: float  # change of the mean loss of the points that the patch was fitted on
-    points: int = 0  # number of these points that the patch moved
+    error: float
+    """Of the witness, before the patch."""
+    loss_change: float
+    """Of the mean loss of the points that the patch was fitted on."""
+    points: int = 0
+    """How many of these points the patch moved."""
 
     def apply(self, state: PatchedForecast, update: Update) -> None:
         """Apply the patch to any forecast."""
@@ -64,19 +67,18 @@ def move(
 
 @dataclass
 class Algorithm1:
-    """The loop, which moves a forecast. Iterating over it gives the patches one by one.
-
-    The `state` is the forecast f on the calibration points, and `tolerance` is ε. `number` is the
-    number of the next round; set it to go on where an equal run was left. `stopped` says why the
-    run ended; it is None while it can go on.
-    """
+    """The loop, which moves a forecast. Iterating over it gives the patches one by one."""
 
     state: PatchedForecast
+    """The forecast f on the calibration points."""
     auditor: Auditor
     update: Update
     tolerance: float
+    """ε."""
     number: int = field(default=0, init=False)
+    """Of the next round; set it to go on where an equal run was left."""
     stopped: Ending | None = None
+    """Why the run ended; None while it can go on."""
 
     def __iter__(self) -> Iterator[Patch]:
         patch = self.round()
@@ -97,9 +99,15 @@ class Algorithm1:
         if step is None:
             self.stopped = "no step"
             return None
-        signed = -witness.sign * step.size
-        move(self.state, self.update, witness.rows, vectors, signed)
+        shift = -witness.sign * step.size
+        move(self.state, self.update, witness.rows, vectors, shift)
         self.number += 1
-        where = witness.utility, witness.low, witness.high
-        change = step.change / self.state.points
-        return Patch(*where, signed, witness.error, change, len(witness.rows))
+        return Patch(
+            witness.utility,
+            witness.low,
+            witness.high,
+            shift,
+            witness.error,
+            loss_change=step.change / self.state.points,
+            points=len(witness.rows),
+        )

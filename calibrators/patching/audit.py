@@ -32,21 +32,23 @@ PREDICTED_AT_ONCE = 1 << 22  # predictions of sampled utilities that are in memo
 
 @dataclass(frozen=True)
 class Witness:
-    """w = ξ u⃗ 1{v in I}: the utility, its interval of v, the sign, and the error E<f - Y, w>.
-
-    ξ is +1 if the predicted utility exceeds the realized one on I, -1 if it falls short, and 0 if
-    both agree on every interval. rows: int64 [k], the points with v in I; v, u: float64 [n], the
-    predicted and the realized utility of every point.
-    """
+    """w = ξ u⃗ 1{v in I}."""
 
     utility: Utility
     low: float
+    """The ends of the interval I of v."""
     high: float
     sign: int
+    """ξ: +1 if the predicted utility exceeds the realized one on I, -1 if it falls short, and 0 if
+    both agree on every interval."""
     error: float
+    """E<f - Y, w>."""
     rows: Array
+    """int64 [k], the points with v in I."""
     v: Array
+    """float64 [n], the predicted utility of every point."""
     u: Array
+    """float64 [n], the realized utility of every point."""
 
 
 def rows_within(v: Array, low: float, high: float) -> Array:
@@ -67,22 +69,23 @@ def witness_of(state: PatchedForecast, utility: Utility) -> Witness:
 
 @dataclass(frozen=True)
 class Family:
-    """Utilities that are audited together.
-
-    `errors(known)` computes the errors of all m utilities, float64 [m]. Those that are clearly
-    smaller than `known`, the error of another utility, or than the largest may be upper bounds,
-    which saves time. `utility` maps the number of a utility to the utility.
-    """
+    """Utilities that are audited together."""
 
     errors: Callable[[float], Array]
+    """`errors(known)` computes the errors of all m utilities, float64 [m]. Those that are clearly
+    smaller than `known`, the error of another utility, or than the largest may be upper bounds,
+    which saves time."""
     utility: Callable[[int], Utility]
+    """The utility with a number."""
 
 
 class Realized(NamedTuple):
-    """What happened at n points: `codes` [n] of the outcomes, and the points' weights [n]."""
+    """What happened at n points."""
 
     codes: Array
+    """[n], of the outcomes: classes or ranks."""
     weights: Array | None
+    """[n]"""
 
 
 def _payoff_family(kind: Kind, payoffs: Array, realized: Realized, predicted: Array) -> Family:
@@ -170,11 +173,12 @@ class StandardFamilies:
     seed: int
 
     def __call__(self, state: PatchedForecast, number: int) -> list[Family]:
-        p, top_sums, labels, ranks = state.probabilities, state.top_sums, state.labels, state.ranks
+        p, top_sums = state.probabilities, state.top_sums
         classes = p.shape[1]
         hits = np.eye(classes)  # 1{y = c}
         within = np.tri(classes)  # 1{rank < K}
-        by_class, by_rank = Realized(labels, state.weights), Realized(ranks, state.weights)
+        by_class = Realized(state.labels, state.weights)
+        by_rank = Realized(state.ranks, state.weights)
         families = [
             _payoff_family("class", hits, by_class, p.T),
             _payoff_family("top_k", within, by_rank, top_sums.T),
@@ -198,11 +202,14 @@ class StandardFamilies:
 
 def find_worst(families: Sequence[Family]) -> tuple[int, int, float]:
     """Return (family, number, error) of the utility of largest error, the first of equal ones."""
-    errors, largest = [], 0.0
+    errors_of_families = []
+    largest = 0.0
     for family in families:
-        errors.append(family.errors(largest))
-        largest = max(largest, float(errors[-1].max()))
-    least = largest - EQUAL
-    first = next(k for k, each in enumerate(errors) if each.max() >= least)
-    number = int((errors[first] >= least).argmax())
-    return first, number, float(errors[first][number])
+        errors = family.errors(largest)
+        errors_of_families.append(errors)
+        largest = max(largest, float(errors.max()))
+    # Of errors that differ by rounding the first wins, so that the last bit decides nothing.
+    is_worst = [bool((errors >= largest - EQUAL).any()) for errors in errors_of_families]
+    first = is_worst.index(True)
+    number = int((errors_of_families[first] >= largest - EQUAL).argmax())
+    return first, number, float(errors_of_families[first][number])

@@ -112,24 +112,31 @@ class Patching(Calibrator):
 
     def _patch(self, start: Calibrator, run: Algorithm1, most: int) -> None:
         """Make at most `most` patches; store the start and the patches as arrays."""
-        loss = run.state.mean_loss(run.update.loss)
+        loss_before = run.state.mean_loss(run.update.loss)
         classes = run.state.probabilities.shape[1]
-        fitted = list(islice(run, most))
+        kinds, indices, payoffs, numbers, changes = [], [], [], [], [0.0]
+        for patch in islice(run, most):
+            utility = patch.utility
+            kinds.append(KINDS.index(utility.kind))
+            indices.append(utility.index)
+            if utility.kind in SAMPLED:  # those of other kinds follow from kind and index
+                payoffs.append(utility.payoff(classes))
+            numbers.append((patch.low, patch.high, patch.shift, patch.error))
+            changes.append(patch.loss_change)
         self.stopped_: str = run.stopped or "limit"
         self.__dict__.update(stored(start))
-        utilities = [patch.utility for patch in fitted]
-        payoffs = [u.payoff(classes) for u in utilities if u.kind in SAMPLED]
-        self.kinds_ = np.array([KINDS.index(u.kind) for u in utilities], dtype=np.int64)
-        self.indices_ = np.array([u.index for u in utilities], dtype=np.int64)
+        self.kinds_ = np.array(kinds, dtype=np.int64)
+        self.indices_ = np.array(indices, dtype=np.int64)
         self.vectors_ = np.stack(payoffs) if payoffs else np.empty((0, classes))
-        numbers = np.array([(p.low, p.high, p.shift, p.error) for p in fitted]).reshape(-1, 4)
-        self.lows_, self.highs_, self.shifts_, self.errors_ = numbers.T.copy()
-        self.losses_ = loss + np.cumsum([0.0, *(p.loss_change for p in fitted)])
+        self.lows_, self.highs_, self.shifts_, self.errors_ = (
+            np.array(numbers).reshape(-1, 4).T.copy()
+        )
+        self.losses_ = loss_before + np.cumsum(changes)
 
     def patches(self) -> list[Patch]:
         """Return the fitted patches in the order of their application."""
-        classes = self.vectors_.shape[1]
-        numbered, sampled = self._numbered_utilities(classes), iter(self.vectors_)
+        numbered = self._numbered_utilities(self.vectors_.shape[1])
+        sampled = iter(self.vectors_)
         numbers = self.lows_, self.highs_, self.shifts_, self.errors_, np.diff(self.losses_)
         columns = (column.tolist() for column in (self.kinds_, self.indices_, *numbers))
         patches = []

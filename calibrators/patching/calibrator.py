@@ -151,24 +151,26 @@ class UtilityPatching(Patching):
             "steps": limits,
             "sampled": (False, True),
         }
-        free = {name: space[name] for name in fixed if fixed[name] is None}
-        settings = [{**fixed, **tried} for tried in evenly_spread(free, self.tuning_runs)]
+        free = {name: values for name, values in space.items() if fixed[name] is None}
+        settings = [fixed | tried for tried in evenly_spread(free, self.tuning_runs)]
         sizes = STEP_SIZES if fixed["step_size"] is None else [fixed["step_size"]]
         scored = limits if fixed["steps"] is None else [fixed["steps"]]
         runs = []
-        for pair in product(sizes, (False, True)):
-            steps = [s["steps"] for s in settings if (s["step_size"], s["sampled"]) == pair]
+        for step_size, sampled in product(sizes, (False, True)):
+            # Settings that differ only in the number of patches share a run up to the largest.
+            pair = {"step_size": step_size, "sampled": sampled}
+            steps = [setting["steps"] for setting in settings if pair.items() <= setting.items()]
             if steps:
-                runs.append(TuningRun(*pair, [k for k in scored if k <= max(steps)]))
+                passed = [number for number in scored if number <= max(steps)]
+                runs.append(TuningRun(step_size, sampled, passed))
         total = sum(len(run.limits) for run in runs)
         score = with_progress(self._score, "UtilityPatching: settings", total, self.verbose)
         hold_out = self.holdout, self.seed, self._run, score
-        begun = HoldOut(probabilities, labels, weights, *hold_out).race(runs)
-        self.tuning_log_ = [
-            {**tried, "parameters": {name: tried["parameters"][name] for name in free}}
-            for run in begun
-            for tried in run.log
-        ]
+        self.tuning_log_ = []
+        for run in HoldOut(probabilities, labels, weights, *hold_out).race(runs):
+            for entry in run.log:
+                parameters = {name: entry["parameters"][name] for name in free}
+                self.tuning_log_.append({**entry, "parameters": parameters})
         return {**fixed, **best_run(self.tuning_log_)["parameters"]}
 
     def _tuned_by_bayes(

@@ -50,37 +50,39 @@ ROUNDING = 1e-9  # mean losses that differ by less are equal
 
 @dataclass(eq=False)
 class TuningRun:
-    """A run of the algorithm on the kept points that is scored on the held-out points on its way.
-
-    `limits` are the numbers of patches to score, increasing, and `log` has the scores so far. While
-    it waits, `made` is the number of patches so far, and `reached` are the probabilities of the
-    kept and of the held-out points.
-    """
+    """A run of the algorithm on the kept points, scored on the held-out points on its way."""
 
     step_size: float
     sampled: bool
+    """Whether audits have sampled utilities."""
     limits: Sequence[int]
+    """The numbers of patches to score, increasing."""
     log: list[Run] = field(default_factory=list)
+    """The scores so far."""
     made: int = 0
+    """While it waits: the number of patches so far."""
     reached: list[Array] = field(default_factory=list)
+    """While it waits: the probabilities of the kept and of the held-out points."""
 
 
 @dataclass(eq=False)
 class HoldOut:
-    """The points that runs are fitted on, and the points that they are scored on.
-
-    Of the calibration points, `probabilities` [n, C], `labels` and `weights` [n], a `share` of the
-    rows is held out, drawn by `seed`. `begin` begins the algorithm for a step size, sampled
-    utilities or not, and a forecast; `score` scores a held-out forecast, smaller is better.
-    """
+    """The points that runs are fitted on, and the points that they are scored on."""
 
     probabilities: Array
+    """[n, C], of all calibration points."""
     labels: Array
+    """[n]"""
     weights: Array | None
+    """[n]"""
     share: float
+    """Of the rows that is held out."""
     seed: int
+    """Draws these rows."""
     begin: Callable[[float, bool, PatchedForecast], Algorithm1]
+    """Begins the algorithm for a step size, sampled utilities or not, and a forecast."""
     score: Callable[[PatchedForecast], float]
+    """Scores a held-out forecast; smaller is better."""
 
     def __post_init__(self) -> None:
         n = len(self.labels)
@@ -129,11 +131,11 @@ class HoldOut:
         limits = [limit for limit in run.limits[len(run.log) :] if limit <= last]
         if not limits:
             return
-        reached = run.reached or [self.probabilities[part] for part in self.parts]
+        kept, held_out = self.parts
+        reached = run.reached or [self.probabilities[kept], self.probabilities[held_out]]
         run.reached = []
-        fitted, scored = (
-            forecast_of(p, self.labels, self.weights, rows) for p, rows in zip(reached, self.parts)
-        )
+        fitted = forecast_of(reached[0], self.labels, self.weights, kept)
+        scored = forecast_of(reached[1], self.labels, self.weights, held_out)
         del reached  # forecasts of many classes are large
         algorithm = self.begin(run.step_size, run.sampled, fitted)
         algorithm.number = run.made
@@ -183,29 +185,36 @@ def held_out_losses(
 ) -> tuple[Array, Array]:
     """Return the losses of held-out points after 0, 1, … patches, and the points' weights.
 
-    The losses are float64 [T + 1, m], and the weights, [m], are ones without `weights`. All points
-    have `probabilities` [n, C] before any patch, `labels` and `weights` [n]. `run` begins the
-    algorithm on a forecast. T is `most`, or smaller if all runs end, or `patience` patches after
-    the number that `best` chooses, such as `fewest_patches`.
+    Args:
+        probabilities: [n, C], of all points before any patch.
+        labels, weights: [n].
+        run: begins the algorithm on a forecast.
+        loss: what is measured.
+        most: the largest number of patches.
+        seed: of the folds.
+        best: chooses a number of patches from the losses so far, such as `fewest_patches`.
+        patience: how many more patches are tried after that number.
+
+    Returns:
+        Losses, float64 [T + 1, m], and weights [m], ones without `weights`. T is `most`, or smaller
+        if all runs end, or if patience does.
     """
-    runs: list[tuple[Algorithm1, PatchedForecast]] = []
+    algorithms: list[Algorithm1] = []
+    states: list[PatchedForecast] = []  # of the held-out points
     for outside, inside in folds_of(labels, seed):
-        if sum(state.points for _, state in runs) < ENOUGH:
-            fitted, scored = (
-                forecast_of(probabilities[rows], labels, weights, rows)
-                for rows in (outside, inside)
-            )
-            runs.append((run(fitted), scored))
-    states = [state for _, state in runs]
+        if sum(state.points for state in states) < ENOUGH:
+            fitted = forecast_of(probabilities[outside], labels, weights, outside)
+            algorithms.append(run(fitted))
+            states.append(forecast_of(probabilities[inside], labels, weights, inside))
     shares = np.concatenate([state.shares for state in states])
     losses = np.concatenate([state.losses(loss) for state in states])[None]
     while len(losses) <= min(most, best(losses, shares) + patience):
-        patches = [(algorithm.round(), algorithm.update, state) for algorithm, state in runs]
-        if not any(patch for patch, _, _ in patches):
+        patches = [algorithm.round() for algorithm in algorithms]
+        if not any(patches):
             break
-        for patch, update, state in patches:
+        for patch, algorithm, state in zip(patches, algorithms, states, strict=True):
             if patch is not None:
-                patch.apply(state, update)
+                patch.apply(state, algorithm.update)
         now = np.concatenate([state.losses(loss) for state in states])
         losses = np.concatenate([losses, now[None]])
     return losses, shares
