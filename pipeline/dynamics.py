@@ -9,6 +9,7 @@ snapshots.csv and dynamics.json.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -39,16 +40,14 @@ def run_dynamics(request: Request) -> None:
         return
     plan = with_logits(Plan(request.units()))
     require_logits(plan)
-    studies = list[list[Task]]()
+    studies: list[list[Task]] = []
     for name, settings in plan.settings.items():
         check_options(settings.dynamics, int(plan.found(name).details["classes"]))
-    for settings in plan.settings.values():
         splits = request.splits[: settings.dynamics.splits]
-        studies += [
-            [dynamics_step(settings, family, split) for split in splits]
-            for family in settings.dynamics.families
-        ]
-    run_tasks("dynamics", [task for study in studies for task in study])
+        for family in settings.dynamics.families:
+            study = [dynamics_step(settings, family, split) for split in splits]
+            studies.append(study)
+    run_tasks("dynamics", list(chain.from_iterable(studies)))
     for study in studies:
         write_study(study)
 
@@ -57,10 +56,10 @@ def write_study(tasks: Sequence[Task]) -> None:
     """Write the text of one family of users, whose splits are the tasks."""
     record = record_of(tasks[0].path) or {}
     folder = tasks[0].settings.paths.results / "dynamics" / record["benchmark"] / record["family"]
-    arrays = {task.path.stem: read_npz(task.path) for task in tasks}
-    histories = {int(split): _table(held, "history") for split, held in arrays.items()}
+    arrays = {int(task.path.stem): read_npz(task.path) for task in tasks}
+    histories = {split: _table(of_split, "history") for split, of_split in arrays.items()}
     history = pd.concat(histories, names=["split"]).reset_index("split")
-    snapshots = _table(arrays[tasks[0].path.stem], "snapshots")
+    snapshots = _table(arrays[int(tasks[0].path.stem)], "snapshots")
     content = {key: value for key, value in record.items() if key not in ("key", "arrays")}
     texts = {
         "history.csv": csv_text(history),
@@ -71,5 +70,7 @@ def write_study(tasks: Sequence[Task]) -> None:
 
 
 def _table(arrays: Mapping[str, Any], name: str) -> pd.DataFrame:
-    columns = {key.partition("."): values for key, values in arrays.items()}
-    return pd.DataFrame({c: values for (table, _, c), values in columns.items() if table == name})
+    """The table of which the arrays are the columns `<name>.<column>`."""
+    start = f"{name}."
+    columns = {key: values for key, values in arrays.items() if key.startswith(start)}
+    return pd.DataFrame({key.removeprefix(start): values for key, values in columns.items()})

@@ -9,6 +9,7 @@ It ends with the benchmark's scores as text, results/scores/<benchmark>.csv (pip
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from statistics import fmean
 
 from omegaconf import DictConfig
@@ -48,14 +49,15 @@ def objective_of(plan: Plan, metric: str) -> float:
     InputError: no such metric, or a benchmark's points lack what it needs; nothing is fitted then.
     """
     require_logits(plan)
-    for settings in {unit.benchmark: unit.settings for unit in plan.units}.values():
-        keys = [each.key for each in metrics_of(Options(**options_of(settings)))]
+    for settings in reversed(plan.settings.values()):  # the first benchmark first
+        keys = [known.key for known in metrics_of(Options(**options_of(settings)))]
         check_known([metric], keys, "objective", f"metric of {settings.benchmark.name}")
     run_fit(plan)
     run_evaluate(plan)
-    values = [(record_of(unit.scores_path) or {})["metrics"][metric] for unit in plan.units]
-    say(f"{metric}: {fmean(values):.7g}, the mean of {len(values)} units")
-    return fmean(values)
+    records = [record_of(unit.scores_path) or {} for unit in plan.units]
+    mean = fmean(record["metrics"][metric] for record in records)
+    say(f"{metric}: {mean:.7g}, the mean of {len(records)} units")
+    return mean
 
 
 def run_evaluate(plan: Plan) -> None:
@@ -65,9 +67,11 @@ def run_evaluate(plan: Plan) -> None:
     CorruptFile: a benchmark has no logits.
     """
     # Of all splits: old scores of those that are not requested may be of an old fit.
-    fitted = dict.fromkeys(unit for unit in plan.all_splits if plan.fit(unit).is_current())
-    absent = [unit for unit in plan.units if unit not in fitted]
-    ready, failures = [unit for unit in plan.units if unit in fitted], []
+    fitted = [unit for unit in plan.all_splits if plan.fit(unit).is_current()]
+    are_fitted = set(fitted)
+    absent = [unit for unit in plan.units if unit not in are_fitted]
+    ready = [unit for unit in plan.units if unit in are_fitted]
+    failures = []
     if absent:
         failures.append(not_fitted(absent))
     try:
@@ -75,8 +79,10 @@ def run_evaluate(plan: Plan) -> None:
     except UnitsFailed as error:
         failures.append(str(error))
     for name in dict.fromkeys(unit.benchmark for unit in ready):
-        steps = {unit: plan.score(unit) for unit in fitted if unit.benchmark == name}
-        scored = {unit: step.key for unit, step in steps.items() if step.is_current()}
+        scored: dict[Unit, str] = {}
+        for unit in fitted:
+            if unit.benchmark == name and plan.score(unit).is_current():
+                scored[unit] = plan.score(unit).key
         if scored:
             _write_scores(scored, plan.found(name))
     if failures:
@@ -90,27 +96,28 @@ def _write_scores(scored: Mapping[Unit, str], logits: CachedLogits) -> None:
     """
     units = list(scored)
     settings = units[0].settings
+    results = settings.paths.results
     content = {
         "units": [(str(unit), key) for unit, key in scored.items()],
         "logits": [logits.sha256, logits.arrays_sha256, logits.details],
     }
-    results, stamp = settings.paths.results, units[0].scores_path.parents[1] / "written.json"
     key = key_of(content, f"{__package__}.scoring.scores", f"{__package__}.scoring.across_splits")
-    with suppress(OSError, CorruptFile):
-        made = read_json(stamp)
-        files = made["files"].items()
-        if made["key"] == key and all(sha256_of(results / name) == sha for name, sha in files):
-            return
+    stamp = units[0].scores_path.parents[1] / "written.json"
+    if _are_written(stamp, key, results):
+        return
     from .scoring.scores import with_all_splits, write_scores  # with pandas
 
     complete = with_all_splits(units)
-    few = Counter(unit.calibrator for unit in units if unit.calibrator not in complete)
-    if few:
+    incomplete = Counter(unit.calibrator for unit in units if unit.calibrator not in complete)
+    if incomplete:
+        names = [f"{name} ({count})" for name, count in incomplete.items()]
         say(
             f"{units[0].benchmark}: evaluated on fewer than {settings.splits.count} splits, so not "
-            f"yet in results: {', '.join(f'{name} ({count})' for name, count in few.items())}"
+            f"yet in results: {', '.join(names)}"
         )
-    steps = {name: all_splits_step(own, logits) for name, own in complete.items()}
+    steps = {}
+    for name, units_of_method in complete.items():
+        steps[name] = all_splits_step(units_of_method, logits)
     if not steps:
         return
     run_tasks(f"worst intervals {settings.benchmark.name}", list(steps.values()))
@@ -119,3 +126,14 @@ def _write_scores(scored: Mapping[Unit, str], logits: CachedLogits) -> None:
     say_files(written)
     sums = {str(path.relative_to(results)): sha256_of(path) for path in written}
     write_json(stamp, {"key": key, "files": sums})
+
+
+def _are_written(stamp: Path, key: str, results: Path) -> bool:
+    """Whether the text of these scores is there, as the file `stamp` says, and unchanged."""
+    with suppress(OSError, CorruptFile):
+        written = read_json(stamp)
+        if written["key"] != key:
+            return False
+        digests = written["files"].items()
+        return all(sha256_of(results / name) == digest for name, digest in digests)
+    return False

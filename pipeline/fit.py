@@ -26,14 +26,16 @@ def main(config: DictConfig) -> None:
 def run_fit(plan: Plan) -> None:
     """Fit what is not up to date; UnitsFailed names what failed, after all others are done."""
     require_logits(plan)
-    said: set[str] = set()
+    replaced: set[str] = set()  # benchmarks of which a line was said
     for unit in plan.units:
-        record, seed = record_of(unit.fit_path), unit.settings.splits.seed
-        old_seed = record["splits"]["seed"] if record else seed
-        if old_seed != seed and unit.benchmark not in said:
-            said.add(unit.benchmark)
-            message = (
-                f"{unit.benchmark}: fits of seed {old_seed} are replaced by those of seed {seed}"
+        record = record_of(unit.fit_path)
+        if record is None or unit.benchmark in replaced:
+            continue
+        seed, old_seed = unit.settings.splits.seed, record["splits"]["seed"]
+        if old_seed != seed:
+            replaced.add(unit.benchmark)
+            say(
+                f"{unit.benchmark}: fits of seed {old_seed} are replaced by those of seed {seed}; "
+                "give each seed its own paths.data and paths.results to keep both"
             )
-            say(f"{message}; give each seed its own paths.data and paths.results to keep both")
     run_tasks("fit", [plan.fit(unit) for unit in plan.units])

@@ -24,10 +24,12 @@ DONE, MISSING, STALE, FAILED = STATES = ("done", "missing", "stale", "failed")
 
 
 class State(NamedTuple):
-    """The state of a unit, one of STATES, and for all but the first the reason."""
+    """The state of a unit."""
 
     name: str
+    """One of STATES."""
     reason: str = ""
+    """Empty for what is done."""
 
 
 def key_of(content: Mapping[str, Any], *code: str) -> str:
@@ -43,15 +45,14 @@ def logits_step(settings: Settings) -> Task:
     """
     path = logits_path(settings)
     record = record_of(path) or {}
-    details = record.get("details", {})
-    origin = details.get("origin")
     rows = settings.benchmark.rows
     part = {} if rows is None else {"rows": rows}
     ready = ready_made(settings)
-    if ready:
-        named = {"precomputed": ready.name, "sha256": sha256_of(ready), **part}
-        inputs: Record = {"made_from": key_of(named), "files": {}}
-    elif isinstance(origin, dict) and origin.get("precomputed") and details.get("rows") == rows:
+    inputs: Record
+    if ready is not None:
+        content = {"precomputed": ready.name, "sha256": sha256_of(ready), **part}
+        inputs = {"made_from": key_of(content), "files": {}}
+    elif _was_ready_made(record, rows):
         inputs = {"made_from": str(record["made_from"]), "files": {}}
     else:
         inputs = _inputs_of(settings.benchmark.source, record.get("files", {}))
@@ -60,8 +61,16 @@ def logits_step(settings: Settings) -> Task:
     similarity = _inputs_of(settings.benchmark.similarity, record.get("similarity_files", {}))
     inputs["similarity_files"] = similarity["files"]
     key = key_of({"made_from": inputs["made_from"], "similarity": similarity["made_from"]})
-    make = partial(late, f"{__package__}.logits.made", settings, inputs)
+    make = partial(late, f"{__package__}.sources.logits_maker.made", settings, inputs)
     return Task(settings.benchmark.name, settings, path, key, make)
+
+
+def _was_ready_made(record: Record, rows: int | None) -> bool:
+    """Whether the logits that are there were taken from a folder, with so many rows."""
+    details = record.get("details", {})
+    origin = details.get("origin")  # a text where a stage made the logits
+    is_ready_made = isinstance(origin, dict) and bool(origin.get("precomputed"))
+    return is_ready_made and details.get("rows") == rows
 
 
 def _inputs_of(entry: Target | None, old_files: Record) -> Record:
@@ -109,8 +118,10 @@ def all_splits_step(units: Sequence[Unit], logits: CachedLogits) -> Task:
 
 def costs_step(units: Sequence[Unit], logits: CachedLogits) -> Task:
     """Find what decisions by one's own losses cost with all calibrators; `units` are scored."""
-    first, content = units[0], {"scores": _keys(units)}
-    path, name = first.scores_path.parents[1] / "costs.npz", f"{first.benchmark}, decisions"
+    first = units[0]
+    content = {"scores": _keys(units)}
+    path = first.scores_path.parents[1] / "costs.npz"
+    name = f"{first.benchmark}, decisions"
     return _step(name, first.settings, logits, path, "costs.costs_of", content, units)
 
 
@@ -134,12 +145,14 @@ def sums_step(
 
 def dynamics_step(settings: Settings, family: str, split: int) -> Task:
     """Study one family of users on a split; the key has the options, the points and the code."""
-    benchmark, options = settings.benchmark.name, asdict(settings.dynamics)
-    others = {name for name, value in options.items() if isinstance(value, Mapping)} - {family}
-    used = {
-        key: options[key] for key in options if key not in {"name", "families", "splits", *others}
-    }
-    logits, maker = find_logits(settings), "dynamics_study.studied"
+    benchmark = settings.benchmark.name
+    options = asdict(settings.dynamics)
+    # Not the options of other families, nor what does not change a study.
+    unused = {name for name, value in options.items() if isinstance(value, Mapping)} - {family}
+    unused |= {"name", "families", "splits"}
+    used = {key: value for key, value in options.items() if key not in unused}
+    logits = find_logits(settings)
+    maker = "dynamics_study.studied"
     content = {**_points(settings, split, logits), "family": family, "options": used}
     path = settings.paths.data / "dynamics" / benchmark / family / f"{split}.npz"
     name = f"{benchmark} {family} split {split}"
@@ -199,14 +212,15 @@ def not_fitted(units: Sequence[Unit]) -> str:
 
 
 class Plan:
-    """Units, and the steps that make them.
-
-    settings: of each benchmark by name, with the first calibrator.
-    """
+    """Units, and the steps that make them."""
 
     def __init__(self, units: Sequence[Unit]) -> None:
         self.units = list(units)
-        self.settings = {unit.benchmark: unit.settings for unit in self.units[::-1]}
+        self.settings: dict[str, Settings] = {}
+        """Of each benchmark by name, with the first calibrator. The last benchmark comes first, and
+        reports have this order."""
+        for unit in reversed(self.units):
+            self.settings[unit.benchmark] = unit.settings
         self._logits_of: dict[str, CachedLogits] = {}
         self._fits: dict[Unit, Task] = {}
         self._scores: dict[Unit, Task] = {}
@@ -214,9 +228,14 @@ class Plan:
     @cached_property
     def all_splits(self) -> list[Unit]:
         """The units of all splits of each benchmark and calibrator."""
-        pairs = {(unit.benchmark, unit.calibrator): unit for unit in self.units[::-1]}
-        counts = [(unit, unit.settings.splits.count) for unit in reversed(pairs.values())]
-        return [replace(unit, split=k) for unit, count in counts for k in range(count)]
+        first_of_pair: dict[tuple[str, str], Unit] = {}
+        for unit in self.units:
+            first_of_pair.setdefault((unit.benchmark, unit.calibrator), unit)
+        units: list[Unit] = []
+        for unit in first_of_pair.values():
+            splits = range(unit.settings.splits.count)
+            units += [replace(unit, split=split) for split in splits]
+        return units
 
     @cached_property
     def logits(self) -> dict[str, Task]:
@@ -244,9 +263,11 @@ class Plan:
     def states(self) -> Iterator[tuple[Unit, State]]:
         """Each unit with its state, which is that of the first step that is not done."""
         errors = last_errors(next(iter(self.settings.values())).paths.data)
-        of_logits = {n: _state(t, "no logits", errors) for n, t in self.logits.items()}
+        states_of_logits = {}
+        for name, step in self.logits.items():
+            states_of_logits[name] = _state(step, "no logits", errors)
         for unit in self.units:
-            state = of_logits[unit.benchmark]
+            state = states_of_logits[unit.benchmark]
             if state.name == DONE:
                 state = _state(self.fit(unit), "not fitted", errors)
             if state.name == DONE:

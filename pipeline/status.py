@@ -34,12 +34,16 @@ def show(config: DictConfig) -> None:
     table = Table("benchmark", "calibrator")
     for heading in STATES:
         table.add_column(heading, justify="right")
-    counts = Counter((unit.benchmark, unit.calibrator, state.name) for unit, state in states)
-    for pair in dict.fromkeys(key[:2] for key in counts):
-        table.add_row(*pair, *(str(counts[*pair, name]) for name in STATES))
+    counts_of_pair: dict[tuple[str, str], Counter[str]] = {}
+    for unit, state in states:
+        pair = unit.benchmark, unit.calibrator
+        counts_of_pair.setdefault(pair, Counter())[state.name] += 1
+    for pair, counts in counts_of_pair.items():
+        table.add_row(*pair, *(str(counts[name]) for name in STATES))
     console.print(table)
     for name in (MISSING, STALE, FAILED):
         reasons = Counter(state.reason for _, state in states if state.name == name)
-        for why, count in reasons.most_common():
-            say(f"{name}: {count} units ({why})")
-    say(f"{sum(state.name == DONE for _, state in states)} of {len(states)} units are done")
+        for reason, count in reasons.most_common():
+            say(f"{name}: {count} units ({reason})")
+    n_done = sum(counts[DONE] for counts in counts_of_pair.values())
+    say(f"{n_done} of {len(states)} units are done")

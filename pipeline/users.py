@@ -50,15 +50,18 @@ def run_users(request: Request) -> None:
     run_tasks("users", list(steps.values()))
     for name, settings in plan.settings.items():
         of_benchmark = {unit: step for unit, step in steps.items() if unit.benchmark == name}
-        if len({unit.split for unit in of_benchmark}) < _splits(settings):
+        splits = {unit.split for unit in of_benchmark}
+        calibrators = {unit.calibrator for unit in of_benchmark}
+        if len(splits) < _splits(settings):
             say(f"{name}: studied on fewer than {_splits(settings)} splits, so not yet in results")
-        elif not set(settings.suite.calibrators) <= {unit.calibrator for unit in of_benchmark}:
+        elif not set(settings.suite.calibrators) <= calibrators:
             say(f"{name}: studied for some calibrators of the suite, so not yet in results")
         else:
             say_files(write_studies(settings, of_benchmark))
 
 
 def _splits(settings: Settings) -> int:
+    """The number of splits that are studied."""
     most = max(settings.users.risk_splits, settings.users.prior_splits)
     return min(most, settings.splits.count)
 
@@ -72,7 +75,9 @@ def write_studies(settings: Settings, steps: Mapping[Unit, Task]) -> Sequence[Pa
     for unit, step in sorted(steps.items(), key=lambda pair: pair[0].split):
         by_calibrator.setdefault(unit.calibrator, []).append(step)
     ordered = [name for name in settings.suite.calibrators if name in by_calibrator]
-    arrays = {name: [read_npz(step.path) for step in by_calibrator[name]] for name in ordered}
+    arrays = {}
+    for name in ordered:
+        arrays[name] = [read_npz(step.path) for step in by_calibrator[name]]
     record = record_of(by_calibrator[ordered[0]][0].path) or {}
     tables = tables_of(arrays, settings, int(record["classes"]))
     facts = {

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scoring.decisions import Decisions, decide
+from ..scoring.deciding import decide
+from ..scoring.decisions import Decisions
 from ..scoring.files import Scores
 from ..scoring.groups import Gap, Repair, gaps_between, repairs_of
 from ..scoring.points import splits_together

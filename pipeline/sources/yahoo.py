@@ -59,11 +59,8 @@ def yahoo_logits(
     outputs, warnings = _outputs_by_class(network.config, columns)
     place = hub_files(data, "dataset", DATA_FILES, "sources.yahoo_data=<path>", data_revision)
     questions = read_rows(place, fields, separator, label_field, first_label, expected_rows)
-    if questions.without_class and on_error != "skip":
-        n_rows, first = len(questions.without_class), questions.without_class[0]
-        message = f"{n_rows} rows have no {label_field} (first: {first})"
-        fix = "set benchmark.source.on_error=skip to leave them out"
-        raise InputError(message, file=place, fixes=fix)
+    if on_error != "skip":
+        questions.check_classes(place, label_field)
     # Drawn before the tokenizer, whose time they save.
     drawn = drawn_rows(len(questions.texts), rows)
     texts = [questions.texts[row] for row in drawn]

@@ -30,6 +30,14 @@ class Questions(NamedTuple):
     without_class: list[str]
     """`row 7`, …: the rows that are left out for want of a class."""
 
+    def check_classes(self, place: Path, label_field: str) -> None:
+        """Raise `InputError` if some row has no class."""
+        if self.without_class:
+            n_rows, first = len(self.without_class), self.without_class[0]
+            message = f"{n_rows} rows have no {label_field} (first: {first})"
+            fix = "set benchmark.source.on_error=skip to leave them out"
+            raise InputError(message, file=place, fixes=fix)
+
 
 def read_rows(
     place: Path,

@@ -6,7 +6,8 @@ import pytest
 from tests.pipeline.reporting.conftest import facts_of, scored, write
 from tests.refusals import check_line, refuses
 from utility_calibration.pipeline.harness.artifacts import CorruptFile
-from utility_calibration.pipeline.scoring.decisions import Rarest, decide, refusal
+from utility_calibration.pipeline.scoring.deciding import decide, refusal
+from utility_calibration.pipeline.scoring.decisions import Rarest
 from utility_calibration.pipeline.scoring.files import ScoreFiles, Scores
 from utility_calibration.pipeline.scoring.tidy import draws_of
 

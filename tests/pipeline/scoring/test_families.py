@@ -5,7 +5,7 @@ import pytest
 
 from tests.pipeline.reporting.conftest import facts_of, scored, write
 from utility_calibration.metrics.resampling import NoiseFloor
-from utility_calibration.pipeline.scoring.decisions import decide
+from utility_calibration.pipeline.scoring.deciding import decide
 from utility_calibration.pipeline.scoring.families import p_values_together, step_down
 from utility_calibration.pipeline.scoring.files import ScoreFiles
 
