@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from omegaconf import DictConfig
 
@@ -33,7 +33,7 @@ from .reporting.leaderboard import leaderboard_of
 from .reporting.names import ordered
 from .reporting.page import provenance_of
 from .reporting.paired import write_paired
-from .reporting.sections import section_of
+from .reporting.sections import Section, section_of
 from .reporting.style import Drawings, draw_all
 from .reporting.tables import TableSpec
 from .reporting.wording import TextTable
@@ -63,70 +63,104 @@ def with_scores(plan: Plan) -> Plan:
     """The plan without the benchmarks that have no scores, if its suite leaves them out."""
     if not skips_absent(plan):
         return plan
-    files = {name: score_files(settings).rows for name, settings in plan.settings.items()}
-    return left_out(plan, [name for name, path in files.items() if not path.is_file()], "no scores")
+    absent = []
+    for name, settings in plan.settings.items():
+        if not score_files(settings).rows.is_file():
+            absent.append(name)
+    return left_out(plan, absent, "no scores")
+
+
+class _Part(NamedTuple):
+    """What a report has of one benchmark."""
+
+    section: Section
+    texts: dict[str, str]
+    """Tables by the names of their files."""
+    drawings: Drawings
+    """Figures of the section by the names of their files."""
+    study_drawings: Drawings
+    """Figures of the studies of users."""
+
+
+def _part_of(benchmark: Settings, scores: Scores, methods: list[str]) -> _Part:
+    """Make tables and figures of a benchmark from its scores and studies; nothing is drawn yet."""
+    from .reporting.studies import studies_of  # with numba
+
+    results = benchmark.paths.results
+    stem = score_files(benchmark).stem
+    studies = studies_of(results, scores, benchmark.benchmark.title, methods)
+    specs = table_specs(benchmark, stem)
+    images = studies.images(results / "figures")
+    section = section_of(scores, methods, specs, columns_of(benchmark), images)
+    section = replace(section, study_tables=studies.tables)
+    texts = {**section_texts(section, f"{stem}_"), **studies.texts}
+    return _Part(section, texts, drawings_of(section, f"_{stem}"), studies.drawings)
 
 
 def _write(request: Request, plan: Plan) -> None:
-    from .reporting.studies import studies_of  # with numba
-
     settings = list(plan.settings.values())
-    results = settings[0].paths.results
+    results, suffix = settings[0].paths.results, settings[0].evaluation.suffix
     scores = wanted_scores(plan.units, _command(request))
-    methods, sections = ordered(request.calibrators), []
+    methods = ordered(request.calibrators)
+    is_part = list(request.benchmarks) != list(settings[0].suite.benchmarks)
+    parts = [_part_of(each, scores[each.benchmark.name], methods) for each in settings]
+    sections = [part.section for part in parts]
     written: list[Path] = []
     drawings: dict[str, Any] = {}
-    drawings_by_stem: dict[str, Drawings] = {}
-    for benchmark in settings:
-        name, title = benchmark.benchmark.name, benchmark.benchmark.title
-        stem = score_files(benchmark).stem
-        studies = studies_of(results, scores[name], title, methods)
-        images = studies.images(results / "figures")
-        specs, columns = table_specs(benchmark, stem), columns_of(benchmark)
-        section = section_of(scores[name], methods, specs, columns, images)
-        section = replace(section, study_tables=studies.tables)
-        sections.append(section)
-        texts = {**section_texts(section, f"{stem}_"), **studies.texts}
-        written += write_texts(results / "tables", texts)
-        drawn = drawings_of(section, f"_{stem}")
-        drawings_by_stem[stem] = drawn
-        drawings |= {**drawn, **studies.drawings}
-    is_part = list(request.benchmarks) != list(settings[0].suite.benchmarks)
-    end = settings[0].evaluation.suffix
-    leaderboard = leaderboard_of({s.spec.name: s.decisions for s in sections})
+    for part in parts:
+        written += write_texts(results / "tables", part.texts)
+        drawings |= {**part.drawings, **part.study_drawings}
+    leaderboard = leaderboard_of({section.spec.name: section.decisions for section in sections})
     if leaderboard and not is_part:
-        written += leaderboard.write(results / "tables", f"leaderboard{end}")
-        drawings[f"leaderboard{end}"] = partial(leaderboard_figure, leaderboard)
+        written += leaderboard.write(results / "tables", f"leaderboard{suffix}")
+        drawings[f"leaderboard{suffix}"] = partial(leaderboard_figure, leaderboard)
     image_files = draw_all(drawings, results / "figures", settings[0].jobs)
     written += image_files
-    figures = {
-        section.spec.name: svg_files(drawn, image_files, f"_{stem}")
-        for section, (stem, drawn) in zip(sections, drawings_by_stem.items(), strict=True)
-    }
+    figures = {}
+    for benchmark, part in zip(settings, parts, strict=True):
+        end = f"_{score_files(benchmark).stem}"
+        figures[part.section.spec.name] = svg_files(part.drawings, image_files, end)
     written += write_all_scores(results)
     summary: TextTable | None = None
     if any(benchmark.benchmark.paper_key for benchmark in settings):
-        # Of the benchmarks of all suites, so the report of one suite keeps the others.
-        cells = comparison.paper_cells(results, settings[0].splits.count, request)
-        written += comparison.write_comparison(cells, results / "tables")
-        written += write_paired(cells, results / "tables")
-        summary = comparison.summary_of(cells)
-        if request.suite == CLOSEST and not is_part:
-            claims = claims_of_tables(cells) + _claims_of_studies(settings, scores)
-            written += write_claims(claims, results / "tables")
+        summary, files = _compare(request, settings, scores, is_part)
+        written += files
     heads = TITLE, f"the benchmarks of the suite {request.suite}"
     made = provenance_of(f"Suite {request.suite}.", list(scores.values()), methods)
-    some = list(scores) if len(scores) < 4 else ["selection"]  # by name: calarena_imagenet_beit
-    stem = "-".join(["report", *some]) if is_part else request.suite
-    page = page_texts(results, stem + end, heads, sections, made, leaderboard, summary, figures)
+    name = _page_name(request, list(scores), is_part) + suffix
+    page = page_texts(results, name, heads, sections, made, leaderboard, summary, figures)
     written += write_texts(results, page)
     if not is_part:
-        decisions = [section.decisions for section in sections]
-        written.append(write_metrics(results / "metrics" / f"{request.suite}{end}", decisions))
+        folder = results / "metrics" / f"{request.suite}{suffix}"
+        written.append(write_metrics(folder, [section.decisions for section in sections]))
     print_sections(sections)
-    for title, default, preset in summary.rows if summary else ():
-        say(f"{title}: {default}" + (f"; suite=paper_closest: {preset}" if preset else ""))
+    if summary is not None:
+        for title, default, preset in summary.rows:
+            say(f"{title}: {default}" + (f"; suite=paper_closest: {preset}" if preset else ""))
     say_files(written)
+
+
+def _compare(
+    request: Request, settings: Sequence[Settings], scores: Mapping[str, Scores], is_part: bool
+) -> tuple[TextTable, list[Path]]:
+    """Write the comparison with the paper; return its summary, and the files."""
+    results = settings[0].paths.results
+    # Of the benchmarks of all suites, so the report of one suite keeps the others.
+    cells = comparison.paper_cells(results, settings[0].splits.count, request)
+    written = comparison.write_comparison(cells, results / "tables")
+    written += write_paired(cells, results / "tables")
+    if request.suite == CLOSEST and not is_part:
+        claims = claims_of_tables(cells) + _claims_of_studies(settings, scores)
+        written += write_claims(claims, results / "tables")
+    return comparison.summary_of(cells), written
+
+
+def _page_name(request: Request, benchmarks: Sequence[str], is_part: bool) -> str:
+    """The name of the page without an ending: that of the suite, or of a few benchmarks."""
+    if not is_part:
+        return request.suite
+    # By the names of their results, such as calarena_imagenet_beit.
+    return "-".join(["report", *(benchmarks if len(benchmarks) < 4 else ["selection"])])
 
 
 def _claims_of_studies(settings: Sequence[Settings], scores: Mapping[str, Scores]) -> list[Claim]:
@@ -144,6 +178,7 @@ def _claims_of_studies(settings: Sequence[Settings], scores: Mapping[str, Scores
 
 
 def _command(request: Request) -> str:
+    """The command that makes the scores of a request."""
     arguments = [f"suite={request.suite}"]
     if len(request.benchmarks) == 1:
         arguments.append(f"benchmark={request.benchmarks[0]}")
@@ -155,12 +190,19 @@ def _command(request: Request) -> str:
 def table_specs(settings: Settings, stem: str) -> list[TableSpec]:
     """The tables of one benchmark: the main table, and Table 1 if the paper prints it there."""
     benchmark, look = settings.benchmark, settings.tables.value
-    title, columns, printed = benchmark.title, columns_of(settings), comparison.printed_values()
-    ends = "", comparison.TABLE_ONE_SUFFIX
-    of_table = [printed["table"] == f"{benchmark.paper_key}{end}" for end in ends]
-    whole, short = (tuple(printed["metric"][rows].unique()) for rows in of_table)
-    specs = [TableSpec(stem, title, (look == "paper" and whole) or columns, look=look)]
+    printed = comparison.printed_values()
+
+    def printed_metrics(end: str) -> tuple[str, ...]:
+        """The columns of a printed table; none where the paper has no such table."""
+        rows = printed["table"] == f"{benchmark.paper_key}{end}"
+        return tuple(printed["metric"][rows].unique())
+
+    columns = columns_of(settings)
+    if look == "paper":
+        columns = printed_metrics("") or columns
+    specs = [TableSpec(stem, benchmark.title, columns, look=look)]
+    short = printed_metrics(comparison.TABLE_ONE_SUFFIX)
     if short:
-        name, title = f"{stem}{comparison.TABLE_ONE_SUFFIX}", f"{title} (Table 1)"
-        specs.append(TableSpec(name, title, short, look=look))
+        name = f"{stem}{comparison.TABLE_ONE_SUFFIX}"
+        specs.append(TableSpec(name, f"{benchmark.title} (Table 1)", short, look=look))
     return specs
