@@ -54,7 +54,9 @@ def _read(path: Path, experiment: str) -> list[Any]:
         with h5py.File(path) as file:
             group = file.get(experiment)
             if group is None:
-                groups = [f"{dataset}/{name}" for dataset in file for name in file[dataset]]
+                groups: list[str] = []
+                for dataset, models in file.items():
+                    groups += [f"{dataset}/{model}" for model in models]
                 message = f"no group {experiment}; it has {', '.join(groups) or 'none'}"
                 raise InputError(message, file=path)
             return [group[name][()] for name in ARRAYS]

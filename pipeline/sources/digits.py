@@ -31,10 +31,14 @@ def digits_logits(
     pixels, labels = load_digits(return_X_y=True)
     order = np.random.default_rng(seed).permutation(len(labels))
     train, rest = np.split(order, [round(train_fraction * len(labels))])
-    options = {"learning_rate_init": learning_rate, "alpha": 0.0, "random_state": seed}
-    # Without an early stop over-confidence grows while the loss shrinks.
-    options |= {"max_iter": iterations, "n_iter_no_change": iterations}
-    network = MLPClassifier((hidden,), **options)
+    network = MLPClassifier(
+        (hidden,),
+        learning_rate_init=learning_rate,
+        alpha=0.0,
+        random_state=seed,
+        max_iter=iterations,
+        n_iter_no_change=iterations,  # without an early stop over-confidence grows
+    )
     progress(0, 1, f"training on {len(train)} digits")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # stopping at `iterations` is the plan

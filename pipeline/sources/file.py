@@ -26,7 +26,7 @@ def file_logits(
     path: str | Path,
     test: str | Path | None = None,
     values: str = "auto",
-    **said: Any,
+    **others: Any,
 ) -> SourceResult:
     """Read logits [n, C] and labels [n] from `path`; probabilities become their logarithms.
 
@@ -37,12 +37,12 @@ def file_logits(
         test: a second such file: its points test, those of `path` calibrate.
         values: the kind of the answers. `auto`: the name of the array; in a table, probabilities
             if all values are in [0, 1] and all rows sum to one.
-        said: the other fields of `Choices` (pipeline/own/choices.py).
+        others: the other fields of `Choices` (pipeline/own/choices.py).
     """
     if values not in VALUES:
         fix = f"choose one of {', '.join(VALUES)}"
         raise InputError(f"{values}, which is no kind", field="values", fixes=fix)
-    choices = Choices(values=values, **said)
+    choices = Choices(values=values, **others)
     files = [Path(file) for file in (path, test) if file is not None]
     contents = [read(file, choices, choices.gives_role) for file in files]
     mistakes = list[InputError]()

@@ -29,20 +29,21 @@ Collate = Callable[[list[Any]], tuple[Any, Tensor]]
 class Run:
     """How a model is run over its data; an `InputError` names the setting of a wrong value."""
 
-    device: str = "auto"  # auto (CUDA if there is one), cpu, cuda or cuda:<k>
+    device: str = "auto"
+    """auto (CUDA if there is one), cpu, cuda or cuda:<k>"""
     batch_size: int = 256
     workers: int | None = 0
     """Processes that load and transform data; 0 loads in this one, None is one per core up to 8."""
     progress: Progress = no_progress
-    on_error: str = "stop"  # what an item that cannot be read does: stop, or skip
-    rows: int | None = None  # so many items drawn at random; None: all
+    on_error: str = "stop"
+    """What an item that cannot be read does: stop, or skip."""
+    rows: int | None = None
+    """So many items drawn at random; None: all."""
 
     def __post_init__(self) -> None:
-        for name, value, low in (("batch_size", self.batch_size, 1), ("workers", self.workers, 0)):
-            is_given = (name, value) != ("workers", None)
-            if is_given and not (isinstance(value, int) and value >= low):
-                message = f"{value}, expected a whole number of at least {low}"
-                raise InputError(message, field=f"benchmark.source.{name}")
+        _check_count("batch_size", self.batch_size, 1)
+        if self.workers is not None:
+            _check_count("workers", self.workers, 0)
         if self.on_error not in ("stop", "skip"):
             message = f"{self.on_error}, expected stop or skip"
             raise InputError(message, field="benchmark.source.on_error")
@@ -57,6 +58,12 @@ class Run:
         is_gpu = self.place.type == "cuda"
         name = torch.cuda.get_device_name(self.place) if is_gpu else self.place.type
         return {"device": name, "precision": "float32, TF32 off"}
+
+
+def _check_count(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int) or value < least:
+        message = f"{value}, expected a whole number of at least {least}"
+        raise InputError(message, field=f"benchmark.source.{name}")
 
 
 def forward_logits(
@@ -80,7 +87,8 @@ def forward_logits(
 
     InputError: an item cannot be read, a logit is not finite, or memory is too small.
     """
-    device, drawn = run.place, set(drawn_rows(len(data), run.rows).tolist())
+    device = run.place
+    drawn = set(drawn_rows(len(data), run.rows).tolist())
     places = [place for place in order or range(len(data)) if place in drawn]
     # The loader's items are numbers, so that an error of a worker process says which item it is of.
     loader: DataLoader[Any] = DataLoader(
@@ -97,7 +105,8 @@ def forward_logits(
         model = model.to(device).eval()
         for number, (read_places, batch, unreadable) in enumerate(loader):
             run.progress(number * run.batch_size, len(places), "forward pass")
-            skipped |= {at: f"{name_of(at)} ({reason})" for at, reason in unreadable.items()}
+            for place, reason in unreadable.items():
+                skipped[place] = f"{name_of(place)} ({reason})"
             if unreadable and run.on_error == "stop":
                 skip = "set benchmark.source.on_error=skip to leave out what cannot be read"
                 message = f"{'; '.join(skipped.values())}: cannot be read"
@@ -111,10 +120,12 @@ def forward_logits(
         message = f"no item can be read: {'; '.join([*skipped.values()][:3])}"
         raise InputError(message, field="benchmark.source", fixes="name other data")
     run.progress(len(places), len(places), "forward pass")
-    places_of_batches, *parts = zip(*batches)
+    # From the order of the pass back to that of the data.
+    places_of_batches, logits_of_batches, labels_of_batches = zip(*batches)
     by_place = np.argsort(np.concatenate(places_of_batches))
-    logits, labels = (torch.cat(part).numpy()[by_place] for part in parts)
-    return logits, labels, [skipped[at] for at in sorted(skipped)]
+    all_logits = torch.cat(logits_of_batches).numpy()[by_place]
+    all_labels = torch.cat(labels_of_batches).numpy()[by_place]
+    return all_logits, all_labels, [skipped[place] for place in sorted(skipped)]
 
 
 def _check_finite(logits: Tensor, names: Sequence[str]) -> None:

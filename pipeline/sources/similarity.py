@@ -30,9 +30,44 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 class Tokens(NamedTuple):
     """The words by which a class is looked up."""
 
-    covered: list[str]  # those that have a vector
+    covered: list[str]
+    """Those that have a vector."""
     missing: list[str]
-    synonym: str | None = None  # the name that they are of, if it is not the class's own
+    """Those that have none."""
+    synonym: str | None = None
+    """The name that they are of, if it is not the class's own."""
+
+
+class Coverage(NamedTuple):
+    """What the word vectors have of the classes."""
+
+    without_vector: list[str]
+    """The classes that have none."""
+    in_part: dict[str, list[str]]
+    """By class the tokens without one."""
+    by_synonym: dict[str, str]
+    """By class the synonym that stands for its name."""
+
+    def add(self, name: str, tokens: Tokens) -> None:
+        """Note what the tokens of one class say."""
+        if not tokens.covered:
+            self.without_vector.append(name)
+            return
+        if tokens.missing:
+            self.in_part[name] = tokens.missing
+        if tokens.synonym is not None:
+            self.by_synonym[name] = tokens.synonym
+
+    def described(self, n_classes: int) -> str:
+        """The end of a line for people."""
+        text = (
+            f"{len(self.without_vector)} of {n_classes} classes have no vector "
+            f"({', '.join(self.without_vector) or 'none'}), {len(self.in_part)} are covered in part"
+        )
+        if self.by_synonym:
+            pairs = [f"{name}: {synonym}" for name, synonym in self.by_synonym.items()]
+            text += f", {len(self.by_synonym)} by a synonym ({', '.join(pairs)})"
+        return text
 
 
 @reads(vectors_path=file_content)
@@ -67,34 +102,21 @@ def class_similarity(
     path = Path(vectors_path or _downloaded(str(download))).expanduser()
     vectors = _loaded(path)
     means = np.zeros((len(names), vectors.vector_size))
-    without_vector: list[str] = []
-    covered_in_part: dict[str, list[str]] = {}
-    by_synonym: dict[str, str] = {}
+    coverage = Coverage([], {}, {})
     for row, (name, synonyms) in enumerate(zip(names, synonyms_of(class_names), strict=True)):
         tokens = _tokens_of(name, synonyms, vectors, whole_names)
-        if not tokens.covered:
-            without_vector.append(name)
-            continue
-        if tokens.missing:
-            covered_in_part[name] = tokens.missing
-        if tokens.synonym is not None:
-            by_synonym[name] = tokens.synonym
-        means[row] = np.mean([vectors[token] for token in tokens.covered], axis=0, dtype=np.float64)
-    line = (
-        f"word vectors {path.name}: {len(without_vector)} of {len(names)} classes have no vector "
-        f"({', '.join(without_vector) or 'none'}), {len(covered_in_part)} are covered in part"
-    )
-    if by_synonym:
-        pairs = (f"{name}: {synonym}" for name, synonym in by_synonym.items())
-        line += f", {len(by_synonym)} by a synonym ({', '.join(pairs)})"
+        coverage.add(name, tokens)
+        if tokens.covered:
+            of_tokens = [vectors[token] for token in tokens.covered]
+            means[row] = np.mean(of_tokens, axis=0, dtype=np.float64)
     return _cosine(means), {
         "vectors": path.name,
         "dimensions": vectors.vector_size,
         "classes": len(names),
-        "out_of_vocabulary": without_vector,
-        "partly_covered": covered_in_part,
-        "by_synonym": by_synonym,
-        "line": line,
+        "out_of_vocabulary": coverage.without_vector,
+        "partly_covered": coverage.in_part,
+        "by_synonym": coverage.by_synonym,
+        "line": f"word vectors {path.name}: {coverage.described(len(names))}",
     }
 
 
@@ -159,7 +181,8 @@ def check_vectors(path: Path) -> bool:
     check_is_file(path, "word vectors (sources.word_vectors; without: benchmark.similarity=null)")
     try:
         with require("smart_open", "gensim").open(str(path), "rb") as file:  # as gensim opens it
-            words, dimensions = map(int, file.readline(100).decode("ascii").split())
+            sizes = file.readline(100).decode("ascii").split()
+            words, dimensions = map(int, sizes)
             first = file.readline(LONGEST_WORD + LONGEST_NUMBER * max(dimensions, 1))
         if min(words, dimensions) < 1:
             raise ValueError(f"{words} words of {dimensions} numbers")
@@ -183,7 +206,9 @@ def check_vectors(path: Path) -> bool:
 
 def _is_line_of_text(line: bytes, dimensions: int) -> bool:
     """Whether a vector's line is a word and `dimensions` numbers in text."""
+    _, *texts = line.split() or [b""]
     try:
-        return len([float(number) for number in line.split()[1:]]) == dimensions
+        numbers = [float(text) for text in texts]
     except ValueError:
         return False
+    return len(numbers) == dimensions

@@ -25,11 +25,14 @@ BLOCK = 2048  # rows drawn from one random stream, so that results depend on the
 
 
 class Sample(NamedTuple):
-    """Points of a `SyntheticClassifier`: arrays [n, C], and labels [n] drawn from the truth."""
+    """Points of a `SyntheticClassifier`."""
 
     logits: NDArray[np.float32]
+    """[n, C], what the classifier reports."""
     labels: NDArray[np.int64]
+    """[n], drawn from the truth."""
     true_probabilities: NDArray[np.float64]
+    """[n, C]"""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,10 @@ class SyntheticClassifier:
 
     def sample(self, count: int, seed: int = 0) -> Sample:
         """Draw `count` points; of one seed, a smaller sample is the start of a larger one."""
-        return Sample(*map(np.concatenate, zip(*self.blocks(count, seed))))
+        logits, labels, true_probabilities = zip(*self.blocks(count, seed))
+        return Sample(
+            np.concatenate(logits), np.concatenate(labels), np.concatenate(true_probabilities)
+        )
 
     def blocks(self, count: int, seed: int = 0) -> Iterator[Sample]:
         """The points of `sample(count, seed)`, BLOCK at a time, to save memory."""

@@ -33,15 +33,14 @@ HEADING = ("T", "Streams", "Evidence of 20 at any look", "Points until then, med
 
 
 class Looks(NamedTuple):
-    """What is seen after each batch of one stream, [BATCHES] each.
-
-    log_now, log_largest: of the evidence. p_value: of the noise floor; NaN for a forecast that is
-    not calibrated.
-    """
+    """What is seen after each batch of one stream, [BATCHES] each."""
 
     log_now: Any
+    """Of the evidence."""
     log_largest: Any
+    """Of the evidence so far."""
     p_value: Any
+    """Of the noise floor; NaN for a forecast that is not calibrated."""
 
 
 def looks_of(temperature: float, seed: int) -> Looks:
@@ -100,10 +99,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--streams", type=int, default=400, help="of each temperature")
     options = parser.parse_args(arguments)
     with user_errors_in_one_line():
-        streams = {
-            temperature: [looks_of(temperature, seed) for seed in range(options.streams)]
-            for temperature in TEMPERATURES
-        }
+        streams = {}
+        for temperature in TEMPERATURES:
+            seeds = range(options.streams)
+            streams[temperature] = [looks_of(temperature, seed) for seed in seeds]
         draw(streams, options.output / "monitoring.png")
         say(markdown_table(HEADING, list(rows_of(streams))))
         below = np.array([looks.p_value <= LEVEL for looks in streams[1.0]])

@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from utility_calibration.pipeline.fit import run_fit
 from utility_calibration.pipeline.harness.artifacts import write_text
 from utility_calibration.pipeline.harness.cache import record_of
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
-from utility_calibration.pipeline.harness.parallel import run_tasks
+from utility_calibration.pipeline.harness.parallel import Task, run_tasks
 from utility_calibration.pipeline.harness.progress import say
 from utility_calibration.pipeline.harness.units import Request, Unit, composed
 from utility_calibration.pipeline.logits import run_logits
@@ -40,25 +41,27 @@ from utility_calibration.pipeline.scoring.inference import two_standard_errors
 PRESET = "suite=paper_closest"
 CHEAP = ("evaluation.floor_repetitions=0", "evaluation.bootstrap_repetitions=0",
          "evaluation.utilities=0")  # fmt: skip
+UNIT = ["seed", "benchmark", "variant"]
 COLUMNS = [*CELL, "benchmark", "variant", "printed", "printed_two_se", "ours", "ours_two_se", "z"]
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What replaces one choice of suite=paper_closest.
-
-    `calibrators` and `benchmarks` map the preset's names to those in their place; only these are
-    run, or all if there are none. `overrides` are further settings of these runs.
-    """
+    """What replaces one choice of suite=paper_closest."""
 
     preset: str
+    """What the suite has."""
     instead: str
+    """What replaces it; both are for the table."""
     calibrators: Mapping[str, str] = field(default_factory=dict)
+    """From the suite's names to those in their place; only these are run, or all without any."""
     benchmarks: Mapping[str, str] = field(default_factory=dict)
+    """The same of benchmarks."""
     overrides: tuple[str, ...] = ()
+    """Further settings of these runs."""
 
 
-def own(name: str) -> dict[str, str]:
+def same(name: str) -> dict[str, str]:
     """The preset's calibrator itself, with other settings."""
     return {name: name}
 
@@ -66,17 +69,17 @@ def own(name: str) -> dict[str, str]:
 CHOICES = (
     Choice("Temperature by squared error", "by likelihood", {"temperature_brier": "temperature"}),
     Choice("Vector by squared error", "by likelihood", {"vector_brier": "vector"}),
-    Choice("Dirichlet by squared error", "by likelihood", own("dirichlet_adam"),
+    Choice("Dirichlet by squared error", "by likelihood", same("dirichlet_adam"),
            overrides=("calibrator.loss=nll",)),
-    Choice("Dirichlet on raw logits", "on log-probabilities", own("dirichlet_adam"),
+    Choice("Dirichlet on raw logits", "on log-probabilities", same("dirichlet_adam"),
            overrides=("calibrator.on=log_probabilities",)),
-    Choice("Dirichlet with μ = 0", "μ = λ", own("dirichlet_adam"),
+    Choice("Dirichlet with μ = 0", "μ = λ", same("dirichlet_adam"),
            overrides=("calibrator.l2=300",)),
     Choice("Dirichlet by Adam", "its optimum on ln p, λ = 100",
            {"dirichlet_adam": "dirichlet_brier"}),
     Choice("IR unnormalised", "normalised", {"isotonic_raw": "isotonic"}),
     Choice("IR one-vs-all", "global", {"isotonic_raw": "isotonic_global"}),
-    Choice("JAXopt's line search", "our capped one", own("patching_60"),
+    Choice("JAXopt's line search", "our capped one", same("patching_60"),
            overrides=("calibrator.line_search=capped",)),
     Choice("60 untuned patches", "tuned by 20 runs", {"patching_60": "patching_jaxopt"}),
     Choice("60 untuned patches", "tuned by scikit-optimize", {"patching_60": "patching_jaxopt"},
@@ -99,18 +102,18 @@ def units_of(choice: Choice | None, seeds: int, overrides: Sequence[str]) -> lis
         calibrators = list(choice.calibrators.values()) or calibrators
         benchmarks = list(choice.benchmarks.values()) or benchmarks
         changed = choice.overrides
-    splits, given = tuple(range(preset.splits.count)), (PRESET, *overrides, *changed, *CHEAP)
-    units = Request("", tuple(benchmarks), tuple(calibrators), splits, given).units()
-    ends = ["", *(text.partition(".")[2] for text in changed if text.startswith("calibrator."))]
-    return [
-        replace(
-            unit,
-            calibrator="-".join([unit.calibrator, *ends[1:], f"seed{seed}"]),
-            settings=replace(unit.settings, splits=replace(unit.settings.splits, seed=seed)),
-        )
-        for seed in range(seeds)
-        for unit in units
-    ]
+    splits = tuple(range(preset.splits.count))
+    settings = (PRESET, *overrides, *changed, *CHEAP)
+    units = Request("", tuple(benchmarks), tuple(calibrators), splits, settings).units()
+    ends = [text.partition(".")[2] for text in changed if text.startswith("calibrator.")]
+    units_of_seeds = []
+    for seed in range(seeds):
+        for unit in units:
+            name = "-".join([unit.calibrator, *ends, f"seed{seed}"])
+            with_seed = replace(unit.settings.splits, seed=seed)
+            changed_settings = replace(unit.settings, splits=with_seed)
+            units_of_seeds.append(replace(unit, calibrator=name, settings=changed_settings))
+    return units_of_seeds
 
 
 def cells_of(units: Iterable[Unit], keys: Mapping[str, str]) -> pd.DataFrame:
@@ -118,21 +121,22 @@ def cells_of(units: Iterable[Unit], keys: Mapping[str, str]) -> pd.DataFrame:
 
     `keys` has the printed table of each benchmark.
     """
-    scores = pd.DataFrame(
-        {
+    rows = []
+    for unit in units:
+        record = record_of(unit.scores_path) or {}
+        about = {
             "seed": unit.settings.splits.seed,
             "benchmark": unit.benchmark,
             "variant": unit.calibrator.partition("-")[0],
-            "metric": metric,
-            "value": value,
         }
-        for unit in units
-        for metric, value in (record_of(unit.scores_path) or {})["metrics"].items()
-    )
-    of = scores.groupby(["seed", "benchmark", "variant", "metric"], sort=False)["value"]
-    ours = of.agg(ours="mean", ours_two_se=two_standard_errors).reset_index()
+        for metric, value in record["metrics"].items():
+            rows.append({**about, "metric": metric, "value": value})
+    by_cell = pd.DataFrame(rows).groupby([*UNIT, "metric"], sort=False)["value"]
+    ours = by_cell.agg(ours="mean", ours_two_se=two_standard_errors).reset_index()
     ours = ours.assign(paper_key=ours["benchmark"].map(keys), candidate=0, configuration="")
-    parts = {seed: compare(rows, printed_values(), {}) for seed, rows in ours.groupby("seed")}
+    parts = {}
+    for seed, of_seed in ours.groupby("seed"):
+        parts[seed] = compare(of_seed, printed_values(), {})
     return pd.concat(parts, names=["seed"]).reset_index("seed")[["seed", *COLUMNS]]
 
 
@@ -189,8 +193,8 @@ def choices_text(base: pd.DataFrame, changed: Mapping[Choice, pd.DataFrame]) -> 
         ends = f" ({gained.min():+d} … {gained.max():+d})" if seeds > 1 else ""
         numbers = f"{counts(other).mean():.4g}", f"{gained.mean():+.3g}{ends}"
         lines.append([choice.preset, choice.instead, *numbers, f"{rms(other['z']):.2f}"])
-    of = f"mean of {seeds} seeds" if seeds > 1 else "seed 0"
-    heading = ["Choice", "Replaced by", f"Agree, of {len(base) // seeds} ({of})",
+    behind = f"mean of {seeds} seeds" if seeds > 1 else "seed 0"
+    heading = ["Choice", "Replaced by", f"Agree, of {len(base) // seeds} ({behind})",
                "Cells that the choice gains", "rms z"]  # fmt: skip
     title = f"# What each choice of {PRESET} gains, one by one"
     return "\n\n".join([title, markdown_table(heading, lines, text=2)]) + "\n"
@@ -218,21 +222,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def write(output: Path, seeds: int, choice_seeds: int, settings: Sequence[str]) -> None:
     """Run everything and write the files: of the seeds, and of the choices if these have seeds."""
     runs: dict[Choice | None, list[Unit]] = {None: units_of(None, seeds, settings)}
-    runs |= {c: units_of(c, choice_seeds, settings) for c in CHOICES if choice_seeds}
-    every = [unit for units in runs.values() for unit in units]
-    fits = Plan(list({unit.fit_path: unit for unit in every}.values()))  # choices share some
+    if choice_seeds:
+        for choice in CHOICES:
+            runs[choice] = units_of(choice, choice_seeds, settings)
+    every = list(chain.from_iterable(runs.values()))
+    # Choices share fits and scores, of which each is made once.
+    fits = Plan(list({unit.fit_path: unit for unit in every}.values()))
     run_logits(fits)
     run_fit(fits)
-    plans = [Plan(units) for units in runs.values()]
-    steps = [plan.score(unit) for plan in plans for unit in plan.units]
-    run_tasks("evaluate", list({step.path: step for step in steps}.values()))
+    steps: dict[Path, Task] = {}
+    for units in runs.values():
+        plan = Plan(units)  # one of each run: units of the same name may have other settings
+        for unit in units:
+            step = plan.score(unit)
+            steps[step.path] = step
+    run_tasks("evaluate", list(steps.values()))
     keys = {unit.benchmark: str(unit.settings.benchmark.paper_key) for unit in every}
     base, *others = (cells_of(units, keys) for units in runs.values())
     texts = {"paper_seeds.csv": csv_text(base), "paper_seeds.md": seeds_text(base)}
     if others:
         changed = dict(zip(CHOICES, others, strict=True))
-        named = [cells.assign(choice=c.preset, instead=c.instead) for c, cells in changed.items()]
-        texts["paper_choices.csv"] = csv_text(pd.concat(named)[["choice", "instead", *base]])
+        tables = {}
+        for choice, cells in changed.items():
+            tables[choice] = cells.assign(choice=choice.preset, instead=choice.instead)
+        columns = ["choice", "instead", *base]
+        texts["paper_choices.csv"] = csv_text(pd.concat(tables.values())[columns])
         compared = base[base["seed"] < choice_seeds]
         texts["paper_choices.md"] = choices_text(compared, changed)
     for name, text in texts.items():
