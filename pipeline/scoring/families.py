@@ -67,15 +67,17 @@ def step_down(errors: Sequence[float], floors: Sequence[Floats]) -> Floats:
         errors: [K], the errors.
         floors: [K] arrays of R draws of their noise floors each; draw r of all belongs together.
     """
-    draws = np.stack(floors)
-    mean, deviation = draws.mean(axis=1), draws.std(axis=1)
+    # Errors of different groups are compared in standard deviations. The observed error is among
+    # the numbers that these are of, as each draw is: under the hypothesis all of them are alike.
+    every = np.column_stack([errors, np.stack(floors)])
+    mean, deviation = every.mean(axis=1), every.std(axis=1)
     scale = np.where(deviation > 0, deviation, 1.0)
-    observed = (np.asarray(errors) - mean) / scale
-    by_chance = (draws - mean[:, None]) / scale[:, None]
+    standardised = (every - mean[:, None]) / scale[:, None]
+    observed, by_chance = standardised[:, 0], standardised[:, 1:]
     # An error is compared with itself and the smaller ones, from the largest error down.
     order = np.argsort(-observed, kind="stable")
     largest = np.maximum.accumulate(by_chance[order][::-1])[::-1]
     as_large = (largest >= observed[order, None] - EQUAL).sum(axis=1)
     p_values = np.empty(len(order))
-    p_values[order] = np.maximum.accumulate((1 + as_large) / (1 + draws.shape[1]))
+    p_values[order] = np.maximum.accumulate((1 + as_large) / (1 + by_chance.shape[1]))
     return p_values
