@@ -41,9 +41,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--values",
-        choices=("auto", "logits"),
+        choices=("auto", "logits", "probabilities"),
         default="auto",
-        help="logits: take what looks like probabilities or votes for logits",
+        help="logits: take what looks like probabilities or votes for logits; probabilities: take "
+        "what looks like predicted classes for probabilities",
     )
     parser.add_argument(
         "--prior",

@@ -85,6 +85,8 @@ def no_answers(names: Sequence[str], kind: str = "") -> InputError:
     wanted = kind or "logits or probabilities"
     message = f"no array of {wanted} (there are {some_of(names) or 'none'})"
     fixes = ["name one: --logits NAME or --probabilities NAME", f"add it: {SAVEZ}"]
+    if kind:
+        fixes = [f"name it: --{kind} NAME", f"add it: numpy.savez('my.npz', {kind}=…)"]
     return InputError(message, field=kind or "logits", fixes=fixes)
 
 

@@ -72,7 +72,7 @@ def class_masses(
             f"{100 * other_share.mean():.3g} % of the mass is of other names and left out, "
             f"in one row {100 * other_share.max():.3g} %"
         )
-    if is_p and are_shares and (other_share.any() or is_incomplete.any()):
+    if is_p and is_part and are_shares and (other_share.any() or is_incomplete.any()):
         values /= values.sum(axis=1, keepdims=True)
     return values, notes
 

@@ -9,7 +9,7 @@ from .cells import FileColumns, Labels
 from .choices import MOST, matching
 from .lists import has_lists
 from .message_text import IGNORE, NAME_CLASSES, some_of
-from .patterns import Bearers, as_number
+from .patterns import Bearers, as_number, bearers_of, borne_alone
 from .spelling import one_number_twice
 from .usual_names import NO_LABELS, REJECTS, spelt
 
@@ -102,7 +102,19 @@ def no_bearers(
     shown = some_of(columns, MOST) or "nothing beside the labels"
     message = f"{shown}: these do not bear the labels {some_of(texts)}"
     fixes = ["name each column as its label", *ways, IGNORE]
+    lacking = _lacking(columns, texts)
+    if is_in_order and lacking:
+        message = f"{shown}: no column bears {some_of(lacking, MOST)}"
+        fixes = [f"add the column{'s' * (len(lacking) > 1)}"]
     return InputError(message, field="columns", fixes=fixes)
+
+
+def _lacking(columns: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """The classes that no column bears, if all others, at least two, have one by one pattern."""
+    borne = [text for text in texts if any(borne_alone(name, [text]) for name in columns)]
+    if len(borne) < 2 or len(bearers_of(columns, borne)) != 1:
+        return []
+    return [text for text in texts if text not in borne]
 
 
 def not_each_once(columns: Sequence[str], texts: Sequence[str]) -> InputError:

@@ -22,7 +22,7 @@ from ..harness.settings import Settings
 from ..scoring.fitted import fitted_on
 from ..scoring.points import CachedLogits
 from .answers import Answers as FileAnswers
-from .batches import each_batch, rows_of
+from .batches import Notes, add_notes, each_batch, rows_of
 from .cells import FileColumns, text_of
 from .choices import Choices
 from .classes_of_calibrator import CalibratorClasses, layout_for
@@ -115,12 +115,14 @@ def calibrated(
     return np.asarray(calibrator.predict_proba(logits, **options))
 
 
-def unlabelled(path: Path, calibrator: Calibrator, choices: Choices) -> Iterator[Unlabelled]:
+def unlabelled(
+    path: Path, calibrator: Calibrator, choices: Choices, notes: Notes | None = None
+) -> Iterator[Unlabelled]:
     """Yield the points of a file for a calibrator, some at a time.
 
     The file is as `score` takes it, without labels. The columns of a table, and an array with
     `class_names`, are matched with the calibrator's classes by name. For two classes one column is
-    enough.
+    enough. `notes` gets what is done otherwise or left out.
 
     Raises:
         InputError: the file does not fit the calibrator.
@@ -128,6 +130,7 @@ def unlabelled(path: Path, calibrator: Calibrator, choices: Choices) -> Iterator
     takes, group_name = kind_taken(calibrator), group_column(calibrator)
     predicted = str(getattr(calibrator, "predictions_from_", "")) or None
     choices = replace(choices, predictions=choices.predictions or predicted)
+    _check_kind(takes, choices)
     names: Any = class_names_of(calibrator)
     if names is None:
         names = getattr(calibrator, "feature_names_in_", None)
@@ -149,22 +152,37 @@ def unlabelled(path: Path, calibrator: Calibrator, choices: Choices) -> Iterator
             message = "not there, and the answers are the confidence in these predictions"
             fix = "add each point's prediction"
             raise InputError(message, field=choices.predictions, fixes=fix)
-        rows = arrays_of(named_by_row(rows, choices), choices, [], texts)
-        # The last few rows of logits may look like probabilities by chance.
-        is_clear = takes != "logits" or (start > 0 and rows_of(rows) < ENOUGH_ROWS)
+        row_notes = list[str]()
+        rows = arrays_of(named_by_row(rows, choices), choices, row_notes, texts)
+        # A few rows of probabilities may all be 0 and 1 by chance, and the last few of logits may
+        # look like probabilities.
+        is_clear = rows_of(rows) < ENOUGH_ROWS and (takes == "probabilities" or start > 0)
         settled = replace(choices, values=takes if is_clear else choices.values)
         if layout is None:
             columns = [name for name in rows if name != choices.predictions]
             layout = layout_for(classes, rows, columns, settled)
-        answers = layout.answers_in(rows, settled, [])
-        scale = scaled(answers, settled.values)
-        logits = layout.logits_of(answers, scale, settled.values, [])
+        answers = layout.answers_in(rows, settled, row_notes)
+        scale = scaled(answers, settled.values, is_for_calibrator=True)
+        logits = layout.logits_of(answers, scale, settled.values, row_notes)
+        if notes is not None:
+            add_notes(notes, row_notes, path, start, rows)
         if groups is not None:
             groups = text_of(groups, len(logits), group_name)
         return Unlabelled(logits, groups, _places(layout, answers))
 
     used = ("class_names", group_name, choices.predictions)
     return each_batch(path, choices, lambda name: name in used, make)
+
+
+def _check_kind(takes: str, choices: Choices) -> None:
+    """Raise `InputError` if the person names another kind than the calibrator was fitted on."""
+    named = choices.answers
+    said = {**dict.fromkeys(named.values(), ""), choices.values: "--values"}
+    for kind in said.keys() - {"auto", takes}:
+        option = f"--values {kind}" if said[kind] else f"--{kind}"
+        message = f"{option}, but the calibrator was fitted on {takes}"
+        fixes = [f"name the array or column of {takes}: --{takes} NAME"]
+        raise InputError(message, field="values", fixes=fixes)
 
 
 def _places(layout: Layout, answers: FileAnswers) -> Answers:

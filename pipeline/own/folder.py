@@ -10,6 +10,7 @@ import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from io import StringIO
 from pathlib import Path
 
 from utility_calibration.calibrators.files import REQUIRED
@@ -22,6 +23,8 @@ from ..harness.lock import alone
 from ..harness.parameters import UsageError
 
 LIST = ".written_by_score.json"
+LONGEST_HEAD = 1 << 24
+"""Letters of the names of a table's columns."""
 PICTURES = ("pdf", "svg", "png")
 ALWAYS = (
     *("report.html", "report.md", "verdict.json", "metrics.json"),
@@ -146,22 +149,29 @@ def check_replaceable(path: Path, option: str, names: Sequence[str] | None = Non
     if not path.exists():
         return
     with suppress(InputError, OSError, ValueError, StopIteration):
-        if names is None:
-            is_ours = set(array_names(path)) >= REQUIRED
-        else:
-            is_ours = sorted(_names_in(path)) == sorted(names)
-        if is_ours:
+        if names is None and set(array_names(path)) >= REQUIRED:
+            return
+        if names is not None and _has_names(path, names):
             return
     fixes = ["move it", "name another"]
     raise InputError(f"{path}: another file has this name", field=option, fixes=fixes)
 
 
-def _names_in(path: Path) -> list[str]:
-    """The names of the columns or arrays in a file of one of the forms that `apply` writes."""
+def _has_names(path: Path, names: Sequence[str]) -> bool:
+    """Whether a file of one of the forms that `apply` writes has columns or arrays of these names.
+
+    An object of JSON lines may lack an entry that another one has.
+    """
     ending = path.suffix.lower()
     if ending == ".npz":
-        return array_names(path)
+        return sorted(array_names(path)) == sorted(names)
     if ending == ".parquet":
-        return list(require("pyarrow.parquet").read_schema(path).names)
+        return sorted(require("pyarrow.parquet").read_schema(path).names) == sorted(names)
     with path.open(encoding="utf-8", newline="") as file:
-        return next(csv.reader(file)) if ending == ".csv" else list(json.loads(next(file)))
+        if ending == ".jsonl":
+            first = json.loads(next(file)).keys()
+            return first <= set(names) and names[-1] in first  # the predicted class
+        # Semicolons are between cells beside decimal commas.
+        text = file.read(LONGEST_HEAD)
+    heads = [next(csv.reader(StringIO(text, newline=""), delimiter=sign)) for sign in ",;"]
+    return any(sorted(head) == sorted(names) for head in heads)

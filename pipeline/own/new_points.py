@@ -18,6 +18,7 @@ from utility_calibration.metrics.atomic import atomic_path
 from utility_calibration.metrics.errors import InputError, naming
 
 from ..harness.progress import say
+from .batches import Notes
 from .choices import Choices
 from .deployed import Answers, calibrated, class_names_of, loaded, unlabelled
 from .folder import check_replaceable
@@ -61,8 +62,10 @@ def write_calibrated(options: argparse.Namespace) -> None:
     if options.prior is not None:
         prior = prior_of(options.prior, calibrator, options.file, choices, _texts(labels))
 
+    notes = Notes()
+
     def batches() -> Iterator[tuple[Answers, NDArray[np.float64]]]:
-        for points in unlabelled(options.file, calibrator, choices):
+        for points in unlabelled(options.file, calibrator, choices, notes):
             probabilities = calibrated(calibrator, points.logits, points.groups)
             if prior is not None:
                 probabilities = reweight(probabilities, prior, calibrator.shares_)
@@ -94,6 +97,8 @@ def write_calibrated(options: argparse.Namespace) -> None:
     others = {**({} if names is None else {CLASS_NAMES: labels}), **rows.others}
     left_out = _write(options, parts(), others, _texts(labels), rows.decimal)
     left_out = [*rows.left_out, *left_out]
+    for note in notes.values():
+        say(note)
     if left_out:
         say(f"not written, since they are no columns of plain values: {some_of(left_out)}")
     kind = type(calibrator).__name__

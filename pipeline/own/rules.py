@@ -99,6 +99,8 @@ class Values(NamedTuple):
     """[n, C]; of a single column [n, 1]."""
     kind: str | None
     """logits or probabilities; None: the file does not say."""
+    is_said: bool = False
+    """Whether the person says that these are probabilities."""
 
     @property
     def is_single(self) -> bool:
@@ -114,7 +116,7 @@ class Values(NamedTuple):
 
 def _are_predictions(values: Values) -> bool:
     numbers = values.numbers
-    if not bool((numbers == numbers.round()).all()):
+    if values.is_said or not bool((numbers == numbers.round()).all()):
         return False
     return values.is_single or bool((numbers.sum(axis=1) == 1).all())
 
@@ -133,13 +135,16 @@ def _text_of_shares(values: Values) -> str:
     return "" if seen is None else seen.what
 
 
+ONLY_WHOLE = "only whole numbers, like predicted classes"
+GIVE = ("give the classifier's probabilities (predict_proba)", "give its logits")
 ARE_NO_ANSWERS: tuple[Rule[Values], ...] = (
     Rule(
-        "predicted classes",
-        _are_predictions,
-        "only whole numbers, like predicted classes",
-        ("give the classifier's probabilities (predict_proba)", "give its logits"),
+        "certain classes",
+        lambda values: _are_predictions(values) and not values.exceeds_one,
+        ONLY_WHOLE,
+        (*GIVE, "if they are probabilities, as of a tree: --values probabilities"),
     ),
+    Rule("predicted classes", _are_predictions, ONLY_WHOLE, GIVE),
     Rule(
         "shares times a number",
         _are_shares_times_a_number,

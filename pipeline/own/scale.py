@@ -55,10 +55,13 @@ class Scaled(NamedTuple):
     """[n, C], a column for each of two classes, too."""
 
 
-def scaled(answers: Answers, values: str, tested: Any = None) -> Scaled:
+def scaled(
+    answers: Answers, values: str, tested: Any = None, is_for_calibrator: bool = False
+) -> Scaled:
     """Find out what the answers are. `values` is what the person says, or auto.
 
-    `tested` is that of `FilePoints`, if there are two files.
+    `tested` is that of `FilePoints`, if there are two files. is_for_calibrator: whether a
+    calibrator's fit has settled the kind.
 
     Raises:
         InputError: these are neither kind, or may be both.
@@ -68,14 +71,14 @@ def scaled(answers: Answers, values: str, tested: Any = None) -> Scaled:
     matrix = np.reshape(answers.matrix, (-1, 1)) if is_single else answers.matrix
     numbers = check_numbers(matrix, kind or "answers")
     is_matrix = numbers.ndim == 2 and numbers.size > 0
-    are_near = is_matrix and values != "logits" and _are_probabilities(numbers, kind)
+    are_near = is_matrix and values != "logits" and _are_probabilities(numbers, kind, values)
     if kind is None:
         kind = "probabilities" if are_near else "logits"
     if kind == "probabilities":
         return Scaled(kind, both_classes(numbers, kind))
     logits = check_logits(both_classes(numbers, kind, log_odds=True), name=kind)
     if values == "auto":
-        _refuse_lookalike(both_classes(numbers, kind))
+        _refuse_lookalike(both_classes(numbers, kind), is_for_calibrator)
         _refuse_two_kinds(np.asarray(matrix), tested)
     return Scaled(kind, logits)
 
@@ -101,7 +104,7 @@ def logits_of(
     return in_float32(logits)
 
 
-def _are_probabilities(numbers: Array, kind: str | None) -> bool:
+def _are_probabilities(numbers: Array, kind: str | None, said: str) -> bool:
     """Whether all values [n, C] are in [0, 1] and rows sum to one, rounding and clipping included.
 
     A single column may be of any class. InputError: predicted classes, percentages, other sums.
@@ -109,7 +112,7 @@ def _are_probabilities(numbers: Array, kind: str | None) -> bool:
     for rows in (numbers[:8], numbers):  # the first rows of logits show what they are
         if not bool((rows >= -COARSE_ROUNDING).all()):
             return False
-    values = Values(numbers, kind)
+    values = Values(numbers, kind, is_said=said == "probabilities")
     rule = first_that_holds(ARE_NO_ANSWERS, values)
     if rule is not None:
         raise rule.error(values, kind or "columns")
@@ -136,13 +139,15 @@ def _sums_are_not_one(numbers: Array, kind: str | None, sums: NDArray[np.float64
     return InputError(message, field=kind or "columns", row=row, fixes=fixes)
 
 
-def _refuse_lookalike(matrix: Array) -> None:
+def _refuse_lookalike(matrix: Array, is_for_calibrator: bool) -> None:
     """Raise `InputError` if what would be read as logits [n, C] looks like probabilities."""
     seen = lookalike(matrix)
     if seen is None:
         return
     fixes = ["say that they are: --values probabilities"]
-    if seen.step:
+    if is_for_calibrator:
+        fixes = ["give logits, on which the calibrator was fitted"]
+    elif seen.step:
         fixes = ["give logits", f"{seen.step}save them as `probabilities`"]
     fixes.append("if they are logits, say so: --values logits")
     raise InputError(f"{seen.what}, but would be read as logits", field="logits", fixes=fixes)

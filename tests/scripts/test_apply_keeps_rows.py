@@ -121,7 +121,8 @@ def test_all_numbers_of_a_file_with_decimal_commas_have_them(
 ):
     table = pd.DataFrame(P, columns=NAMES).assign(age=1.5, note="a;b 1.5")
     table.to_csv(tmp_path / f"a.{ending}", sep=separator, decimal=",", index=False)
-    run(saved, tmp_path / f"a.{ending}", tmp_path / "out.csv", *options)
+    for _ in range(2):  # it may replace what it wrote
+        run(saved, tmp_path / f"a.{ending}", tmp_path / "out.csv", *options)
     read = pd.read_csv(tmp_path / "out.csv", sep=";", decimal=",")
     agrees(read[NAMES if options else NEW[:3]])
     assert (read["age"] == 1.5).all() and (read["note"] == "a;b 1.5").all()
@@ -226,7 +227,8 @@ def test_objects_of_json_lines_keep_their_entries(saved, tmp_path):
         for k in range(N)
     ]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    run(saved, tmp_path / "a.jsonl", tmp_path / "out.jsonl")
+    for _ in range(2):  # it may replace what it wrote
+        run(saved, tmp_path / "a.jsonl", tmp_path / "out.jsonl")
     written = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     for row, new in zip(rows, written, strict=True):
         assert set(new) == {*row, *NEW}

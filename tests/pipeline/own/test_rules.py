@@ -30,7 +30,8 @@ CASES = {
 
 SINGLE = P[:, :1]
 VALUES = {
-    "predicted classes": [Values(Y[:, None], None), Values(np.eye(3)[Y], "probabilities")],
+    "certain classes": [Values(Y[:, None] % 2, None), Values(np.eye(3)[Y], "probabilities")],
+    "predicted classes": [Values(Y[:, None], None), Values(1 + Y[:, None] % 2, "logits")],
     "shares times a number": [Values(100 * P, "probabilities")],
     "percentages": [Values(100 * SINGLE, None), Values(3 + SINGLE, "logits")],
 }
