@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from .harness.artifacts import sha256_of, sha256_of_json
 from .harness.cache import Record, record_of
-from .harness.code import code_digest, targets_in
+from .harness.code_digest import code_digest, targets_in
 from .harness.parallel import Task, last_errors, late
 from .harness.settings import Settings, Target
 from .harness.units import Unit

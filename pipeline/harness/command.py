@@ -22,8 +22,8 @@ from omegaconf.errors import InterpolationResolutionError as Unresolved
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from .jobs import table_at_end
 from .machine import is_out_of_memory
+from .multirun_table import table_at_end
 from .parameters import (
     CONF,
     UsageError,

@@ -27,7 +27,7 @@ from utility_calibration.metrics.utilities.gain_matrix import GainMatrix
 from utility_calibration.metrics.utilities.payoffs import Linear, Rank
 
 from ..harness.artifacts import sha256_of
-from ..harness.code import UnknownTarget, code_digest
+from ..harness.code_digest import UnknownTarget, code_digest
 from .cells import numbers_of, text_column
 from .forms import check_is_file
 from .message_text import cut_off, normal, some_of

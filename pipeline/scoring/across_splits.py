@@ -31,7 +31,7 @@ from .families import p_values_together
 from .files import rounded
 from .held_out import HeldOut, held_out, options_of, scored
 from .points import SMALLEST_GROUP, CachedLogits, find_logits, indices_of, splits_together
-from .tidy import Scored, curves_of, draws_of, rows_of
+from .score_rows import Scored, curves_of, draws_of, rows_of
 
 REPETITIONS = 100  # redrawn label vectors behind a diagram's noise band
 DENSITY_BINS = 20

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .tidy import Scored, mean_draws
+from .score_rows import Scored, mean_draws
 
 Floats = NDArray[np.float64]
 EQUAL = 1e-9  # a smaller difference of standardized errors comes from rounding

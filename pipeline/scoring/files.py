@@ -112,7 +112,7 @@ class Scores:
         return dict(by_group.get(self.group, {}))
 
     def draws(self, method: str) -> Mapping[str, Sequence[float]]:
-        """By metric the mean over few splits under resampled points (tidy.draws_of)."""
+        """By metric the mean over few splits under resampled points (score_rows.draws_of)."""
         draws = self.facts["calibrators"].get(method, {}).get("draws", {})
         return dict(draws.get(self.group, {}))
 

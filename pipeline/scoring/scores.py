@@ -21,7 +21,7 @@ from ..harness.workers import UnitsFailed
 from .families import p_values_together
 from .files import ScoreFiles, Scores, score_files, without_folders, write_files
 from .points import CachedLogits
-from .tidy import Scored, curves_of, draws_of, rows_of
+from .score_rows import Scored, curves_of, draws_of, rows_of
 
 
 def with_all_splits(units: Sequence[Unit]) -> dict[str, list[Unit]]:

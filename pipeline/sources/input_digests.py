@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from utility_calibration.metrics.errors import InputError, MissingResource
 
 from ..harness.artifacts import sha256_of, sha256_of_json
-from ..harness.code import UnknownTarget, refuse_short
+from ..harness.code_digest import UnknownTarget, refuse_short
 from ..harness.settings import Settings
 
 Source = TypeVar("Source", bound=Callable[..., Any])

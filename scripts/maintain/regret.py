@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from utility_calibration import calibrators
 from utility_calibration.pipeline.harness.artifacts import read_json, write_json, write_text
-from utility_calibration.pipeline.harness.code import code_digest
+from utility_calibration.pipeline.harness.code_digest import code_digest
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
 from utility_calibration.pipeline.harness.progress import Bar, say
 from utility_calibration.pipeline.reporting.wording import markdown_table

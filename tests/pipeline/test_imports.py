@@ -8,7 +8,7 @@ import pytest
 
 from utility_calibration import calibrators, metrics
 from utility_calibration.metrics import plots
-from utility_calibration.pipeline.harness import code
+from utility_calibration.pipeline.harness import code_digest as code
 from utility_calibration.pipeline.harness.parameters import CONF
 
 ROOT = CONF.parent

@@ -7,8 +7,8 @@ from omegaconf import OmegaConf
 
 from utility_calibration.pipeline.evaluate import run_evaluate
 from utility_calibration.pipeline.fit import run_fit
-from utility_calibration.pipeline.harness import code
-from utility_calibration.pipeline.harness.code import code_digest
+from utility_calibration.pipeline.harness import code_digest as code
+from utility_calibration.pipeline.harness.code_digest import code_digest
 from utility_calibration.pipeline.harness.parameters import CONF
 from utility_calibration.pipeline.harness.workers import UnitsFailed
 from utility_calibration.pipeline.plan import Plan

@@ -22,7 +22,7 @@ from utility_calibration.pipeline.scoring.files import (
     without_folders,
     write_files,
 )
-from utility_calibration.pipeline.scoring.tidy import Scored, curves_of, rows_of
+from utility_calibration.pipeline.scoring.score_rows import Scored, curves_of, rows_of
 
 ALL_METRICS = [key for key in METRICS if key != "u_w2v"]
 SPLITS = 4

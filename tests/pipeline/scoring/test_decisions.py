@@ -9,7 +9,7 @@ from utility_calibration.pipeline.harness.artifacts import CorruptFile
 from utility_calibration.pipeline.scoring.deciding import decide, refusal
 from utility_calibration.pipeline.scoring.decisions import Rarest
 from utility_calibration.pipeline.scoring.files import ScoreFiles, Scores
-from utility_calibration.pipeline.scoring.tidy import draws_of
+from utility_calibration.pipeline.scoring.score_rows import draws_of
 
 
 def scores_of(tmp_path, *splits) -> Scores:

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from utility_calibration.pipeline.harness import code
-from utility_calibration.pipeline.harness.code import code_digest, targets_in
+from utility_calibration.pipeline.harness import code_digest as code
+from utility_calibration.pipeline.harness.code_digest import code_digest, targets_in
 
 FILES = {
     "__init__.py": "from {name}.maker import Maker as Given\n",

@@ -6,7 +6,7 @@ import pytest
 
 from tests.pipeline.reporting.conftest import scored
 from utility_calibration.metrics.shown import thin
-from utility_calibration.pipeline.scoring.tidy import curves_of, rows_of
+from utility_calibration.pipeline.scoring.score_rows import curves_of, rows_of
 
 WORST = {"low": 0.2, "high": 0.4, "gain": 0.02, "threshold": 0.3}
 
