@@ -53,14 +53,15 @@ def test_a_file_is_scored_and_calibrated_with_every_method(tmp_path: Path) -> No
         tmp_path,
         RUN_IN_TURN,
         ["score", "my.npz", *save],
-        ["score", "my.npz", "--quick", "--output", "quick"],
-        ["score", "my.npz", "--stream", "--output", "streamed"],
+        ["score", "my.npz", "--stream", "--output", "streamed", "--jobs", "1"],
         ["apply", "saved.npz", "my.npz", "--output", "calibrated.csv"],
     )
 
 
 def test_the_stages_run_on_an_offline_benchmark(tmp_path: Path) -> None:
+    # In one process: a worker would find torch.
     units = ["benchmark=digits", "suite.calibrators=[uncalibrated,temperature]", "splits.count=1"]
+    units.append("jobs=1")
     stages = ("logits", "fit", "evaluate", "report", "status")
     small = ["dynamics.iterations=2", "dynamics.utilities=5", "dynamics.splits=1"]
     study = ["dynamics", *units, *small, "dynamics.snapshots=[0]"]

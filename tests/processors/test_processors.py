@@ -3,11 +3,16 @@
 `make test-processors` runs all of it; with PRECOMPUTED=/folder/with/logits on CIFAR-100.
 """
 
+import contextlib
+import io
+import json
 import os
+import warnings
 
 import numpy as np
 import pytest
 
+from tests.processors import numbers
 from tests.processors.emulated import THIS, differences, numbers_on, processors
 from utility_calibration.calibrators import IsotonicCalibration
 from utility_calibration.metrics import TopK
@@ -23,7 +28,9 @@ def without_numba(processor):
 
 def test_a_few_fits_have_the_same_digits():
     generic = without_numba(EMULATED.get("generic", {}))
-    one, other = numbers_on({}, 1, "small"), numbers_on(generic, 2, "small")
+    with contextlib.redirect_stdout(io.StringIO()) as printed, warnings.catch_warnings():
+        numbers.main("small")
+    one, other = json.loads(printed.getvalue()), numbers_on(generic, 2, "small")
     assert differences(one, other) == []
     assert len(one) > 100
 

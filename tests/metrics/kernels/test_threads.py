@@ -16,8 +16,11 @@ from utility_calibration.metrics.kernels.threads import (
     product,
     row_blocks,
 )
+from utility_calibration.metrics.kernels.uniforms import hashed_uniforms
 
-LOSSES = np.array([[0, 1, 0.3], [2, 0, 0.3], [1, 1, 0.3], [3, 0.5, 0.3]])
+POINTS, CLASSES = 16_000, 20
+"""More than 2^18 probabilities, so that there are two blocks of rows."""
+LOSSES = np.random.default_rng(0).random((CLASSES, 3))
 
 
 @pytest.fixture(autouse=True)
@@ -85,14 +88,15 @@ def test_a_product_has_the_same_bits_for_any_number_of_threads(shape, monkeypatc
 def everything() -> list[bytes]:
     """What every metric and every class of utilities gives, so large that there are blocks."""
     random = np.random.default_rng(0)
-    p = random.dirichlet(np.full(4, 0.4), size=70_000)
-    y, weights = random.integers(4, size=len(p)), random.random(len(p))
-    users = [m.TopK(), m.ClassWise(), m.Decision(LOSSES), m.Similarity(np.eye(4))]
-    users += [m.Linear.sample(70, 4, 0), m.Rank.sample(70, 4, 0)]
-    users += [m.GainMatrix.sample_aligned(9, 4, 0), m.GainMatrix.sample_misaligned(9, 4, 0, 2)]
+    p = random.dirichlet(np.full(CLASSES, 0.4), size=POINTS)
+    y, weights = random.integers(CLASSES, size=len(p)), random.random(len(p))
+    users = [m.TopK(), m.ClassWise(), m.Decision(LOSSES), m.Similarity(np.eye(CLASSES))]
+    users += [m.Linear.sample(70, CLASSES, 0), m.Rank.sample(70, CLASSES, 0)]
+    users += [m.GainMatrix.sample_aligned(9, CLASSES, 0)]
+    users += [m.GainMatrix.sample_misaligned(9, CLASSES, 0, 2)]
     users += [m.DiscountedCumulativeGain(), m.FunctionUtility(np.sqrt)]
     found = [each.calibration_errors(p, y, sample_weight=weights) for each in users]
-    stream = m.StreamingCalibration([m.TopK(), m.Linear.sample(9, 4, 0)], 4)
+    stream = m.StreamingCalibration([m.TopK(), m.Linear.sample(70, CLASSES, 0)], CLASSES)
     stream.update(p, y, sample_weight=weights)
     result = stream.result()
     found += [result.lower, result.upper, result.equal_mass, result.brier, result.nll]
@@ -100,11 +104,12 @@ def everything() -> list[bytes]:
     found += [decision.decide(p), decision.mean_loss(p, y), decision.gaps(p, y)]
     found += [decision.net_benefit(p, y, thresholds=[0.2, 0.5]), m.two_bin_error(p, y)]
     few = {"utilities": 60, "floor_utilities": 60, "floor_repetitions": 3}
-    card = m.scorecard(p, y, **few, bootstrap_repetitions=2, similarity=np.eye(4))
+    card = m.scorecard(p, y, **few, bootstrap_repetitions=2, similarity=np.eye(CLASSES))
     found += content_of(card).values()
     few_points = {"sample_weight": weights[:3000], "clusters": np.arange(3000) // 3}
     small = m.scorecard(p[:3000], y[:3000], **few, **few_points)
     found += content_of(small).values()
+    found.append(hashed_uniforms(np.arange(30), np.arange(POINTS)[:, None]))
     return [np.asarray(each).tobytes() for each in found]
 
 
