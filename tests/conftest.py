@@ -20,7 +20,7 @@ settings.load_profile("repeatable")
 MEASURING = "COVERAGE_PROCESS_CONFIG"
 """This variable makes coverage measure child processes, too."""
 if "PYTEST_XDIST_WORKER" in os.environ:
-    # In `make test` most child processes run whole stages. Measuring those would take longer and
+    # In `make coverage` most child processes run whole stages. Measuring those takes longer and
     # would find few statements that the tests do not run themselves.
     os.environ.pop(MEASURING, None)
 
