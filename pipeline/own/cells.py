@@ -17,14 +17,18 @@ from .message_text import COMPLETE, IMPOSSIBLE, cut_off, is_plain, normal
 if TYPE_CHECKING:
     import pandas as pd
 
-LONGEST_TEXT = 1000  # letters of a label or another name
+MOST_NAMED = 5
+"""Columns of which a wrong cell is named."""
+LONGEST_TEXT = 1000
+"""Letters of a label or another name."""
 CLASS_NUMBERS = "give class numbers such as 0, 1, 2"
-FileColumns = dict[str, Any]  # what a file holds by name: arrays, or the columns of a table
+FileColumns = dict[str, Any]
+"""What a file holds by name: arrays, or the columns of a table."""
 
 
-def are_arrays(held: FileColumns) -> bool:
+def are_arrays(rows: FileColumns) -> bool:
     """Whether these are arrays, not the columns of a table."""
-    return any(isinstance(of, np.ndarray) for of in held.values())
+    return any(isinstance(values, np.ndarray) for values in rows.values())
 
 
 def _decoded(values: Any) -> NDArray[Any]:
@@ -43,14 +47,16 @@ def text_of(values: Any, n: int, field: str) -> NDArray[np.str_]:
         text = np.where(is_whole, np.strings.rpartition(text, ".")[0], text)
         text = np.where(np.isnan(entries), "", text)
     different, places = np.unique(text, return_inverse=True)
-    names = list(map(normal, different.tolist()))
+    names = [normal(name) for name in different.tolist()]
     for place, name in enumerate(names):
-        if not name or not is_plain(name):
+        if not name:
             message, fix = "none", COMPLETE
-            if name:
-                message, fix = f"control characters in the name {cut_off(name)}", "rename it"
-            row = int((places == place).argmax())
-            raise InputError(message, field=field, row=row, fixes=fix)
+        elif not is_plain(name):
+            message, fix = f"control characters in the name {cut_off(name)}", "rename it"
+        else:
+            continue
+        row = int((places == place).argmax())
+        raise InputError(message, field=field, row=row, fixes=fix)
     return np.array(names, dtype=np.str_)[places]
 
 
@@ -60,9 +66,8 @@ def text_column(column: pd.Series[Any]) -> NDArray[np.str_]:
     longest = int(lengths.max())
     if longest > LONGEST_TEXT:  # NumPy gives every entry the size of the longest
         message = f"a cell of {longest:,} letters, at most {LONGEST_TEXT:,} are read as a name,"
-        raise InputError(
-            message, field=str(column.name), row=int(lengths.argmax()), fixes="shorten it"
-        )
+        row = int(lengths.argmax())
+        raise InputError(message, field=str(column.name), row=row, fixes="shorten it")
     return np.char.strip(column.astype(object).where(column.notna(), "").to_numpy(str))
 
 
@@ -72,7 +77,8 @@ def plain_column(column: pd.Series[Any] | NDArray[Any]) -> NDArray[Any]:
 
     if isinstance(column, np.ndarray):
         return column
-    is_bool, has_gaps = pd.api.types.is_bool_dtype(column.dtype), column.isna().any()
+    is_bool = pd.api.types.is_bool_dtype(column.dtype)
+    has_gaps = column.isna().any()
     if is_bool and not has_gaps:
         return column.to_numpy(bool)
     if is_bool or not pd.api.types.is_numeric_dtype(column.dtype):
@@ -96,21 +102,25 @@ def numbers_of(
     cells = pd.DataFrame({name: table[name] for name in columns})
     # pandas would return memory that is not writable.
     matrix = cells.apply(as_numbers).to_numpy(np.float64, copy=True, na_value=np.nan)
-    wrong = ~(np.isfinite(matrix) | (matrix == lowest))
+    is_wrong = ~(np.isfinite(matrix) | (matrix == lowest))
     is_empty_row = cells.isna().all(axis=1).to_numpy()
     if is_empty_row.any():
         raise no_answer(cut_off(columns[0]), is_empty_row)
     mistakes = list[InputError]()
-    for place in np.flatnonzero(wrong.any(axis=0)).tolist()[:5]:
-        row = int(wrong[:, place].argmax())
+    wrong_columns = np.flatnonzero(is_wrong.any(axis=0)).tolist()
+    for place in wrong_columns[:MOST_NAMED]:
+        row = int(is_wrong[:, place].argmax())
         cell = str(cells.iloc[row, place])
         is_empty = cell in ("nan", "None", "<NA>")
         message = "nothing" if is_empty else f"`{cut_off(cell)}`, which is no finite number,"
         # One fix for all cells: the first of them names it.
-        settled = [] if mistakes else [*fixes_for(cell.strip()), *fixes]
-        if is_empty and lowest < 0 and not mistakes:
-            settled.append(IMPOSSIBLE)
-        mistakes.append(InputError(message, row=row, column=cut_off(columns[place]), fixes=settled))
+        its_fixes = list[str]()
+        if not mistakes:
+            its_fixes = [*fixes_for(cell.strip()), *fixes]
+            if is_empty and lowest < 0:
+                its_fixes.append(IMPOSSIBLE)
+        column = cut_off(columns[place])
+        mistakes.append(InputError(message, row=row, column=column, fixes=its_fixes))
     if mistakes:
         raise InputError.of_all(mistakes)
     return matrix
@@ -119,7 +129,8 @@ def numbers_of(
 def no_answer(name: str, is_empty: NDArray[np.bool_]) -> InputError:
     """The error on rows [n] of which some have no answer at all."""
     count, row = int(is_empty.sum()), int(is_empty.argmax())
-    fix = f"leave {'this row' if count == 1 else f'these {count:,} rows'} out of the file"
+    these = "this row" if count == 1 else f"these {count:,} rows"
+    fix = f"leave {these} out of the file"
     message = f"no answer in {count:,} of {len(is_empty):,} rows, the first"
     return InputError(message, row=row, column=name, fixes=fix)
 
@@ -133,15 +144,14 @@ def as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 class Labels(NamedTuple):
-    """The labels of the points.
-
-    texts: the different labels as text: numbers in increasing order, else in the order of text.
-    places: [n], the place of each point's label in `texts`. is_text: whether they are no numbers.
-    """
+    """The labels of the points."""
 
     texts: list[str]
+    """The different labels as text: numbers in increasing order, else in the order of text."""
     places: NDArray[np.int64]
+    """[n], the place of each point's label in `texts`."""
     is_text: bool
+    """Whether they are no numbers."""
 
     def row(self, text: str) -> int:
         """The first row of a label."""
@@ -154,35 +164,45 @@ def distinct_labels(values: Any, field: str, mistakes: list[InputError]) -> Labe
     Missing labels go to `mistakes` and get another value. InputError: these are no labels [n].
     """
     plain = _decoded(values)
-    if plain.ndim == 2 and plain.shape[1] == 1:
-        raise InputError(f"shape {list(plain.shape)}", field=field, fixes="save labels[:, 0]")
-    if plain.ndim == 2 and plain.dtype.kind in "biuf" and not (plain.sum(axis=1) == 1).all():
-        message = f"shape {list(plain.shape)}, several labels per row (multi-label)"
-        fix = "give one per row, or score each label in its own file"
-        raise InputError(message, field=field, fixes=fix)
-    if plain.ndim != 1 or not len(plain):
-        check_labels(np.zeros(plain.shape), len(plain) if plain.ndim else 0, 2, name=field)
-    if plain.dtype.kind not in "biufU":
-        raise InputError(f"an array of {plain.dtype}", field=field, fixes="give names or numbers")
+    _check_shape(plain, field)
     is_text = plain.dtype.kind == "U"
     if plain.dtype.kind == "f":
         _check_class_numbers(plain, field)
-    missing = np.char.strip(plain) == "" if is_text else ~np.isfinite(plain)
-    if missing.any():
-        count, row = int(missing.sum()), int(missing.argmax())
+    is_missing = np.char.strip(plain) == "" if is_text else ~np.isfinite(plain)
+    if is_missing.any():
+        count, row = int(is_missing.sum()), int(is_missing.argmax())
         message = "1 row has none, first" if count == 1 else f"{count:,} rows have none, first"
         mistakes.append(InputError(message, field="labels", row=row, fixes=COMPLETE))
-        if missing.all():
+        if is_missing.all():
             raise mistakes.pop()
-        plain = np.where(missing, plain[~missing][0], plain)
+        plain = np.where(is_missing, plain[~is_missing][0], plain)
     if is_text:
         plain = text_of(plain, len(plain), field)
     different, places = np.unique(plain, return_inverse=True)
     if plain.dtype.kind in "iuf":
-        texts = [str(int(v)) if v == int(v) else str(v) for v in different.tolist()]
+        texts = [_number_as_text(number) for number in different.tolist()]
     else:
-        texts = list(map(str, different.tolist()))
+        texts = [str(label) for label in different.tolist()]
     return Labels(texts, places, is_text)
+
+
+def _number_as_text(number: float) -> str:
+    """A whole number without decimals, as people write a class."""
+    return str(int(number)) if number == int(number) else str(number)
+
+
+def _check_shape(labels: NDArray[Any], field: str) -> None:
+    """Raise `InputError` unless these are labels [n] of a kind that can be names or numbers."""
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        raise InputError(f"shape {list(labels.shape)}", field=field, fixes="save labels[:, 0]")
+    if labels.ndim == 2 and labels.dtype.kind in "biuf" and not (labels.sum(axis=1) == 1).all():
+        message = f"shape {list(labels.shape)}, several labels per row (multi-label)"
+        fix = "give one per row, or score each label in its own file"
+        raise InputError(message, field=field, fixes=fix)
+    if labels.ndim != 1 or not len(labels):
+        check_labels(np.zeros(labels.shape), len(labels) if labels.ndim else 0, 2, name=field)
+    if labels.dtype.kind not in "biufU":
+        raise InputError(f"an array of {labels.dtype}", field=field, fixes="give names or numbers")
 
 
 def _check_class_numbers(labels: NDArray[np.floating[Any]], field: str) -> None:

@@ -11,7 +11,8 @@ from utility_calibration.metrics.errors import InputError
 from .message_text import cut_off, some_of
 from .usual_names import LABELS, LIKE_LABELS, LIKE_MATRICES, MATRICES, USUAL, is_split, spelt
 
-MOST = 40  # columns that one message names
+MOST = 40
+"""Columns that one message names."""
 
 
 def option(text: str, default: Any = None, **settings: Any) -> Any:
@@ -87,9 +88,10 @@ class Choices:
     @classmethod
     def of(cls, options: object) -> Self:
         """The choices among a command's options; those that it does not have stay open."""
-        said: dict[str, Any]
-        said = {of.name: getattr(options, of.name, of.default) for of in fields(cls)}
-        return cls(**said)
+        values: dict[str, Any] = {}
+        for choice in fields(cls):
+            values[choice.name] = getattr(options, choice.name, choice.default)
+        return cls(**values)
 
     @property
     def answers(self) -> dict[str, str]:
@@ -101,18 +103,23 @@ class Choices:
         """Which of `names` hold answers, and of what kind; "" if their name does not say."""
         if self.answers:
             return {name: kind for name, kind in self.answers.items() if name in names}
-        usual = {name: kind for kind, spellings in MATRICES.items() for name in spellings}
-        for kind_of in (usual, LIKE_MATRICES):
-            kinds = {name: kind_of[spelt(name)] for name in names if spelt(name) in kind_of}
+        for kind_of_spelling in (MATRICES, LIKE_MATRICES):
+            kinds = {}
+            for name in names:
+                if spelt(name) in kind_of_spelling:
+                    kinds[name] = kind_of_spelling[spelt(name)]
             if kinds:
                 return kinds
         return {}
 
     def gives_role(self, name: str) -> bool:
         """Whether a column or array of this name has a purpose beside the classes."""
-        usual = (*LABELS, *LIKE_LABELS, *sum(USUAL.values(), ()), "class_names")
-        is_usual = spelt(name) in usual or is_split(name)
-        return is_usual or name in (self.labels, self.groups, self.clusters, self.predictions)
+        if name in (self.labels, self.groups, self.clusters, self.predictions):
+            return True
+        usual = {*LABELS, *LIKE_LABELS, "class_names"}
+        for spellings in USUAL.values():
+            usual.update(spellings)
+        return spelt(name) in usual or is_split(name)
 
     def has_names(self, column: str) -> bool:
         """Whether the entries of a column of this name are names, not numbers: labels, groups."""
@@ -121,12 +128,16 @@ class Choices:
 
 def matching(text: str, names: Sequence[str], flag: str | None) -> list[str]:
     """The `names` that names or patterns mean; InputError: one of the option `flag` means none."""
-    found: dict[str, None] = {}
-    for part in [text] if text in names else filter(None, map(str.strip, text.split(","))):
-        pattern = part.replace("[", "[[]")
-        fitting = [part] if part in names else [k for k in names if fnmatchcase(k, pattern)]
+    matches: dict[str, None] = {}
+    parts = [text] if text in names else [part.strip() for part in text.split(",")]
+    for part in filter(None, parts):
+        if part in names:
+            fitting = [part]
+        else:
+            pattern = part.replace("[", "[[]")  # a bracket is a part of the name
+            fitting = [name for name in names if fnmatchcase(name, pattern)]
         if not fitting and flag is not None:
             message = f"nothing is called {cut_off(part)}"
             raise InputError(message, field=flag, fixes=f"name one of {some_of(names, MOST)}")
-        found |= dict.fromkeys(fitting)
-    return list(found)
+        matches |= dict.fromkeys(fitting)
+    return list(matches)

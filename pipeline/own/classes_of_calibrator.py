@@ -42,15 +42,15 @@ def layout_for(
     """
     if are_arrays(rows):
         answers = array_of_answers(rows, choices, classes.kind)
-        found, single = [answers.name], answers.single
+        names, single = [answers.name], answers.single
     else:
-        found, _, single = _columns_of(rows, columns, classes.texts, choices.classes)
+        names, _, single = _columns_of(rows, columns, classes.texts, choices.classes)
     is_confidence = may_be_confidence(single, classes.kind, choices.values)
     return Layout(
         kind=classes.kind,
         class_names=tuple(classes.texts),
         has_names=classes.have_names,
-        columns=tuple(found),
+        columns=tuple(names),
         is_array=are_arrays(rows),
         single=single,
         predictions=choices.predictions if is_confidence else None,

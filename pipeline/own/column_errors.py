@@ -18,12 +18,16 @@ IN_ORDER = "say which they are, in the order of the labels: --classes NAME,NAME"
 
 def _option(names: Collection[str], pattern: str, columns: Sequence[str]) -> str:
     """The option that means exactly these of the `columns`: their pattern, or their names."""
-    for text in (pattern, *[",".join(names)] * (len(names) <= MOST)):
+    texts = [pattern]
+    if len(names) <= MOST:
+        texts.append(",".join(names))
+    for text in texts:
         if set(matching(text, columns, None)) == set(names):
             return f"--classes {text!r}"
-    others = [*dict.fromkeys(re.sub(r"\d+", "*", k) for k in columns if k not in names)]
-    text = ",".join(others)
-    if len(others) > MOST or set(matching(text, columns, None)) & set(names):
+    others = [re.sub(r"\d+", "*", column) for column in columns if column not in names]
+    patterns = list(dict.fromkeys(others))
+    text = ",".join(patterns)
+    if len(patterns) > MOST or set(matching(text, columns, None)) & set(names):
         return "--classes NAME,NAME"
     return f"--ignore {text!r}"
 
@@ -53,15 +57,17 @@ def in_question(
         bearers: the columns that bear all labels; its others may be of classes without a point.
         likely: single columns that can be answers.
     """
-    message, fixes = f"{some_of(unknown, MOST)}: no label has this name", [NAME_CLASSES, IGNORE]
+    message = f"{some_of(unknown, MOST)}: no label has this name"
+    fixes = [NAME_CLASSES, IGNORE]
     if bearers is not None and bearers.others:
         message += f", but {some_of([*bearers.others])} may be a class without a point"
-        numbers = [as_number(of) for of in bearers.named.values()]
+        numbers = [as_number(text) for text in bearers.named.values()]
         if None in numbers or _are_counted(numbers):
             option = _option(bearers.named, bearers.pattern, [*bearers.labels, *unknown])
             fixes = [f"if so: {option}"]
     elif bearers is not None:
-        left_out = ",".join(k if len(k) < 60 else f"{k[:30]}*" for k in unknown[:MOST])
+        short = [name if len(name) < 60 else f"{name[:30]}*" for name in unknown[:MOST]]
+        left_out = ",".join(short)
         message += f", while {bearers.pattern} has those of all labels"
         fixes = [f"leave out what is no class: --ignore {left_out}"]
         option = _option(bearers.labels, bearers.pattern, [*bearers.labels, *unknown])
@@ -80,11 +86,12 @@ def in_question(
 
 def _are_counted(numbers: Sequence[float | None]) -> bool:
     """Whether these are the whole numbers from 0 on, or from 1 on."""
-    return any(set(numbers) == set(range(first, first + len(numbers))) for first in (0, 1))
+    count = len(numbers)
+    return set(numbers) in (set(range(count)), set(range(1, count + 1)))
 
 
 def no_bearers(
-    held: FileColumns, columns: Sequence[str], texts: Sequence[str], is_in_order: bool
+    rows: FileColumns, columns: Sequence[str], texts: Sequence[str], is_in_order: bool
 ) -> InputError:
     """The error on columns that bear none of the classes `texts`.
 
@@ -93,7 +100,7 @@ def no_bearers(
     ways = [
         f"say which one has the answers: --logits {name} or --probabilities {name}"
         for name in columns
-        if has_lists(held[name])
+        if has_lists(rows[name])
     ]
     if len(texts) == 2 and len(columns) == 1:
         ways.append(f"say that it is for {texts[1]}: --classes {columns[0]}")

@@ -101,19 +101,19 @@ def _classes_of(
         choices, kind = replace(choices, classes=name), kind_of_name
     used = set(roles.names)
     columns = [name for name in rows if name not in used]
-    found = classes_by_name(rows, columns, labels, choices.classes, notes)
-    matrix = matrix_of(rows, found.columns)
-    answers = Answers(matrix, found.columns[0], kind, found.names, found.single)
-    if found.names is None:
-        by_column = answers._replace(names=found.columns)
+    classes = classes_by_name(rows, columns, labels, choices.classes, notes)
+    matrix = matrix_of(rows, classes.columns)
+    answers = Answers(matrix, classes.columns[0], kind, classes.names, classes.single)
+    if classes.names is None:
+        by_column = answers._replace(names=classes.columns)
         labelled = classes_by_place(labels, by_column, notes, is_in_order=True)
     else:
-        place_of = {name: place for place, name in enumerate(found.names)}
+        place_of = {name: place for place, name in enumerate(classes.names)}
         codes = np.array([place_of[text] for text in labels.texts])[labels.places]
-        labelled = LabelledClasses(codes, found.names)
+        labelled = LabelledClasses(codes, classes.names)
     if choices.values == "auto" and choices.classes is None and not labels.is_text:
-        refuse_two_models(found.columns, matrix, labelled.codes)
-    return _Classes(answers, labelled, found.columns)
+        refuse_two_models(classes.columns, matrix, labelled.codes)
+    return _Classes(answers, labelled, classes.columns)
 
 
 def _applied(

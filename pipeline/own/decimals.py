@@ -23,23 +23,23 @@ BOTH = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:,\d{3})+(\.)|(?:\.\d{3})+(,))\d+")
 """Groups and a fraction, 1,234.5 or 1.234,5: the last sign is the decimal one."""
 
 
-def decimal_sign(text: str, separator: str, said: str | None, may_group: bool = False) -> str:
+def decimal_sign(text: str, separator: str, named: str | None, may_group: bool = False) -> str:
     """The decimal sign of the numbers in the cells of a `text`.
 
     Args:
         text: the first lines of a file without its names.
         separator: the sign between two cells; where it is a comma, the dot is the decimal sign.
-        said: the sign that the person names; it counts where the numbers show none.
+        named: the sign that the person names; it counts where the numbers show none.
         may_group: whether dots may group digits also beside commas, as in amounts of money.
 
     Raises:
         InputError: a number has two readings, and the person has named no sign.
     """
     if separator == "," and not may_group:
-        return said or "."
-    row_ends = text.replace("\n", separator)
+        return named or "."
     shown, unclear = set[str](), list[str]()
-    for cell in row_ends.split(separator):
+    cells = text.replace("\n", separator).split(separator)
+    for cell in cells:
         number = cell.strip(' "\r')
         signs = decimal_signs_of(number)
         if len(signs) == 1:
@@ -48,8 +48,8 @@ def decimal_sign(text: str, separator: str, said: str | None, may_group: bool = 
             unclear.append(number)
     if shown:
         return "," if "," in shown else "."
-    if said is not None or not unclear:
-        return said or "."
+    if named is not None or not unclear:
+        return named or "."
     number = unclear[0]
     sign = _first_sign(number)
     message = f"`{number}` is {number.replace(sign, '.')} or {number.replace(sign, '')}"
@@ -62,13 +62,15 @@ def _first_sign(number: str) -> str:
 
 def decimal_signs_of(number: str) -> str:
     """The decimal signs by which a text can be a number: none, one, or both of SIGNS."""
-    both, grouped, fraction = (form.fullmatch(number) for form in (BOTH, GROUPED, FRACTION))
-    if both:
-        return both[1] or both[2]
+    with_both = BOTH.fullmatch(number)
+    if with_both:
+        return with_both[1] or with_both[2]
+    grouped = GROUPED.fullmatch(number)
     if grouped:
         sign = grouped[1]
         has_one_group = number.count(sign) == 1
         return ",." if has_one_group else OTHER[sign]
+    fraction = FRACTION.fullmatch(number)
     return fraction[1] if fraction else ""
 
 

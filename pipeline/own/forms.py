@@ -11,12 +11,14 @@ from .message_text import SAVEZ
 LINES = (".jsonl", ".ndjson")
 TABLES = (".csv", ".tsv", *LINES, ".parquet")
 """Endings of file names that are read as tables; each may be followed by .gz but parquet."""
-PARTED = (".csv", ".tsv", ".parquet")  # endings of forms that are read by parts, too
+PARTED = (".csv", ".tsv", ".parquet")
+"""Endings of forms that are read by parts, too."""
 LINE_BY_LINE = (
     "write one object per line: "
     "pandas.read_json(…).to_json('my.jsonl', orient='records', lines=True)"
 )
-SAVED = "state.json"  # a file in every folder that `datasets` saves with save_to_disk
+SAVED = "state.json"
+"""A file in every folder that `datasets` saves with save_to_disk."""
 READ = "npz, CSV, TSV, JSON lines or parquet"
 INSTEAD = {
     (".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt"): "a pickle, which is never loaded; "
@@ -31,8 +33,10 @@ INSTEAD = {
 
 def ending_of(path: Path) -> str:
     """The ending that says how to read a file: .csv for a.CSV and a.csv.gz."""
-    endings = [end.lower() for end in path.suffixes]
-    return endings[-2] if len(endings) > 1 and endings[-1] == ".gz" else "".join(endings[-1:])
+    endings = [ending.lower() for ending in path.suffixes]
+    if len(endings) > 1 and endings[-1] == ".gz":
+        return endings[-2]
+    return endings[-1] if endings else ""
 
 
 def is_table(path: Path) -> bool:
@@ -46,8 +50,8 @@ def shards_of(path: Path) -> list[Path]:
     A data set that `datasets` saved is one shard.
     """
     if path.is_dir() and not (path / SAVED).is_file():
-        readable = [file for file in sorted(path.iterdir()) if ending_of(file) in (*TABLES, ".npz")]
-        shards = [file for file in readable if not file.name.startswith((".", "_"))]
+        visible = [file for file in sorted(path.iterdir()) if not file.name.startswith((".", "_"))]
+        shards = [file for file in visible if ending_of(file) in (*TABLES, ".npz")]
         _check_links(shards)
     elif path.exists() or not glob.has_magic(str(path)):
         shards = [path]

@@ -127,10 +127,10 @@ def _completed(
 ) -> dict[str, Settings]:
     """The settings of each method, with what the file adds: its splits and own utilities."""
     first = next(iter(before.values()))
-    own = own_utilities(options.own_files, class_names, options.decimal)
-    evaluation = replace(first.evaluation, own=own)
+    utilities = own_utilities(options.own_utilities, class_names, options.decimal)
+    evaluation = replace(first.evaluation, own=utilities)
     splits = _splits_of(first.splits, logits.details)
-    aims = [own[f"u_{kind}"] for kind in options.calibrate_for]
+    aims = [utilities[f"u_{kind}"] for kind in options.calibrate_for]
     completed = {}
     for name, settings in before.items():
         calibrator = _aimed_at(aims, settings)

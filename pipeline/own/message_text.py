@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from utility_calibration.metrics.errors import InputError
 
-CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode's control characters, line ends, …
-JOINERS = "\u00ad\u200c\u200d"  # of these categories, but needed in Persian and Hindi names
+CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Categories of Unicode's control characters, line ends, …"""
+JOINERS = "\u00ad\u200c\u200d"
+"""Of these categories, but needed in Persian and Hindi names."""
 SAVEZ = "numpy.savez('my.npz', logits=…, labels=…)"
 COMPLETE = "complete or remove such rows"
 IMPOSSIBLE = "where a point lacks an option, give this the logit -inf or the probability 0"
@@ -41,7 +43,9 @@ def is_plain(name: str) -> bool:
 def some_of(values: Sequence[Any] | NDArray[Any], most: int = 5) -> str:
     """The first five of the values, cut off for a message."""
     shown = [cut_off(str(value)) for value in list(values)[:most]]
-    return ", ".join(shown) + (", …" if len(values) > most else "")
+    if len(values) > most:
+        shown.append("…")
+    return ", ".join(shown)
 
 
 def cut_off(text: str) -> str:

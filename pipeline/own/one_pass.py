@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..harness.parameters import UsageError
 from .batches import is_too_large
 from .forms import shards_of
-from .options import OWN, Options
+from .options import OWN_UTILITIES, Options
 
 
 class Rule(NamedTuple):
@@ -29,7 +29,16 @@ class Rule(NamedTuple):
 
 RULES = (
     Rule(
-        ("test", "groups", "clusters", "distinct", "splits", "similarity", "calibrate_for", *OWN),
+        (
+            "test",
+            "groups",
+            "clusters",
+            "distinct",
+            "splits",
+            "similarity",
+            "calibrate_for",
+            *OWN_UTILITIES,
+        ),
         "needs all points at once, which one pass does not have",
         "leave it out",
     ),

@@ -5,15 +5,17 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from ..harness.command import Parser
 from ..harness.parameters import known_instead, names_in
 from ..reporting.names import METHODS
 from .choices import Choices, option
 
-QUICK_METHODS, QUICK_SPLITS = ("uncalibrated", "temperature", "vector"), 3
-OWN = {
+QUICK_METHODS = ("uncalibrated", "temperature", "vector")
+QUICK_SPLITS = 3
+SPLITS = 10
+"""Random splits, where neither file nor person says how many."""
+OWN_UTILITIES = {
     "payoffs": "users paid by class: CSV, a line per user, a column per class",
     "valuations": "users paid by rank: CSV, a line per user, columns 1, 2, … for the ranks",
     "losses": "a decision: CSV, a line per class (named first), a column per action",
@@ -97,45 +99,54 @@ class Options(Choices):
         type=Path,
         metavar="FILE.npz",
     )
-    payoffs: str | None = option(OWN["payoffs"], metavar="FILE.csv")
-    valuations: str | None = option(OWN["valuations"], metavar="FILE.csv")
-    losses: str | None = option(OWN["losses"], metavar="FILE.csv")
-    gain: str | None = option(OWN["gain"], metavar="FILE.csv")
-    utility: str | None = option(OWN["utility"], metavar="MODULE:FUNCTION")
+    payoffs: str | None = option(OWN_UTILITIES["payoffs"], metavar="FILE.csv")
+    valuations: str | None = option(OWN_UTILITIES["valuations"], metavar="FILE.csv")
+    losses: str | None = option(OWN_UTILITIES["losses"], metavar="FILE.csv")
+    gain: str | None = option(OWN_UTILITIES["gain"], metavar="FILE.csv")
+    utility: str | None = option(OWN_UTILITIES["utility"], metavar="MODULE:FUNCTION")
     calibrate_for: tuple[str, ...] = option(
         "own utilities that both patchings calibrate to, instead of the standard ones",
         default=(),
         nargs="+",
-        choices=[kind for kind in OWN if kind != "utility"],
+        choices=[kind for kind in OWN_UTILITIES if kind != "utility"],
     )
-    evaluation: tuple[str, ...] = ()  # further settings of the evaluation; tests take few draws
+    evaluation: tuple[str, ...] = ()
+    """Further settings of the evaluation; tests take few draws."""
     may_add: bool = True
     """Whether the methods are the default ones, to which a repair of groups may be added."""
 
     @property
     def split_count(self) -> int:
         """The number of random splits, where the file gives none."""
-        return (QUICK_SPLITS if self.quick else 10) if self.splits is None else self.splits
+        if self.splits is not None:
+            return self.splits
+        return QUICK_SPLITS if self.quick else SPLITS
 
     @property
     def used(self) -> list[str]:
         """The methods to score, and the one to save."""
-        return list(dict.fromkeys([*self.methods, *filter(None, [self.method])]))
+        methods = list(self.methods)
+        if self.method is not None and self.method not in methods:
+            methods.append(self.method)
+        return methods
 
     @property
-    def own_files(self) -> dict[str, str]:
+    def own_utilities(self) -> dict[str, str]:
         """The file or function of each own utility."""
-        values = {kind: getattr(self, kind) for kind in OWN}
+        values = {kind: getattr(self, kind) for kind in OWN_UTILITIES}
         return {kind: value for kind, value in values.items() if value is not None}
 
 
 def add_options(parser: Parser, names: Sequence[str]) -> None:
     """The options of the command line that have these names of fields."""
-    known = {held.name: held for held in fields(Options)}
+    field_of = {field.name: field for field in fields(Options)}
     for name in names:
-        flag = name if name == "file" else f"--{name.replace('_', '-')}"
-        default: dict[str, Any] = {} if name == "file" else {"default": known[name].default}
-        parser.add_argument(flag, **default, **known[name].metadata)
+        field = field_of[name]
+        if name == "file":
+            parser.add_argument(name, **field.metadata)
+        else:
+            flag = f"--{name.replace('_', '-')}"
+            parser.add_argument(flag, default=field.default, **field.metadata)
 
 
 def as_typed(options: Options, names: Sequence[str] = ()) -> list[str]:
@@ -163,26 +174,32 @@ def as_typed(options: Options, names: Sequence[str] = ()) -> list[str]:
 def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> Options:
     """The options, each method once. `doc` is the program's docstring, for its help."""
     parser = Parser(doc)
-    add_options(parser, [held.name for held in fields(Options) if held.metadata])
-    given = vars(parser.parse_args(arguments))
-    named, quick = tuple(dict.fromkeys(given["methods"])), given["quick"]
-    given |= {
-        "methods": named or (QUICK_METHODS if quick else tuple(METHODS)),
-        "may_add": not named,
-        "calibrate_for": tuple(dict.fromkeys(given["calibrate_for"])),
-    }
-    if given["save"] is not None and given["method"] is None and len(given["methods"]) == 1:
-        given["method"] = given["methods"][0]
-    options = Options(**given)
-    save, method = options.save, options.method
-    alone = [kind for kind in options.calibrate_for if kind not in options.own_files]
-    if alone:
-        parser.error(f"--calibrate-for {alone[0]}: give its file, too: --{alone[0]} FILE.csv")
-    for flag, of_save in (("--method", method), ("--save-on", options.save_on)):
-        if save is None and of_save is not None:
-            parser.error(f"{flag}: say where to with --save FILE.npz")
-    if save is not None and method is None:
-        parser.error("--save: which of the methods? add --method NAME")
-    if save is not None and save.suffix != ".npz":
-        parser.error(f"--save {save}: end its name with .npz")
+    add_options(parser, [field.name for field in fields(Options) if field.metadata])
+    values = vars(parser.parse_args(arguments))
+    named = tuple(dict.fromkeys(values["methods"]))
+    default = QUICK_METHODS if values["quick"] else tuple(METHODS)
+    values["methods"] = named or default
+    values["may_add"] = not named
+    values["calibrate_for"] = tuple(dict.fromkeys(values["calibrate_for"]))
+    if values["save"] is not None and values["method"] is None and len(values["methods"]) == 1:
+        values["method"] = values["methods"][0]
+    options = Options(**values)
+    _check_together(options, parser)
     return options
+
+
+def _check_together(options: Options, parser: Parser) -> None:
+    """End the program in one line if one option needs another one."""
+    for kind in options.calibrate_for:
+        if kind not in options.own_utilities:
+            parser.error(f"--calibrate-for {kind}: give its file, too: --{kind} FILE.csv")
+    if options.save is not None:
+        if options.method is None:
+            parser.error("--save: which of the methods? add --method NAME")
+        if options.save.suffix != ".npz":
+            parser.error(f"--save {options.save}: end its name with .npz")
+        return
+    if options.method is not None:
+        parser.error("--method: say where to with --save FILE.npz")
+    if options.save_on is not None:
+        parser.error("--save-on: say where to with --save FILE.npz")

@@ -6,31 +6,34 @@ by letter and, if that finds nothing, without regard to case and punctuation.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,6})?")  # longer text is the name of something
+NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,6})?")
+"""Longer text is the name of something."""
 SCIENTIFIC = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
 """Any number as programs write it, in lower case: 1, 01, 1.0, 1e5."""
 NUMBERS_WITHIN = (r"\d+", r"[+-]\d+", r"\d+\.\d+", r"[+-]\d+\.\d+")
 """Numbers in the name of a column count only as a whole: 3 does not stand in p13."""
-TRUTH = {"false": "0", "true": "1"}  # other names that programs write for two classes
+Key = Callable[[str], Any]
+"""What of a text is compared: the text, its letters in lower case, or its number."""
+TRUTH = {"false": "0", "true": "1"}
+"""Other names that programs write for two classes."""
 
 
 @dataclass(frozen=True)
 class Bearers:
-    """The columns that bear all labels by one pattern, and those that look like further classes.
-
-    pattern: as people write it, prob_*. labels: label by column, in the order of the columns.
-    others: column and varying part, where the pattern fits but no label is meant. affixes: what the
-    pattern has before and after the varying part.
-    """
+    """The columns that bear all labels by one pattern, and those that look like further classes."""
 
     pattern: str
+    """As people write it, prob_*."""
     labels: dict[str, str]
+    """Label by column, in the order of the columns."""
     others: dict[str, str]
+    """Varying part by column, where the pattern fits but no label is meant."""
     affixes: tuple[str, str] = ("", "")
+    """What the pattern has before and after the varying part."""
 
     @property
     def named(self) -> dict[str, str]:
@@ -39,11 +42,9 @@ class Bearers:
 
     def parts_of(self, columns: Sequence[str]) -> dict[str, str]:
         """The varying part of each column that the pattern fits letter by letter, number or not."""
-        before, after = self.affixes
-        fit = re.compile(f"{re.escape(before)}(.+){re.escape(after)}", re.DOTALL).fullmatch
-        matches = [fit(name) for name in columns]
-        parts = {match[0]: match[1].strip("_- ") for match in matches if match is not None}
-        return {name: part for name, part in parts.items() if part}
+        parts = _varying_parts(columns, self.affixes)
+        stripped = {column: part.strip("_- ") for column, part in parts.items()}
+        return {column: part for column, part in stripped.items() if part}
 
 
 def as_number(name: str) -> float | None:
@@ -56,59 +57,85 @@ def folded(name: str) -> str:
     return re.sub(r"[\W_]+", "_", name).casefold()
 
 
+def _varying_parts(columns: Iterable[str], affixes: tuple[str, str]) -> dict[str, str]:
+    """What stands between the affixes, by column; columns that the pattern does not fit lack."""
+    before, after = affixes
+    pattern = re.compile(f"{re.escape(before)}(.+){re.escape(after)}", re.DOTALL)
+    parts = {}
+    for column in columns:
+        match = pattern.fullmatch(column)
+        if match is not None:
+            parts[column] = match[1]
+    return parts
+
+
 def bearers_of(columns: Sequence[str], labels: Sequence[str]) -> list[Bearers]:
     """All different sets of columns that bear every one of `labels`, each label once."""
-    spellings = [{label: label for label in labels}]
-    if len(labels) == 2:
-        numbers = {label: as_number(label) for label in labels}
-        if {label.casefold() for label in labels} == TRUTH.keys():
-            spellings.append({TRUTH[label.casefold()]: label for label in labels})
-        elif set(numbers.values()) == {0, 1}:
-            spellings.append({str(bool(number)): label for label, number in numbers.items()})
-    for spelling in spellings:
-        keys: list[Callable[[str], Any]] = [str, folded]
-        if len({as_number(text) for text in spelling} - {None}) == len(spelling):
-            keys = [as_number]
-        for key in keys:
-            wanted = {key(text): label for text, label in spelling.items()}
-            if len(wanted) < len(labels):
-                continue
-            sets = _bearing(columns, wanted, key)
+    for label_of in _spellings(labels):
+        for key in _keys(list(label_of)):
+            label_of_key = {key(text): label for text, label in label_of.items()}
+            if len(label_of_key) < len(labels):
+                continue  # two labels are one by this key
+            sets = _bearing(columns, label_of_key, key)
             if sets:
                 return sets
     return []
 
 
-def _bearing(
-    columns: Sequence[str], wanted: dict[Any, str], key: Callable[[str], Any]
-) -> list[Bearers]:
+def _spellings(labels: Sequence[str]) -> list[dict[str, str]]:
+    """The labels by what columns may call them: themselves, or 0 and 1 for false and true."""
+    spellings = [{label: label for label in labels}]
+    if len(labels) != 2:
+        return spellings
+    numbers = {label: as_number(label) for label in labels}
+    if {label.casefold() for label in labels} == TRUTH.keys():
+        spellings.append({TRUTH[label.casefold()]: label for label in labels})
+    elif set(numbers.values()) == {0, 1}:
+        spellings.append({str(bool(number)): label for label, number in numbers.items()})
+    return spellings
+
+
+def _keys(texts: Sequence[str]) -> list[Key]:
+    """By what labels and parts of names are compared: first strictly, then more freely."""
+    are_different_numbers = len({as_number(text) for text in texts} - {None}) == len(texts)
+    return [as_number] if are_different_numbers else [str, folded]
+
+
+def _bearing(columns: Sequence[str], label_of_key: Mapping[Any, str], key: Key) -> list[Bearers]:
     """The sets of columns by pattern; every pattern has the first label somewhere."""
-    first, affixes = next(iter(wanted)), dict[tuple[str, str], None]()
-    seen = {column: folded(column) if key is folded else column for column in columns}
-    for text in seen.values():
-        if isinstance(first, str):
-            starts = [found.start() for found in re.finditer(f"(?={re.escape(first)})", text)]
-            spans = [(start, start + len(first)) for start in starts]
-        else:
-            numbers = [found for form in NUMBERS_WITHIN for found in re.finditer(form, text)]
-            spans = [found.span() for found in numbers if key(found[0]) == first]
-        affixes |= dict.fromkeys((text[:start], text[stop:]) for start, stop in spans)
+    # Names are compared as the key writes them, for numbers as they are.
+    written = {column: folded(column) if key is folded else column for column in columns}
+    affixes = _affixes_around(next(iter(label_of_key)), list(written.values()), key)
     sets: dict[tuple[str, ...], Bearers] = {}
     for before, after in affixes:
-        fit = re.compile(f"{re.escape(before)}(.+){re.escape(after)}", re.DOTALL).fullmatch
-        fits = {column: fit(text) for column, text in seen.items()}
-        parts = {column: match[1] for column, match in fits.items() if match}
-        labels = {name: wanted[key(part)] for name, part in parts.items() if key(part) in wanted}
-        if len(labels) == len(set(labels.values())) == len(wanted):
-            others = {
-                name: part
-                for name, part in parts.items()
-                if name not in labels and key(part) is not None
-            }
-            sets.setdefault(
-                tuple(labels), Bearers(f"{before}*{after}", labels, others, (before, after))
-            )
+        by_text = _varying_parts(written.values(), (before, after))
+        parts = {column: by_text[text] for column, text in written.items() if text in by_text}
+        labels, others = dict[str, str](), dict[str, str]()
+        for column, part in parts.items():
+            if key(part) in label_of_key:
+                labels[column] = label_of_key[key(part)]
+            elif key(part) is not None:
+                others[column] = part
+        bears_each_once = len(labels) == len(set(labels.values())) == len(label_of_key)
+        if bears_each_once:
+            bearers = Bearers(f"{before}*{after}", labels, others, (before, after))
+            sets.setdefault(tuple(labels), bearers)
     return list(sets.values())
+
+
+def _affixes_around(label: Any, texts: Sequence[str], key: Key) -> list[tuple[str, str]]:
+    """What stands before and after each place of a label, text or number, in some texts."""
+    affixes = dict[tuple[str, str], None]()
+    for text in texts:
+        if isinstance(label, str):
+            matches = re.finditer(f"(?={re.escape(label)})", text)
+            spans = [(match.start(), match.start() + len(label)) for match in matches]
+        else:
+            numbers = [match for form in NUMBERS_WITHIN for match in re.finditer(form, text)]
+            spans = [match.span() for match in numbers if key(match[0]) == label]
+        for start, stop in spans:
+            affixes[text[:start], text[stop:]] = None
+    return list(affixes)
 
 
 def borne_alone(column: str, labels: Sequence[str]) -> str | None:
@@ -120,12 +147,12 @@ def borne_alone(column: str, labels: Sequence[str]) -> str | None:
     words = f"_{folded(column).strip('_')}_"
     for form in (r"(?<![^\W_])[+-]\d+(?:\.\d+)?", r"\d+(?:\.\d+)?"):
         numbers = {as_number(number) for number in re.findall(form, column)}
-        bearing = [
-            label
-            for label in labels
-            if as_number(TRUTH.get(label.casefold(), label)) in numbers
-            or (as_number(label) is None and f"_{folded(label).strip('_')}_" in words)
-        ]
+        bearing = []
+        for label in labels:
+            is_number_there = as_number(TRUTH.get(label.casefold(), label)) in numbers
+            is_word_there = f"_{folded(label).strip('_')}_" in words
+            if is_number_there or (as_number(label) is None and is_word_there):
+                bearing.append(label)
         if len(bearing) == 1:
             return bearing[0]
     return None
@@ -133,4 +160,5 @@ def borne_alone(column: str, labels: Sequence[str]) -> str | None:
 
 def whole_sets(names: Sequence[str], labels: Sequence[str]) -> list[Bearers]:
     """The patterns that bear `labels` and fit all of the columns."""
-    return [held for held in bearers_of(names, labels) if len(held.named) == len(names)]
+    sets = bearers_of(names, labels)
+    return [bearers for bearers in sets if len(bearers.named) == len(names)]

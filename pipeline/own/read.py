@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SAVE = "copy it again if it was cut, save it with numpy.savez, or name a table of text .csv"
-LARGE = 1 << 26  # bytes of an array up to which nothing is refused by its header
+LARGE = 1 << 26
+"""Bytes of an array up to which nothing is refused by its header."""
 
 
 def read(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> FileColumns:
@@ -53,12 +54,13 @@ def _check_headers(path: Path, used: Sequence[str], matrices: Sequence[str]) -> 
     """Refuse large arrays that cannot belong to the matrix, or long text, before they are read."""
     headers = array_headers(path, only=used, fix=SAVE)
     n = headers[matrices[0]].shape[:1]
-    for name, held in headers.items():
-        size = math.prod(held.shape) * held.dtype.itemsize
+    for name, header in headers.items():
+        size = math.prod(header.shape) * header.dtype.itemsize
         if name in matrices or size <= LARGE:
             continue
-        if held.shape[:1] != n or held.dtype.itemsize > 4 * LONGEST_TEXT:
-            message = f"shape {list(held.shape)} of {held.dtype}, {size:,} bytes, beside {n} rows"
+        if header.shape[:1] != n or header.dtype.itemsize > 4 * LONGEST_TEXT:
+            shape = list(header.shape)
+            message = f"shape {shape} of {header.dtype}, {size:,} bytes, beside {n} rows"
             raise InputError(message, field=name, file=path, fixes="give one short entry per row")
 
 

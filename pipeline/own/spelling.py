@@ -16,8 +16,10 @@ from .patterns import SCIENTIFIC
 if TYPE_CHECKING:
     import pandas as pd
 
-TRUTHS = "true|True|TRUE|false|False|FALSE"  # what pandas reads as booleans
-ZEROS = re.compile(r"[.,]0*$")  # 3.0 is 3 in a column that once had a gap
+TRUTHS = "true|True|TRUE|false|False|FALSE"
+"""What pandas reads as booleans."""
+ZEROS = re.compile(r"[.,]0*$")
+"""3.0 is 3 in a column that once had a gap."""
 
 
 def plain_names(text: pd.Series[Any], decimal: str, spellings: dict[float, str]) -> pd.Series[Any]:
@@ -37,23 +39,38 @@ def plain_names(text: pd.Series[Any], decimal: str, spellings: dict[float, str])
     if words.isna().all() or not (are_plain | words.isna()).all():
         return text
     # pandas reads the cells once more, so that the numbers are those of any other column.
+    one_column: dict[str, Any] = {
+        "header": None,
+        "skip_blank_lines": False,
+        "sep": "\t",
+        "decimal": decimal,
+        "keep_default_na": False,
+        "na_values": [""],
+    }
     lines = StringIO("\n".join(words.fillna("")) + "\n")
-    one_column: dict[str, Any] = {"header": None, "skip_blank_lines": False, "sep": "\t"}
-    values = pd.read_csv(
-        lines, decimal=decimal, keep_default_na=False, na_values=[""], **one_column
-    )[0]
-    values = values.set_axis(text.index).rename(text.name)
+    values = pd.read_csv(lines, **one_column)[0].set_axis(text.index).rename(text.name)
     are_numbers = pd.api.types.is_numeric_dtype(values.dtype)
     if not are_numbers or pd.api.types.is_bool_dtype(values.dtype):
         return values
-    if (values.dropna() % 1 != 0).any():
+    has_fractions = (values.dropna() % 1 != 0).any()
+    if has_fractions or not _are_spelt_twice(values, words, spellings):
         return values
-    pairs = pd.DataFrame({"number": values, "word": words}).dropna().drop_duplicates()
+    return text
+
+
+def _are_spelt_twice(
+    numbers: pd.Series[Any], words: pd.Series[Any], spellings: dict[float, str]
+) -> bool:
+    """Whether any number is written in two ways; `spellings` gets those that are new."""
+    import pandas as pd
+
+    pairs = pd.DataFrame({"number": numbers, "word": words}).dropna().drop_duplicates()
     is_twofold = False
     for number, word in zip(pairs["number"].tolist(), pairs["word"], strict=True):
         spelling = ZEROS.sub("", word)
-        is_twofold |= spellings.setdefault(number, spelling) != spelling
-    return text if is_twofold else values
+        first = spellings.setdefault(number, spelling)
+        is_twofold = is_twofold or first != spelling
+    return is_twofold
 
 
 def one_number_twice(names: Sequence[str]) -> tuple[str, str] | None:

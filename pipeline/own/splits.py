@@ -15,31 +15,38 @@ from .lists import has_lists
 from .message_text import cut_off
 from .usual_names import is_split
 
-CALIBRATES, TESTS = ("calibration", "cal", "validation", "val"), ("test",)
-"""Words in a column or array `split` for points that calibrate, and for points that test."""
+CALIBRATES = ("calibration", "cal", "validation", "val")
+"""Words in a column or array `split` for points that calibrate."""
+TESTS = ("test",)
+"""Words for points that test."""
 TRAINS = ("train", "training")
 """Words for points that the classifier was trained on."""
 
 
-def without_training(held: FileColumns, notes: list[str]) -> FileColumns:
+def without_training(rows: FileColumns, notes: list[str]) -> FileColumns:
     """The rows that a column or array `split` does not call training points; a note counts others.
 
     Of several such columns all must say so. The result may be empty.
     """
-    trains = [_says_training(column) for name, column in held.items() if is_split(name)]
-    rows = [each for each in trains if each is not None]
-    if not rows or len(rows) < len(trains) or len({len(each) for each in rows}) > 1:
-        return held
-    is_training = np.all(rows, axis=0)
+    say_training = [_says_training(column) for name, column in rows.items() if is_split(name)]
+    words = [says for says in say_training if says is not None]
+    are_all_words = len(words) == len(say_training)
+    if not words or not are_all_words or len({len(says) for says in words}) > 1:
+        return rows
+    is_training = np.all(words, axis=0)
     if not is_training.any():
-        return held
-    n = len(is_training)
+        return rows
     notes.append(
         f"{is_training.sum():,} rows whose `split` says `train` are left out: the classifier was "
         "trained on them; rows count from 0 without them"
     )
-    kept = ~is_training
-    return {name: of[kept] if _is_of_points(name, of, held, n) else of for name, of in held.items()}
+    left = dict(rows)
+    for name, values in rows.items():
+        is_of_classes = name == "class_names" and are_arrays(rows)
+        is_of_points = np.ndim(values) > 0 and len(values) == len(is_training)
+        if is_of_points and not is_of_classes:
+            left[name] = values[~is_training]
+    return left
 
 
 def only_training() -> InputError:
@@ -48,9 +55,9 @@ def only_training() -> InputError:
     return InputError("all rows say `train`", field="split", fixes=fix)
 
 
-def is_empty(held: FileColumns) -> bool:
+def is_empty(rows: FileColumns) -> bool:
     """Whether no row is left; `class_names` has one entry per class."""
-    return not any(np.size(values) for name, values in held.items() if name != "class_names")
+    return not any(np.size(values) for name, values in rows.items() if name != "class_names")
 
 
 def tested(field: str, values: Any, n: int) -> NDArray[np.bool_]:
@@ -77,8 +84,3 @@ def _says_training(column: Any) -> NDArray[np.bool_] | None:
     text = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
     words = np.char.lower(np.char.strip(text))
     return np.isin(words, TRAINS)
-
-
-def _is_of_points(name: str, values: Any, held: FileColumns, n: int) -> bool:
-    is_names = name == "class_names" and are_arrays(held)
-    return not is_names and np.ndim(values) > 0 and len(values) == n

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from .message_text import some_of
 
-MOST_VALUES = 2_000_000  # of the rows that are looked at, which are spread over all
-MANY = 0.5  # share of rows with equal values that is told even if the largest one is always single
+MOST_VALUES = 2_000_000
+"""Of the rows that are looked at, which are spread over all."""
+MANY = 0.5
+"""Share of rows with equal values that is noted even if the largest one is always single."""
 
 
 def note_on_ties(matrix: NDArray[Any], names: Sequence[str]) -> list[str]:
@@ -19,14 +21,14 @@ def note_on_ties(matrix: NDArray[Any], names: Sequence[str]) -> list[str]:
 
     Metrics rank equal classes by the order of the `names`. Impossible classes (-inf) do not count.
     """
-    n, classes = matrix.shape
-    step = max(1, n * classes // MOST_VALUES)
+    step = max(1, matrix.size // MOST_VALUES)
     rows = np.sort(matrix[::step], axis=1)
     are_equal = (rows[:, 1:] == rows[:, :-1]) & np.isfinite(rows[:, 1:])
-    at_top, anywhere = are_equal[:, -1].mean(), are_equal.any(axis=1).mean()
-    if not at_top and anywhere < MANY:
+    share_at_top = are_equal[:, -1].mean()
+    share = are_equal.any(axis=1).mean()
+    if not share_at_top and share < MANY:
         return []
-    several, equal = f"{100 * at_top:.3g}", f"{100 * anywhere:.3g}"
+    several, equal = f"{100 * share_at_top:.3g}", f"{100 * share:.3g}"
     return [
         f"{several} % of the rows have several largest values, {equal} % have equal ones: they are "
         f"ranked in the order of the classes ({some_of(names)}); another order may change results"

@@ -12,11 +12,10 @@ LIKE_LABELS = (
     *("outcome", "diagnosis"),
 )
 """Other usual names of the labels; one of them is taken, with a note, if nothing else is one."""
-MATRICES = {
-    "logits": ("logits", "logit", "log_probabilities", "log_probs", "logprobs", "top_logprobs"),
-    "probabilities": ("probabilities", "probability", "probs", "prob", "proba", "y_prob"),
-}
-"""Arrays, or columns of lists, with the answers of one kind. They may be larger than the memory."""
+LOGITS = ("logits", "logit", "log_probabilities", "log_probs", "logprobs", "top_logprobs")
+PROBABILITIES = ("probabilities", "probability", "probs", "prob", "proba", "y_prob")
+MATRICES = dict.fromkeys(LOGITS, "logits") | dict.fromkeys(PROBABILITIES, "probabilities")
+"""The kind of arrays, or columns of lists, with answers. They may be larger than the memory."""
 LIKE_MATRICES = {"filtered_resps": "logits", "predictions": "logits", "scores": ""}
 """Names in the logs of language models, taken if nothing else holds answers; "": of either kind."""
 ENTRIES = (("label", "score"), ("token", "logprob"))
