@@ -1,6 +1,6 @@
 """Who wins over all benchmarks: one line per method, counted from tests and floors; a figure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,13 +74,31 @@ def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
     measured = set(cells["metric"])
     purposes = [key for key in COUNTED if key in measured]
     saved = [key for key in GAINS if key in measured and PRESENT in methods]
-    frame = pd.DataFrame({"cells": cells["method"].value_counts()}, index=methods)
-    frame["worse"] = cells[cells["not_worse"] == False]["method"].value_counts()  # noqa: E712
+    frame = _counted(cells, methods, purposes, saved)
+    table = _shown(frame, len(tables), purposes, saved)
+    return Leaderboard(len(tables), table, frame)
+
+
+def _counted(
+    cells: pd.DataFrame, methods: Sequence[str], purposes: Sequence[str], saved: Sequence[str]
+) -> pd.DataFrame:
+    """A row per method, those with the fewest lost cells first.
+
+    Args:
+        cells: the rows of `Decisions.frame` of all benchmarks, with a column `benchmark`.
+        methods: the methods in the order of the tables.
+        purposes: metrics whose errors within noise are counted.
+        saved: scores whose share that is saved is averaged over benchmarks.
+    """
+    frame = pd.DataFrame({"cells": cells["method"].value_counts()}, index=list(methods))
+    lost = cells[cells["not_worse"] == False]  # noqa: E712  (neither None nor NaN)
+    frame["worse"] = lost["method"].value_counts()
     within = cells[cells["within_noise"] == True]  # noqa: E712  (neither None nor NaN)
     for key in purposes:
         frame[f"within_{key}"] = within[within["metric"] == key]["method"].value_counts()
-    uppers = cells[cells["metric"].isin(purposes)].groupby("method")["upper"].max()
-    frame = frame.fillna(0).astype(int).assign(largest_bound=uppers)
+    frame = frame.fillna(0).astype(int)
+    of_purposes = cells[cells["metric"].isin(purposes)]
+    frame["largest_bound"] = of_purposes.groupby("method")["upper"].max()
     ratios = regrets(cells).groupby(cells["method"])
     frame["regret"] = ratios.agg(lambda ratio: float(np.exp(np.log(ratio).mean())))
     frame["largest_regret"] = ratios.max()
@@ -88,27 +106,38 @@ def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
         of_score = cells[cells["metric"] == key]
         means = of_score.pivot(index="method", columns="benchmark", values="mean")
         frame[f"{key}_saved"] = (1 - means / means.loc[PRESENT]).mean(axis="columns")
-    frame = frame.sort_values("worse", kind="stable").reset_index(names="method")
-    count, noise = int(frame["cells"].max()), f"Within noise, of {len(tables)}"
+    return frame.sort_values("worse", kind="stable").reset_index(names="method")
+
+
+def _shown(
+    frame: pd.DataFrame, benchmarks: int, purposes: Sequence[str], saved: Sequence[str]
+) -> TextTable:
+    """The counts as people read them, and by what a page sorts them."""
+    count = int(frame["cells"].max())
     columns: dict[str, tuple[str, Callable[[Any], str]]] = {
         "method": ("Method", method_name),
         "worse": (f"Worse than the best, of {count}", str),
         "regret": ("Regret", "{:.2f}".format),
         "largest_regret": ("Largest", "{:.2f}".format),
-        **{f"within_{key}": (f"{noise}: {PURPOSES[key]}", str) for key in purposes},
-        "largest_bound": ("Largest bound", bound),
-        **{
-            f"{key}_saved": (f"{metric(key).text} saved", lambda share: f"{100 * share:.1f} %")
-            for key in saved
-        },
     }
-    rows = frame.to_dict("records")
-    lines = [[form(row[name]) for name, (_, form) in columns.items()] for row in rows]
-    values = [[place, *(row[name] for name in [*columns][1:])] for place, row in enumerate(rows)]
-    values = rounded(values)  # the last bits of a mean differ between processors
-    note = NOTE.format(percent=100 * SIZE, chance=round(SIZE * count), cells=count)
+    for key in purposes:
+        columns[f"within_{key}"] = (f"Within noise, of {benchmarks}: {PURPOSES[key]}", str)
+    columns["largest_bound"] = ("Largest bound", bound)
+    for key in saved:
+        columns[f"{key}_saved"] = (f"{metric(key).text} saved", _as_percents)
+    lines, values = [], []
+    for place, row in enumerate(frame.to_dict("records")):
+        lines.append([form(row[name]) for name, (_, form) in columns.items()])
+        # A name is sorted by its place.
+        values.append([place, *(row[name] for name in columns if name != "method")])
     heading = [title for title, _ in columns.values()]
-    return Leaderboard(len(tables), TextTable("Who wins", heading, lines, note, values), frame)
+    note = NOTE.format(percent=100 * SIZE, chance=round(SIZE * count), cells=count)
+    # The last bits of a mean differ between processors.
+    return TextTable("Who wins", heading, lines, note, rounded(values))
+
+
+def _as_percents(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def regrets(cells: pd.DataFrame) -> "pd.Series[float]":

@@ -32,6 +32,7 @@ VARIANT_WORDS: dict[str, str] = {
 }
 
 NOISE_FLOOR = "Noise floor"
+MARK = "†"  # behind every number beyond its noise floor, and in the grid of a verdict
 FLOOR_METHOD = "temperature"
 PRESENT = "uncalibrated"  # the method that leaves a forecast as it is
 

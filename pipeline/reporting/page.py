@@ -18,10 +18,10 @@ from ..scoring.files import Scores
 from .formats import heading, markdown
 from .leaderboard import Leaderboard
 from .looks import CURVE
-from .names import NOISE_FLOOR, method_name
+from .names import MARK, NOISE_FLOOR, method_name
 from .sections import Section
 from .signs import MEANINGS, SIGNS
-from .tables import MARK, OWN_FLOOR
+from .tables import OWN_FLOOR
 from .wording import TextTable, escape_markdown, markdown_table
 
 STUDY_CAPTIONS = {

@@ -18,7 +18,8 @@ from ..scoring.points import splits_together
 from .costs import costs_table
 from .group_words import words_of_a_small_group, words_of_gap, words_of_repairs
 from .names import FLOOR_METHOD
-from .tables import ResultTable, TableSpec, remarks_of
+from .table_notes import remarks_of
+from .tables import ResultTable, TableSpec
 from .verdict import Verdict, verdict_of
 from .wording import TextTable
 from .worst import LOSSES, Worst

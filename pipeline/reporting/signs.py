@@ -10,8 +10,7 @@ from utility_calibration.metrics.registry import metric
 from ..scoring import choice as chosen
 from ..scoring.choice import BEYOND, CHEAP, COST, UNKNOWN, UNSEEN, WITHIN, WORSE, Use
 from ..scoring.decisions import HARMED, INFINITE
-from .names import SHOWN, family
-from .tables import MARK
+from .names import MARK, SHOWN, family
 from .worst import LOSSES
 
 SIGNS = {WITHIN: "✓", UNSEEN: "?", BEYOND: MARK, CHEAP: "=", WORSE: "✗", UNKNOWN: "–"}

@@ -11,61 +11,18 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from utility_calibration.metrics.registry import Metric, metric
-from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
-from ..scoring.decisions import HARMED, Decision, Decisions
-from .names import FLOOR_METHOD, NOISE_FLOOR, method_name
-from .wording import bare, bound, decimals, names, number
+from ..scoring.decisions import Decision, Decisions
+from .names import FLOOR_METHOD, MARK, NOISE_FLOOR, method_name
+from .table_notes import notes_of
+from .wording import bare, decimals, number
 
 OWN_FLOOR = "own floor"  # the note of a marked cell that lies below the last row's floor
-MARK = "†"  # behind every number beyond its noise floor
-INTERVALS = {
-    "bootstrap": "The interval is 1.96 standard errors wide on each side. These come from drawing "
-    "the test points anew many times, the same ones in all splits (a bootstrap).",
-    "corrected": "The interval allows for the points that splits share (Nadeau & Bengio 2003).",
-}
-TESTS = {
-    "corrected": "The tests compare methods split by split (corrected variance, Holm over methods, "
-    "5 %).",
-    "bootstrap": "The tests compare methods point by point (bootstrap of the difference, Holm over "
-    "methods, 5 %). How results vary with the points that calibrate is not known.",
-}
-LEAST = (
-    " So a test can find a method worse and find another one, with a larger mean, not worse. In "
-    "each column even the truly best method is found worse by chance in 5 % of cases."
-)
-BEYOND = f"{MARK}: larger than chance explains (in 5 % of cases chance alone gives this mark)."
-TOGETHER = (
-    f"{MARK}: larger than chance explains. All groups of a column, and all utilities of your own, "
-    f"are tested together: in 5 % of cases chance gives some of them a {MARK}. The CSV file has "
-    "the p-value of each alone (p_value)."
-)
-LAST_ROW = "Noise floor: chance alone makes the error of {} no larger than this in 95 % of cases."
-FLOOR = (
-    "The noise floor is the 95 % quantile of the errors that the method's own probabilities show "
-    "on these points when labels are drawn from them. Each method has a floor of its own."
-)
-WITHOUT_FLOOR = (
-    f"no noise floor, no {MARK} and no certificate (–), because labels cannot be drawn from rows "
-    "that do not sum to one."
-)
-NO_EVIDENCE = "Chance explains all errors in {}: there no method was found to be miscalibrated."
-CERTIFICATE = (
-    "Whichever class, length of a shortlist or way to rank you choose, an error is at most as "
-    "large as these 95 % upper bounds{}: {}."
-)
-PAPER_RUNS = {"dirichlet": 80, "patching": 20}  # the paper's tuning runs (app. C.1)
-STARTS = {
-    "pooled": "its start, the pool of maps",
-    "temperature": "temperature scaling",
-    "softmax": "no calibration",
-}
-"""What a patching equals that made no patch, by its option `start`."""
 
 
 @dataclass(frozen=True)
@@ -208,88 +165,10 @@ class ResultTable:
 
     def brief(self, mark: str) -> list[str]:
         """The notes in short, for a terminal and a caption; `mark` names how best cells look."""
-        return [short for short, _ in self._explained(mark) if short]
+        return [note.short for note in notes_of(self, mark) if note.short]
 
     @property
     def notes(self) -> list[str]:
         """What a reader must know, one sentence or more each."""
-        notes = [" ".join(filter(None, pair)) for pair in self._explained("Bold")]
+        notes = [" ".join(filter(None, note)) for note in notes_of(self, "Bold")]
         return [*notes, *self.spec.remarks]
-
-    def _explained(self, mark: str) -> list[tuple[str, str]]:
-        """What marks and numbers mean: each in a short sentence, and what the files add to it."""
-        is_paper, decisions = self.spec.look == "paper", self.decisions
-        methods, uppers = decisions.methods, decisions.users
-        cells = [(column, row) for column in self.columns for row in column.rows.values()]
-        over = f"Mean over {decisions.splits} splits" if decisions.splits > 1 else "One split"
-        notes = [(f"{over}.", "")]
-        if any(not math.isnan(column.spread(row)) for column, row in cells):
-            spread = f"{over} ± {'2 standard errors' if is_paper else 'half of a 95 % interval'}."
-            notes = [(spread, "" if is_paper else INTERVALS[cells[0][1].interval])]
-        if is_paper:
-            notes.append((f"{mark}: the best mean.", ""))
-        elif decisions.test:
-            tests = TESTS[decisions.test] + LEAST
-            notes.append((f"{mark}: no test finds it worse than the best.", tests))
-        if self.has_floor:
-            last = LAST_ROW.format(method_name(self.floor_source))
-            beyond = TOGETHER if any(row.is_one_of_many for _, row in cells) else BEYOND
-            notes.append((f"{beyond} {last}", FLOOR))
-            with_floor = {row.method for _, row in cells if row.beyond_floor is not None}
-            without = [method for method in methods if method not in with_floor]
-            if without:
-                notes.append(("", f"{names(without)}: {WITHOUT_FLOOR}"))
-            within = [
-                column.metric.text
-                for column in self.columns
-                if all(column.rows[method].beyond_floor is False for method in with_floor)
-            ]
-            if within and with_floor:
-                notes.append(("", NO_EVIDENCE.format(", ".join(within))))
-            if any(math.isfinite(upper) for upper in uppers.values()):
-                bounds = [f"{method_name(m)} {bound(uppers.get(m, math.nan))}" for m in methods]
-                average = ", on average over the splits" if decisions.splits > 1 else ""
-                notes.append(("", CERTIFICATE.format(average, ", ".join(bounds))))
-        if any(column.metric.key == "nll" for column in self.columns):
-            infinite = "∞: infinite NLL, because so many labels had probability 0."
-            floored = f"The NLL takes probabilities below {LIKELIHOOD_FLOOR:g} as this number."
-            is_infinite = any(row.zero_likelihood > 0 for _, row in cells)
-            notes.append((infinite if is_infinite else "", floored))
-        return notes
-
-
-def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...]:
-    """For the tables' notes: weights, splits without a patch, settings that are not the paper's."""
-    methods, calibrators = decisions.methods, facts["calibrators"]
-    remarks = []
-    weights = facts["logits"].get("weights")
-    if weights:
-        remarks.append("Points have weights, from {:.3g} to {:.3g}.".format(*weights))
-    for method in methods:
-        counts = calibrators.get(method, {}).get("patches", [])
-        if counts:
-            patches = ", ".join(map(str, counts))
-            remarks.append(f"{method_name(method)}: number of patches in each split: {patches}.")
-        if 0 in counts:
-            start = STARTS.get(calibrators[method]["config"].get("start", "softmax"), "its start")
-            where = f"0 patches in {counts.count(0)} of {len(counts)} splits"
-            remarks.append(f"{method_name(method)}: {where}, where it equals {start}.")
-    for method in decisions.marked(HARMED):
-        worse = calibrators[method]["worse_than_temperature"]
-        remarks.append(
-            f"{method_name(method)} ({HARMED}): in {sum(worse)} of {len(worse)} splits no setting "
-            "that was tried is better than temperature scaling on held-out points."
-        )
-    tuned = [method for method in PAPER_RUNS if method in methods]
-    runs = [calibrators[m]["config"].get("tuning_runs", PAPER_RUNS[m]) for m in tuned]
-    if runs != [PAPER_RUNS[method] for method in tuned]:
-        rows = zip(runs, map(method_name, tuned), (PAPER_RUNS[method] for method in tuned))
-        counts = [f"{count} for {name} (the paper: {paper})" for count, name, paper in rows]
-        remarks.append(
-            f"Tuning runs: {', '.join(counts)}; the tuning “paper” has as many as the paper."
-        )
-    points = facts["evaluation"]["utility_batch"]
-    if points is not None:
-        batches = f"disjoint batches of {points} test points or a few more"
-        remarks.append(f"Utility metrics: means over {batches}.")
-    return tuple(remarks)

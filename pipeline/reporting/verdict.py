@@ -17,9 +17,9 @@ from ..scoring.inference import FEWEST_SPLITS
 from .answer import YES, Answer, answer_of
 from .cost_words import cost_sentences
 from .limits import cautions_of, limits_of
-from .names import PRESENT, method_name
+from .names import MARK, PRESENT, method_name
 from .signs import MARKED, SIGNS, legend_of
-from .tables import MARK, Column
+from .tables import Column
 from .wording import MOST_NAMED, counted, listed, names
 from .worst import Worst
 

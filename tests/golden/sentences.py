@@ -20,8 +20,8 @@ from utility_calibration.pipeline.reporting.group_words import (
 from utility_calibration.pipeline.reporting.keeping import how_to_keep
 from utility_calibration.pipeline.reporting.leaderboard import Leaderboard, leaderboard_of
 from utility_calibration.pipeline.reporting.limits import left_words
-from utility_calibration.pipeline.reporting.tables import BEYOND as BEYOND_NOTE
-from utility_calibration.pipeline.reporting.tables import (
+from utility_calibration.pipeline.reporting.table_notes import BEYOND as BEYOND_NOTE
+from utility_calibration.pipeline.reporting.table_notes import (
     CERTIFICATE,
     FLOOR,
     INTERVALS,

@@ -1,0 +1,183 @@
+"""Sentences below a table of numbers: what its marks mean, and what is special about this run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
+
+from ..scoring.decisions import HARMED, Decision, Decisions
+from .names import MARK, method_name
+from .wording import bound, names
+
+if TYPE_CHECKING:
+    from .tables import Column, ResultTable
+
+INTERVALS = {
+    "bootstrap": "The interval is 1.96 standard errors wide on each side. These come from drawing "
+    "the test points anew many times, the same ones in all splits (a bootstrap).",
+    "corrected": "The interval allows for the points that splits share (Nadeau & Bengio 2003).",
+}
+TESTS = {
+    "corrected": "The tests compare methods split by split (corrected variance, Holm over methods, "
+    "5 %).",
+    "bootstrap": "The tests compare methods point by point (bootstrap of the difference, Holm over "
+    "methods, 5 %). How results vary with the points that calibrate is not known.",
+}
+LEAST = (
+    " So a test can find a method worse and find another one, with a larger mean, not worse. In "
+    "each column even the truly best method is found worse by chance in 5 % of cases."
+)
+BEYOND = f"{MARK}: larger than chance explains (in 5 % of cases chance alone gives this mark)."
+TOGETHER = (
+    f"{MARK}: larger than chance explains. All groups of a column, and all utilities of your own, "
+    f"are tested together: in 5 % of cases chance gives some of them a {MARK}. The CSV file has "
+    "the p-value of each alone (p_value)."
+)
+LAST_ROW = "Noise floor: chance alone makes the error of {} no larger than this in 95 % of cases."
+FLOOR = (
+    "The noise floor is the 95 % quantile of the errors that the method's own probabilities show "
+    "on these points when labels are drawn from them. Each method has a floor of its own."
+)
+WITHOUT_FLOOR = (
+    f"no noise floor, no {MARK} and no certificate (–), because labels cannot be drawn from rows "
+    "that do not sum to one."
+)
+NO_EVIDENCE = "Chance explains all errors in {}: there no method was found to be miscalibrated."
+CERTIFICATE = (
+    "Whichever class, length of a shortlist or way to rank you choose, an error is at most as "
+    "large as these 95 % upper bounds{}: {}."
+)
+PAPER_RUNS = {"dirichlet": 80, "patching": 20}  # the paper's tuning runs (app. C.1)
+STARTS = {
+    "pooled": "its start, the pool of maps",
+    "temperature": "temperature scaling",
+    "softmax": "no calibration",
+}
+"""What a patching equals that made no patch, by its option `start`."""
+
+
+class Note(NamedTuple):
+    """What a reader must know of a table."""
+
+    short: str
+    """For a terminal and a caption; "" if the files alone say it."""
+    more: str = ""
+    """What the files add."""
+
+
+def notes_of(table: ResultTable, mark: str) -> list[Note]:
+    """What the marks and numbers of a table mean; `mark` names how its best cells look."""
+    is_paper = table.spec.look == "paper"
+    notes = [_of_means(table, is_paper)]
+    if is_paper:
+        notes.append(Note(f"{mark}: the best mean."))
+    elif table.decisions.test:
+        tests = TESTS[table.decisions.test] + LEAST
+        notes.append(Note(f"{mark}: no test finds it worse than the best.", tests))
+    if table.has_floor:
+        notes += _of_floors(table)
+    if any(column.metric.key == "nll" for column in table.columns):
+        notes.append(_of_likelihoods(table))
+    return notes
+
+
+def _rows(table: ResultTable) -> list[Decision]:
+    """The decisions behind all cells."""
+    return [row for column in table.columns for row in column.rows.values()]
+
+
+def _of_means(table: ResultTable, is_paper: bool) -> Note:
+    """What a mean is over, and what stands behind ±."""
+    splits = table.decisions.splits
+    over = f"Mean over {splits} splits" if splits > 1 else "One split"
+    for column in table.columns:
+        for row in column.rows.values():
+            if not math.isnan(column.spread(row)):
+                if is_paper:
+                    return Note(f"{over} ± 2 standard errors.")
+                interval = INTERVALS[_rows(table)[0].interval]
+                return Note(f"{over} ± half of a 95 % interval.", interval)
+    return Note(f"{over}.")
+
+
+def _of_floors(table: ResultTable) -> list[Note]:
+    """What † and the last row mean, who has no floor, and the bounds on all errors."""
+    rows = _rows(table)
+    methods, uppers = table.decisions.methods, table.decisions.users
+    beyond = TOGETHER if any(row.is_one_of_many for row in rows) else BEYOND
+    last = LAST_ROW.format(method_name(table.floor_source))
+    notes = [Note(f"{beyond} {last}", FLOOR)]
+    with_floor = {row.method for row in rows if row.beyond_floor is not None}
+    without = [method for method in methods if method not in with_floor]
+    if without:
+        notes.append(Note("", f"{names(without)}: {WITHOUT_FLOOR}"))
+    unmarked = [column for column in table.columns if _is_unmarked(column, with_floor)]
+    within = [column.metric.text for column in unmarked]
+    if within and with_floor:
+        notes.append(Note("", NO_EVIDENCE.format(", ".join(within))))
+    if any(math.isfinite(upper) for upper in uppers.values()):
+        bounds = [f"{method_name(m)} {bound(uppers.get(m, math.nan))}" for m in methods]
+        average = ", on average over the splits" if table.decisions.splits > 1 else ""
+        notes.append(Note("", CERTIFICATE.format(average, ", ".join(bounds))))
+    return notes
+
+
+def _is_unmarked(column: Column, methods: Collection[str]) -> bool:
+    """Whether none of these methods has a † in the column."""
+    return all(column.rows[method].beyond_floor is False for method in methods)
+
+
+def _of_likelihoods(table: ResultTable) -> Note:
+    """What ∞ beside an NLL means, and how the NLL stays finite."""
+    floored = f"The NLL takes probabilities below {LIKELIHOOD_FLOOR:g} as this number."
+    if any(row.zero_likelihood > 0 for row in _rows(table)):
+        return Note("∞: infinite NLL, because so many labels had probability 0.", floored)
+    return Note("", floored)
+
+
+def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...]:
+    """For the tables' notes: weights, splits without a patch, settings that are not the paper's."""
+    methods, calibrators = decisions.methods, facts["calibrators"]
+    remarks = []
+    weights = facts["logits"].get("weights")
+    if weights:
+        remarks.append("Points have weights, from {:.3g} to {:.3g}.".format(*weights))
+    for method in methods:
+        counts = calibrators.get(method, {}).get("patches", [])
+        if counts:
+            patches = ", ".join(map(str, counts))
+            remarks.append(f"{method_name(method)}: number of patches in each split: {patches}.")
+        if 0 in counts:
+            start = STARTS.get(calibrators[method]["config"].get("start", "softmax"), "its start")
+            where = f"0 patches in {counts.count(0)} of {len(counts)} splits"
+            remarks.append(f"{method_name(method)}: {where}, where it equals {start}.")
+    for method in decisions.marked(HARMED):
+        worse = calibrators[method]["worse_than_temperature"]
+        remarks.append(
+            f"{method_name(method)} ({HARMED}): in {sum(worse)} of {len(worse)} splits no setting "
+            "that was tried is better than temperature scaling on held-out points."
+        )
+    remarks += _of_tuning(calibrators, methods)
+    points = facts["evaluation"]["utility_batch"]
+    if points is not None:
+        batches = f"disjoint batches of {points} test points or a few more"
+        remarks.append(f"Utility metrics: means over {batches}.")
+    return tuple(remarks)
+
+
+def _of_tuning(calibrators: Mapping[str, Any], methods: Sequence[str]) -> list[str]:
+    """That methods were tuned by other numbers of runs than the paper's; nothing if they were."""
+    counts = []
+    is_as_printed = True
+    for method, printed in PAPER_RUNS.items():
+        if method not in methods:
+            continue
+        runs = calibrators[method]["config"].get("tuning_runs", printed)
+        is_as_printed &= runs == printed
+        counts.append(f"{runs} for {method_name(method)} (the paper: {printed})")
+    if is_as_printed:
+        return []
+    return [f"Tuning runs: {', '.join(counts)}; the tuning “paper” has as many as the paper."]
