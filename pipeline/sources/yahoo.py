@@ -63,8 +63,7 @@ def yahoo_logits(
         questions.check_classes(place, label_field)
     # Drawn before the tokenizer, whose time they save.
     drawn = drawn_rows(len(questions.texts), rows)
-    texts = [questions.texts[row] for row in drawn]
-    classes = [questions.classes[row] for row in drawn]
+    texts, classes = questions.part(drawn)
     # The tokenizer's own threads use all cores. More processes were not faster.
     tokens = tokenizer(texts, truncation=True, max_length=max_length).input_ids
     head = _Logits(network, outputs)

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.errors import InputError, MissingResource, naming, reason_of
 
@@ -29,6 +32,10 @@ class Questions(NamedTuple):
     """In [0, 10), of each text."""
     without_class: list[str]
     """`row 7`, …: the rows that are left out for want of a class."""
+
+    def part(self, rows: NDArray[np.intp]) -> tuple[list[str], list[int]]:
+        """Texts and classes of some rows."""
+        return [self.texts[row] for row in rows], [self.classes[row] for row in rows]
 
     def check_classes(self, place: Path, label_field: str) -> None:
         """Raise `InputError` if some row has no class."""
