@@ -32,6 +32,8 @@ MOST_POINTS = 20_000
 point and utility, and there are 2C utilities and a thousand sampled users."""
 PART = 1 << 22
 """Number of probabilities in such a block: 32 MiB."""
+DRAWN = 1 << 20
+"""Number of labels drawn at a time."""
 
 
 def row_bytes(matrix: Array) -> Array:
@@ -186,23 +188,27 @@ class Forecast:
 
         `uniforms` are float64 [R, n] in [0, 1), or a function from rows to theirs. The same numbers
         give paired draws across methods. Rows that do not sum to one are divided by their sum
-        first. A row of zeros counts as uniform. Labels and ranks of a large forecast have the
-        shortest type that holds them.
+        first. A row of zeros counts as uniform. Labels and ranks have the shortest type that holds
+        them, and a point's draws lie side by side in memory, as the sums over points read them.
         """
-        drawn: list[list[Array]] = []
-        kind = self.short_type if self.is_large else np.int64
+
+        def numbers_of(rows: slice) -> Array:
+            return uniforms(rows) if callable(uniforms) else uniforms[:, rows]
+
+        draws = len(numbers_of(slice(0, 1)))
+        drawn: Array = np.empty((2, self.n, draws), self.short_type)
+        labels, ranks = drawn
         for rows, part in self.parts():
-            numbers = uniforms(rows) if callable(uniforms) else uniforms[:, rows]
             sums = part.top_sums  # in descending order, so the drawn class is among the first
             zero = sums[:, -1] == 0
             if bool(zero.any()):
                 sums = np.where(zero[:, None], np.arange(1.0, self.classes + 1), sums)
-            ranks = places_above(sums, numbers)
-            labels = np.take_along_axis(part.order, ranks.T, axis=1).T
-            drawn.append([np.ascontiguousarray(values, kind) for values in (labels, ranks)])
-        labels, ranks = (
-            parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1) for parts in zip(*drawn)
-        )
+            for start, stop in row_blocks(part.n, max(1, draws), DRAWN):
+                here = slice(rows.start + start, rows.start + stop)
+                places = places_above(sums[start:stop], numbers_of(here)).T
+                labels[here] = np.take_along_axis(part.order[start:stop], places, axis=1)
+                ranks[here] = places
+        labels, ranks = labels.T, ranks.T
         return Outcomes(labels=labels, known_ranks=ranks)
 
 

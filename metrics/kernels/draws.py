@@ -17,6 +17,9 @@ from .compiled import compiled
 SIXTEEN = 16
 """Normal numbers are made of so many uniform ones at a time."""
 
+TOGETHER = 1 << 18
+"""Numbers made at a time, because whole words take four times the memory of a number."""
+
 
 class Draws:
     """A stream of numbers of one seed; each call goes on where the last one ended."""
@@ -37,8 +40,12 @@ class Draws:
 
     def uniforms(self, *shape: int) -> NDArray[np.float64]:
         """Return numbers on [0, 1), as `torch.rand` in float64."""
-        words = self._long_words(math.prod(shape)) & np.uint64((1 << 53) - 1)
-        return (words.astype(np.float64) * 2.0**-53).reshape(shape)
+        numbers = np.empty(math.prod(shape))
+        for start in range(0, numbers.size, TOGETHER):
+            block = numbers[start : start + TOGETHER]
+            words = self._long_words(block.size) & np.uint64((1 << 53) - 1)
+            np.multiply(words, 2.0**-53, out=block)
+        return numbers.reshape(shape)
 
     def short_uniforms(self, *shape: int) -> NDArray[np.float32]:
         """Return numbers on [0, 1) of 24 bits, as `torch.rand` in float32."""

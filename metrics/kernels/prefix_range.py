@@ -109,21 +109,18 @@ def _several(
 ) -> tuple[Array, Array]:
     """Sort each utility's predictions once, for all draws of the labels or all sets of weights."""
     v, table = np.ascontiguousarray(predicted), np.ascontiguousarray(payoffs)
-    outcomes = _short_codes(codes, table.shape[1])
+    by_draw = _short_codes(codes.T, table.shape[1])
     kernel: Any = ranges_of_draws
     if weights is not None and len(weights) > 1:
         kernel = ranges_of_weights
-        # Reading weights takes most of the time: whole ones, as of resampled points, are bytes.
-        with np.errstate(invalid="ignore"):
-            short = weights.astype(np.uint8)
-        read = short if np.array_equal(short, weights) else weights
-        by_point, is_signed = np.ascontiguousarray(read.T), bool(weights.min() < 0)
-        points: tuple[Any, ...] = outcomes[0], by_point, is_signed
+        is_signed = bool(weights.min() < 0)
+        by_point = np.ascontiguousarray((weights if is_signed else _short_weights(weights)).T)
+        points: tuple[Any, ...] = np.ascontiguousarray(by_draw[:, 0]), by_point, is_signed
     else:
         of_points = np.ones(v.shape[1])
         if weights is not None:
             of_points = weights[0].astype(np.float64, copy=False)
-        points = (*draws_of(np.ascontiguousarray(outcomes.T)), of_points)
+        points = (*draws_of(by_draw), of_points)
     positions = np.ascontiguousarray(edges, np.float64)
     if not orders:
         orders.append(descending_order(-v))  # bins may cut ties
@@ -139,6 +136,14 @@ def _several(
 
     over_blocks(work, row_blocks(len(v), v.shape[1] * draws, SUMMED_AT_ONCE))
     return np.ascontiguousarray((high - low).T), np.ascontiguousarray(at_edges.swapaxes(0, 1))
+
+
+def _short_weights(weights: Array) -> Array:
+    """Return whole weights, as of resampled points, as bytes: reading takes most of the time."""
+    if weights.max() > np.iinfo(np.uint8).max:
+        return weights
+    short = weights.astype(np.uint8)
+    return short if np.array_equal(short, weights) else weights
 
 
 def _short_codes(codes: Array, outcomes: int) -> NDArray[Any]:

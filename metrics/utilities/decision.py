@@ -223,5 +223,5 @@ class Decision(UtilityClass):
         actions = self.losses.shape[2]
         for index in range(self.count(forecast.classes))[part]:
             loss, expected, action = self._act(forecast, index)
-            codes = outcomes.labels * actions + action
+            codes = outcomes.labels.astype(np.int64, copy=False) * actions + action
             yield Block(-expected[None], -loss.reshape(1, -1), codes)

@@ -1,0 +1,55 @@
+"""How much memory numbers for many draws take beside their result."""
+
+import tracemalloc
+
+import numpy as np
+
+from tests.forecasts import forecast_of
+from utility_calibration.metrics import Decision
+from utility_calibration.metrics.forecast import Forecast
+from utility_calibration.metrics.kernels.uniforms import hashed_uniforms, stream_keys
+from utility_calibration.metrics.samples import sample_of
+
+N = 20_000
+
+
+def peak_of(call):
+    """The largest number of bytes that are held during the call."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_multipliers_take_little_more_than_their_bytes():
+    p, y = forecast_of("smooth", N, 4, 0)
+    sample = sample_of(p, y)
+    numbers = sample.multipliers(0, 0.95)
+    assert numbers.T.flags.c_contiguous  # the sums over points copy nothing
+    assert peak_of(lambda: sample.multipliers(0, 0.95)) < 1.6 * numbers.nbytes
+
+
+def test_redrawn_labels_take_at_most_twice_their_bytes_and_those_of_the_ranks():
+    p, _ = forecast_of("smooth", N, 4, 0)
+    forecast, keys, points = Forecast(p), stream_keys(0, 400), np.arange(N)
+
+    def uniforms(rows):
+        return hashed_uniforms(keys, points[rows, None]).T
+
+    drawn = forecast.redraw(uniforms)
+    together = drawn.labels.nbytes + drawn.ranks.nbytes
+    assert together == 2 * 400 * N * 2
+    assert peak_of(lambda: forecast.redraw(uniforms)) < 2.5 * together
+
+
+def test_short_labels_times_many_actions_stay_whole_numbers():
+    p, _ = forecast_of("smooth", 50, 300, 1)
+    losses = np.random.default_rng(0).random((300, 200))  # 60,000 pairs
+    forecast = Forecast(p)
+    drawn = forecast.redraw(np.random.default_rng(1).random((8, 50)))
+    decision = Decision(losses)
+    by_draw = [decision.errors(forecast, forecast.outcomes(labels)) for labels in drawn.labels]
+    assert drawn.labels.dtype == np.int16
+    np.testing.assert_allclose(decision.errors(forecast, drawn), np.concatenate(by_draw))
