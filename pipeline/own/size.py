@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hydra.utils import get_class
 
@@ -14,9 +14,21 @@ from ..harness.settings import Settings
 from .choices import Choices
 from .read import SAVE
 
-BYTES_PER_LOGIT = 80  # of a whole run; measured: 59 to 76 with 40,000 points of 200 classes
-BYTES_MAPPED = 8  # the same of many points that stay in their file, with methods that need little
-MANY = 100_000  # points from which on scoring keeps no predictions and orders of the test points
+BYTES_PER_LOGIT = 80
+"""Of a whole run; measured: 59 to 76 with 40,000 points of 200 classes."""
+BYTES_MAPPED = 8
+"""The same of many points that stay in their file, with methods that need little."""
+MANY = 100_000
+"""Points from which on scoring keeps no predictions and orders of the test points."""
+
+
+class _Matrix(NamedTuple):
+    """The matrix of answers of an npz, by its header."""
+
+    stays: bool
+    """Whether it can stay in its file while it is used."""
+    rows: int
+    classes: int
 
 
 def check_fits(path: Path, methods: Mapping[str, Settings]) -> None:
@@ -28,12 +40,12 @@ def check_fits(path: Path, methods: Mapping[str, Settings]) -> None:
     source = first.benchmark.source
     choices = Choices(**{name: source[name] for name in vars(Choices())})
     files = [path] if source["test"] is None else [path, Path(source["test"])]
-    answers = [answer for file in files for answer in _answers(file, choices)]
-    if not answers:
+    matrices = list(filter(None, (_matrix_of(file, choices) for file in files)))
+    if not matrices:
         return  # the reader will say what is wrong
-    points = sum(rows for _, (rows, _) in answers)
-    classes = answers[0][1][1]
-    is_mapped = points > MANY and all(stays for stays, _ in answers)
+    points = sum(matrix.rows for matrix in matrices)
+    classes = matrices[0].classes
+    is_mapped = points > MANY and all(matrix.stays for matrix in matrices)
     little = [name for name, settings in methods.items() if _needs_little(settings)]
     needs_little = is_mapped and len(little) == len(methods)
     needed = points * classes * (BYTES_MAPPED if needs_little else BYTES_PER_LOGIT)
@@ -52,14 +64,13 @@ def _needs_little(settings: Settings) -> bool:
     return bool(kind.needs_little_memory)
 
 
-def _answers(path: Path, choices: Choices) -> list[tuple[bool, tuple[int, int]]]:
-    """Whether the npz's matrix of answers can stay in its file, and the shape (n, C), if any."""
+def _matrix_of(path: Path, choices: Choices) -> _Matrix | None:
+    """The npz's matrix of answers, if it has one."""
     kinds = choices.kinds_of(array_names(path))
     names = [name for name, kind in kinds.items() if not kind or choices.values in ("auto", kind)]
-    answers = []
     for name, header in array_headers(path, only=names[:1], fix=SAVE).items():
         if len(header.shape) == 2:
             are_logits = "logits" in (choices.values, kinds[name])
             stays = are_logits and header.can_be_mapped and header.dtype == "float32"
-            answers.append((stays, header.shape))
-    return answers
+            return _Matrix(stays, *header.shape)
+    return None

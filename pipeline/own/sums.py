@@ -27,10 +27,14 @@ from .deployed import forecaster_of
 from .layout import Layout
 from .shards import BOTH, ONCE, PointsDigest, Shard, unchanged
 
-MOST_RANKED, MOST_CLASSES = 1000, 10_000
-"""Classes up to which all K of top-K, and all classes of class-wise utilities, are scored."""
-FEW, BUCKETS_OF_FEW = 100, 4000
-"""Up to this number of classes there are more buckets: 32 MB for a forecast of 100 classes."""
+MOST_RANKED = 1000
+"""Classes up to which all K of top-K are scored."""
+MOST_CLASSES = 10_000
+"""Classes up to which class-wise utilities are scored."""
+FEW = 100
+"""Classes up to which there are more buckets."""
+BUCKETS_OF_FEW = 4000
+"""Of each of few classes: 32 MB for a forecast of 100 classes."""
 FIX = "delete it and run it again"
 
 Accumulators = dict[str, StreamingCalibration]
@@ -39,12 +43,16 @@ Accumulators = dict[str, StreamingCalibration]
 
 @dataclass(frozen=True)
 class Reading:
-    """How every shard is read: the options, what the first rows say, and a saved calibrator."""
+    """How every shard is read."""
 
     choices: Choices
+    """What the person says."""
     layout: Layout
+    """What each column is, as the first rows decide it."""
     calibrator: Path | None
+    """A saved calibrator, if its answers are scored and not the forecast as it is."""
     notes: Notes
+    """What was done otherwise or left out in the first rows."""
 
     def empty(self) -> Accumulators:
         """The accumulators before the first point: of logits, or of a calibrator's answers."""

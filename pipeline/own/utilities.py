@@ -74,10 +74,15 @@ def entry_of(
     path = Path(value)
     if "${" in f"{path.absolute()} {class_names}":  # Hydra makes the utility, and would resolve it
         raise InputError("`${` in this path or in a class's name", file=path, fixes="rename it")
-    said = {} if decimal is None else {"decimal": decimal}
-    READERS[kind](path, class_names, **said)  # reports a bad cell here once, not in every unit
-    content = {"path": str(path.absolute()), "sha256": sha256_of(path)}
-    return {"_target_": target, **content, "class_names": list(class_names), **said}
+    entry: dict[str, Any] = {
+        "_target_": target,
+        "path": str(path.absolute()),
+        "sha256": sha256_of(path),
+        "class_names": list(class_names),
+    }
+    sign = {} if decimal is None else {"decimal": decimal}
+    READERS[kind](path, class_names, **sign)  # reports a bad cell here once, not in every unit
+    return entry | sign
 
 
 def payoffs(path: str | Path, class_names: Names, **file: str) -> Linear:
@@ -135,18 +140,28 @@ def _users(
     kind: str, path: str | Path, class_names: Names, file: Mapping[str, str]
 ) -> tuple[list[str], NDArray[np.float64]]:
     """Names and numbers [users, C] of a file with a line per user, a column per class or rank."""
-    table, what, wanted = _read(path, **file), "class", class_names
+    table = _read(path, **file)
+    what, wanted = "class", class_names
     if kind == "valuations":
-        what, wanted = "rank", [str(k) for k in range(1, len(class_names) + 1)]
+        what, wanted = "rank", [str(rank) for rank in range(1, len(class_names) + 1)]
     columns = list(table.columns)
-    is_named = columns[0] not in wanted
-    check_match(columns[is_named:], wanted, path, "column", what)
-    names = text_column(table.iloc[:, 0]).tolist() if is_named else [""] * len(table)
-    # A bare number, such as pandas' row number, would look like a number of the report.
-    is_bare = [name.isdecimal() or not name for name in names]
-    users = [f"user {n or k}" if bare else n for k, (n, bare) in enumerate(zip(names, is_bare), 1)]
+    has_names = columns[0] not in wanted
+    check_match(columns[1:] if has_names else columns, wanted, path, "column", what)
+    names = text_column(table.iloc[:, 0]).tolist() if has_names else [""] * len(table)
     with naming(path):
-        return users, numbers_of(table, wanted, FIX)
+        return _user_names(names), numbers_of(table, wanted, FIX)
+
+
+def _user_names(names: Names) -> list[str]:
+    """The names of users; one without a name has the number of its line, from 1 on.
+
+    A bare number, such as pandas' row number, would look like a number of the report.
+    """
+    users = []
+    for number, name in enumerate(names, 1):
+        is_bare = name.isdecimal() or not name
+        users.append(f"user {name or number}" if is_bare else name)
+    return users
 
 
 def _lines(path: str | Path, class_names: Names, file: Mapping[str, str]) -> pd.DataFrame:
@@ -163,8 +178,8 @@ def _lines(path: str | Path, class_names: Names, file: Mapping[str, str]) -> pd.
         )
         raise InputError(message, field="columns", file=path, fixes=FIRST_NAMES)
     check_match(names, class_names, path, "line", "class")
-    place = {name: row for row, name in enumerate(names)}
-    return table.iloc[[place[name] for name in class_names], 1:]
+    row_of = {name: row for row, name in enumerate(names)}
+    return table.iloc[[row_of[name] for name in class_names], 1:]
 
 
 def _read(path: str | Path, sha256: str | None = None, decimal: str | None = None) -> pd.DataFrame:
@@ -179,10 +194,15 @@ def _read(path: str | Path, sha256: str | None = None, decimal: str | None = Non
 def check_match(names: Names, wanted: Names, path: str | Path, what: str, each: str) -> None:
     """Raise `InputError` unless `names` are the `wanted` ones, each once."""
     known, counts = set(wanted), Counter(names)
-    for name in (*[name for name in names if name not in known], *wanted):
-        if counts[name] != 1 or name not in known:
-            message = "is there twice" if counts[name] else "is missing"
-            if name not in known:
-                message = f"is none of {some_of(wanted)}"
-            fix = f"give {len(wanted)} {what}s, one per {each}"
-            raise InputError(f"`{cut_off(name)}` {message}", field=what, file=path, fixes=fix)
+    unknown = [name for name in names if name not in known]
+    for name in (*unknown, *wanted):
+        if name not in known:
+            message = f"is none of {some_of(wanted)}"
+        elif not counts[name]:
+            message = "is missing"
+        elif counts[name] > 1:
+            message = "is there twice"
+        else:
+            continue
+        fix = f"give {len(wanted)} {what}s, one per {each}"
+        raise InputError(f"`{cut_off(name)}` {message}", field=what, file=path, fixes=fix)
