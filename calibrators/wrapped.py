@@ -125,11 +125,12 @@ def made(recipe: Mapping[str, Any]) -> Any:
     if "_target_" not in recipe:
         raise InputError("no _target_", field="estimator", fixes="name the class: package.Class")
     module, _, name = str(recipe["_target_"]).rpartition(".")
-    arguments = {
-        key: made(value) if isinstance(value, Mapping) and "_target_" in value else value
-        for key, value in recipe.items()
-        if key != "_target_"
-    }
+    arguments = {}
+    for key, value in recipe.items():
+        if key == "_target_":
+            continue
+        is_recipe = isinstance(value, Mapping) and "_target_" in value
+        arguments[key] = made(value) if is_recipe else value
     try:
         return getattr(require(module, INSTALL), name)(**arguments)
     except (AttributeError, TypeError, ValueError) as error:

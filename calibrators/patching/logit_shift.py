@@ -122,26 +122,12 @@ class LogitShiftPatching(Patching):
             )
         start, probabilities = fit_start(self.start, logits, labels, weights, self.seed)
         patched = PatchedForecast(probabilities, labels, weights)
-        steps, self.held_out_ = self.steps, np.empty(0)
+        self.held_out_ = np.empty(0)
+        steps = self.steps
         if steps is None and len(labels) < 2 * FOLDS:
             steps = 0  # too few points for folds
         elif steps is None:
-            is_pooled = self.start == "pooled"
-            best = partial(fewest_patches, errors=FEW / patched.points if is_pooled else 1.0)
-            shown = "LogitShiftPatching: patches", max(1, self.max_steps), self.verbose
-            losses, shares = held_out_losses(
-                probabilities,
-                labels,
-                weights,
-                self._run,
-                self.objective,
-                self.max_steps,
-                self.seed,
-                with_progress(best, *shown),
-                POOLED_PATIENCE if is_pooled else PATIENCE,
-            )
-            steps = best(losses, shares)
-            self.held_out_ = np.average(losses, axis=1, weights=shares)
+            steps = self._chosen_steps(patched)
         self._patch(start, self._run(patched), steps)
         patches = []
         if names is not None:
@@ -153,6 +139,26 @@ class LogitShiftPatching(Patching):
             members = Members(p, labels, weights, names)
             patches = group_patches(members, begin, self.max_steps, self.seed)
         self.__dict__.update(by_group.stored_patches(patches))
+
+    def _chosen_steps(self, state: PatchedForecast) -> int:
+        """Return the number of patches that cross-validation chooses before any is made."""
+        is_pooled = self.start == "pooled"
+        best = partial(fewest_patches, errors=FEW / state.points if is_pooled else 1.0)
+        most = max(1, self.max_steps)
+        counted = with_progress(best, "LogitShiftPatching: patches", most, self.verbose)
+        losses, shares = held_out_losses(
+            state.probabilities,
+            state.labels,
+            state.weights,
+            self._run,
+            self.objective,
+            self.max_steps,
+            self.seed,
+            counted,
+            patience=POOLED_PATIENCE if is_pooled else PATIENCE,
+        )
+        self.held_out_ = np.average(losses, axis=1, weights=shares)
+        return int(best(losses, shares))
 
     def _run(self, state: PatchedForecast) -> Algorithm1:
         auditor = self._auditor(state, self.sampled_count)

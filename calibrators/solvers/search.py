@@ -138,5 +138,8 @@ def _optimizer(space: Space, seed: int) -> Any:
 
 def _named(space: Space, point: list[Any]) -> dict[str, Any]:
     """Return the values of `point` by name, as Python's numbers instead of NumPy's."""
-    values = (value.item() if isinstance(value, np.generic) else value for value in point)
-    return dict(zip(space, values, strict=True))
+    named = dict(zip(space, point, strict=True))
+    for name, value in named.items():
+        if isinstance(value, np.generic):
+            named[name] = value.item()
+    return named
