@@ -46,7 +46,7 @@ def limits_of(decisions: Decisions, choice: Choice, is_bound_said: bool = False)
         apart = [f"{bound(use.spread)} ({use.label})" for use in uses if use.spread]
         if apart:
             yield (
-                "On so few points no test can see differences between methods that are smaller "
+                "On these points no test can see differences between methods that are smaller "
                 f"than {listed(apart)}."
             )
         if decisions.test == "bootstrap":

@@ -36,10 +36,13 @@ TOGETHER = (
     f"are tested together: in 5 % of cases chance gives some of them a {MARK}. The CSV file has "
     "the p-value of each alone (p_value)."
 )
-LAST_ROW = "Noise floor: chance alone makes the error of {} no larger than this in 95 % of cases."
+LAST_ROW = (
+    "Noise floor: chance alone makes the error of {} no larger than this in 95 % of cases. Each "
+    "method has a floor of its own."
+)
 FLOOR = (
     "The noise floor is the 95 % quantile of the errors that the method's own probabilities show "
-    "on these points when labels are drawn from them. Each method has a floor of its own."
+    "on these points when labels are drawn from them."
 )
 WITHOUT_FLOOR = (
     f"no noise floor, no {MARK} and no certificate (–), because labels cannot be drawn from rows "

@@ -89,7 +89,8 @@ def verdict_of(
         cost = cost_sentences(decisions, choice, costs)
         headline = f"{headline} {cost}".strip()
     answer = answer_of(decisions, worst or {})
-    is_bound_said = answer.word == YES and choice.overall == PRESENT
+    is_present_taken = choice.pick is not None and choice.pick.method == PRESENT
+    is_bound_said = answer.word == YES and is_present_taken
     return Verdict(
         answer=answer,
         headline=headline,

@@ -77,8 +77,9 @@ def write_metrics(folder: Path, benchmarks: Sequence[Decisions]) -> Path:
     frames = [each.frame([key for key in COMPARED if each.column(key)]) for each in benchmarks]
     means = pd.concat(frames).groupby(["method", "metric"], sort=False)["mean"].mean()
     written = []
-    for method, own in means.groupby(level="method", sort=False):
-        numbers = {key: float(f"{v:.{DIGITS}g}") for key, v in own.droplevel("method").items()}
+    for method, of_method in means.groupby(level="method", sort=False):
+        by_metric = of_method.droplevel("method").items()
+        numbers = {key: float(f"{value:.{DIGITS}g}") for key, value in by_metric}
         written.append(write_json(folder / f"{method}.json", numbers))
     for other in {*folder.glob("*.json")} - {*written}:
         other.unlink()
@@ -130,30 +131,41 @@ def print_tables(tables: Iterable[ResultTable], console: Console, wide: bool = F
     is_terminal, shown_on = console.is_terminal, console
     if wide:
         shown_on = OpenConsole(file=console.file, width=UNLIMITED, force_terminal=is_terminal)
-    notes: dict[str, None] = {SMALLER: None}
+    notes = [SMALLER]
     for table in tables:
-        order = [column.metric.key for column in table.columns]
-        first = [*filter(is_use, order), *(key for key in SCORES if key in order)]
-        cut = table.with_columns([])
-        for key in dict.fromkeys([*first, *order]):
-            wider = table.with_columns([key, *(column.metric.key for column in cut.columns)])
-            width = Console(width=UNLIMITED).measure(_rich_table(wider, is_terminal)).maximum
-            if cut.columns and width > shown_on.width:
-                break
-            cut = wider
+        cut = _cut_to(table, shown_on.width, is_terminal)
         shown_on.print(_rich_table(cut, is_terminal), soft_wrap=False)
         left = len(table.columns) - len(cut.columns)
         if left:
             columns = "column is" if left == 1 else "columns are"
-            notes[f"{left} more {columns} in the table's files."] = None
-        brief = cut.brief("Bold" if is_terminal else "Star")
-        notes.update(dict.fromkeys([*brief, *cut.spec.remarks]))
-    lines = wrap(" ".join(notes), console.width)
-    whole = list(notes)
-    while len(lines) > NOTE_LINES and whole:  # a note is printed whole or not at all
-        whole.pop()
-        lines = wrap(" ".join([*whole, "The table's files have all notes."]), console.width)
-    print_lines(lines, console, style="dim")
+            notes.append(f"{left} more {columns} in the table's files.")
+        notes += cut.brief("Bold" if is_terminal else "Star")
+        notes += cut.spec.remarks
+    print_lines(_lines_of_notes(list(dict.fromkeys(notes)), console.width), console, style="dim")
+
+
+def _cut_to(table: ResultTable, width: int, is_terminal: bool) -> ResultTable:
+    """The table with the columns that fit, at least one; those of the verdict go first."""
+    order = [column.metric.key for column in table.columns]
+    first = [key for key in order if is_use(key)]
+    first += [key for key in SCORES if key in order]
+    kept: list[str] = []
+    for key in dict.fromkeys([*first, *order]):
+        wider = _rich_table(table.with_columns([*kept, key]), is_terminal)
+        if kept and Console(width=UNLIMITED).measure(wider).maximum > width:
+            break
+        kept.append(key)
+    return table.with_columns(kept)
+
+
+def _lines_of_notes(notes: list[str], width: int) -> list[str]:
+    """As many notes as NOTE_LINES hold; a note is printed whole or not at all."""
+    lines = wrap(" ".join(notes), width)
+    for count in range(len(notes) - 1, -1, -1):
+        if len(lines) <= NOTE_LINES:
+            break
+        lines = wrap(" ".join([*notes[:count], "The table's files have all notes."]), width)
+    return lines
 
 
 def _rich_table(table: ResultTable, is_terminal: bool) -> Table:

@@ -257,6 +257,14 @@ def test_the_cheapest_method_and_the_one_to_take_are_never_confused():
         assert "Take" not in refused and "no recommendation" in refused
 
 
+def test_a_bound_is_said_once():
+    """Where the present probabilities are to stay, the answer has their bound."""
+    columns = {"u_cwe": {"uncalibrated": cell(0.01, True), TEMP: cell(0.01, True)}}
+    found = verdict(columns, users={"uncalibrated": 0.041, TEMP: 0.052})
+    assert ".041" in found.answer.sentence
+    assert not any("upper bound" in sentence for sentence in found.summary)
+
+
 def test_a_mark_beside_a_yes_is_explained():
     columns = {
         "u_cwe": {"uncalibrated": cell(0.01, True)},
