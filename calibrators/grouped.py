@@ -62,7 +62,8 @@ def names_to_predict(calibrator: Any, X: Any, groups: Any, n: int) -> Named:
 
 def checked_groups(groups: Any, n: int) -> NDArray[np.str_]:
     """Return the groups' names [n] as text; `InputError` if there are not as many as rows."""
-    names = np.asarray(plain(groups))
+    is_list = isinstance(groups, list | tuple)  # of which NumPy would make text, `nan`, too
+    names = np.array(groups, dtype=object) if is_list else np.asarray(plain(groups))
     if names.ndim != 1 or len(names) != n:
         raise InputError(
             f"shape {list(names.shape)} for {n} rows", field="groups", fixes="give one name per row"
@@ -77,5 +78,7 @@ def checked_groups(groups: Any, n: int) -> NDArray[np.str_]:
 
 
 def _is_missing(name: Any) -> bool:
-    """Return whether a group's name is None, NaN, or what pandas writes for these."""
+    """Return whether a group's name is None, NaN, what pandas writes for these, or blank."""
+    if isinstance(name, str):
+        return not name.strip()
     return name is None or type(name).__name__ in ("NAType", "NaTType") or bool(name != name)

@@ -280,7 +280,7 @@ def cluster_numbers(clusters: ArrayLike | None, n: int) -> Array:
     check_nothing_is_masked(clusters, "clusters")
     check_one_each(clusters, n, "clusters")
     names = np.asarray(plain(clusters, "clusters"))
-    absent = [str(name) in ABSENT for name in names.tolist()]
+    absent = [str(name).strip() in ABSENT for name in names.tolist()]
     if any(absent):
         row = absent.index(True)
         raise InputError(

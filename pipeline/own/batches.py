@@ -37,6 +37,9 @@ ROWS = 10_000
 TEXT_PER_CELL = 8
 """Bytes of a cell of a CSV, about."""
 
+COUNTED = re.compile(r"(\d[\d,]*)( (?:points|rows) .* left out)")
+"""A note of how many points or rows are left out."""
+
 Made = TypeVar("Made")
 Notes = dict[str, str]
 """Notes of a reading, with the place at which each holds first, by their text without numbers."""
@@ -152,9 +155,12 @@ def first_rows_of(paths: Sequence[Path], choices: Choices) -> FirstRows:
     Raises:
         InputError: other rows could not be read alike, or there is none.
     """
+    n_rows = 0
     for path in paths:
 
         def make(rows: FileColumns, start: int, path: Path = path) -> FirstRows | None:
+            nonlocal n_rows
+            n_rows += rows_of(rows)
             is_training = is_empty(without_training(rows, []))
             return None if is_training else decided_from(path, rows, choices, start)
 
@@ -163,6 +169,8 @@ def first_rows_of(paths: Sequence[Path], choices: Choices) -> FirstRows:
         if first_rows is not None:
             return first_rows
     with naming(paths[0]):
+        if not n_rows:
+            raise InputError("no rows", fixes="give at least one point")
         raise only_training()
 
 
@@ -200,10 +208,25 @@ def labelled(path: Path, choices: Choices, layout: Layout, notes: Notes) -> Iter
 def add_notes(
     notes: Notes, row_notes: Sequence[str], path: Path, start: int, rows: FileColumns
 ) -> None:
-    """Add the notes of some rows of a file that differ from all others by more than numbers."""
+    """Add the notes of some rows of a file that differ from all others by more than numbers.
+
+    What is counted is added up.
+    """
     for note in row_notes:
         place = f"{path.name}, rows {start:,} to {start + rows_of(rows) - 1:,}"
-        notes.setdefault(re.sub(r"\d[\d.,]*", "#", note), f"{place}: {note}")
+        is_count = COUNTED.fullmatch(note)
+        join_note(notes, re.sub(r"\d[\d.,]*", "#", note), note if is_count else f"{place}: {note}")
+
+
+def join_note(notes: Notes, key: str, note: str) -> None:
+    """Add a note, or to the count of one that is there."""
+    before, new = (COUNTED.fullmatch(text) for text in (notes.get(key, ""), note))
+    if before and new:
+        total = sum(int(match[1].replace(",", "")) for match in (before, new))
+        note = f"{total:,}{new[2]}"
+        notes[key] = note
+    else:
+        notes.setdefault(key, note)
 
 
 def decided_from(path: Path, whole: FileColumns, choices: Choices, start: int = 0) -> FirstRows:

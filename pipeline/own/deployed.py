@@ -23,7 +23,7 @@ from ..scoring.fitted import fitted_on
 from ..scoring.points import CachedLogits
 from .answers import Answers as FileAnswers
 from .batches import Notes, add_notes, each_batch, rows_of
-from .cells import FileColumns, text_of
+from .cells import FileColumns, plain_column, text_of
 from .choices import Choices
 from .classes_of_calibrator import CalibratorClasses, layout_for
 from .layout import Layout
@@ -167,7 +167,7 @@ def unlabelled(
         if notes is not None:
             add_notes(notes, row_notes, path, start, rows)
         if groups is not None:
-            groups = text_of(groups, len(logits), group_name)
+            groups = text_of(plain_column(groups), len(logits), group_name)
         return Unlabelled(logits, groups, _places(layout, answers))
 
     used = ("class_names", group_name, choices.predictions)

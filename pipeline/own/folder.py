@@ -21,8 +21,9 @@ from utility_calibration.metrics.errors import InputError
 from ..harness.artifacts import CorruptFile, read_json, write_json
 from ..harness.lock import alone
 from ..harness.parameters import UsageError
+from .forms import WRITTEN
 
-LIST = ".written_by_score.json"
+LIST = WRITTEN
 LONGEST_HEAD = 1 << 24
 """Letters of the names of a table's columns."""
 PICTURES = ("pdf", "svg", "png")

@@ -1,7 +1,7 @@
 """The files that a person may give: how each is read, by its ending, and what to do instead."""
 
 import glob
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from utility_calibration.metrics.errors import InputError, MissingResource
@@ -19,6 +19,8 @@ LINE_BY_LINE = (
 )
 SAVED = "state.json"
 """A file in every folder that `datasets` saves with save_to_disk."""
+WRITTEN = ".written_by_score.json"
+"""A list in a folder of results, of the files that this program owns."""
 READ = "npz, CSV, TSV, JSON lines or parquet"
 INSTEAD = {
     (".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt"): "a pickle, which is never loaded; "
@@ -50,9 +52,14 @@ def shards_of(path: Path) -> list[Path]:
     A data set that `datasets` saved is one shard.
     """
     if path.is_dir() and not (path / SAVED).is_file():
-        visible = [file for file in sorted(path.iterdir()) if not file.name.startswith((".", "_"))]
-        shards = [file for file in visible if ending_of(file) in (*TABLES, ".npz")]
+        shards = _readable(path.iterdir())
         _check_links(shards)
+        if not shards and not (path / "dataset_dict.json").is_file():
+            deeper = note_on_deeper(path)
+            if deeper:
+                message, _, fix = deeper.partition("; ")
+                raise InputError(message, file=path, fixes=fix)
+            raise InputError("no file in it can be read", file=path, fixes=f"put in it {READ}")
     elif path.exists() or not glob.has_magic(str(path)):
         shards = [path]
     else:
@@ -61,6 +68,34 @@ def shards_of(path: Path) -> list[Path]:
             raise InputError("no file fits", file=path, fixes=["quote the pattern", f"give {READ}"])
         _check_links(shards)
     return shards or [path]
+
+
+def _readable(files: Iterable[Path]) -> list[Path]:
+    """Those of some files whose form is read, by name, without hidden ones."""
+    return [
+        file
+        for file in sorted(files)
+        if ending_of(file) in (*TABLES, ".npz") and file.name[0] not in "._" and not file.is_dir()
+    ]
+
+
+def note_on_deeper(folder: Path) -> str:
+    """A note on files in the folders of a folder, which are left out; "" if there are none.
+
+    Results of the program itself, and hidden folders, are no points.
+    """
+    if not folder.is_dir():
+        return ""
+    inner = [path for path in folder.iterdir() if path.is_dir() and path.name[0] not in "._"]
+    readable = [_readable(path.rglob("*")) for path in inner if not (path / WRITTEN).is_file()]
+    deeper = sorted(file for files in readable for file in files)
+    if not deeper:
+        return ""
+    pattern = folder / "**" / f"*{ending_of(deeper[0])}"
+    some = deeper[0].relative_to(folder)
+    return (
+        f"{len(deeper):,} files in deeper folders are left out ({some}); to read them: '{pattern}'"
+    )
 
 
 def _check_links(shards: Sequence[Path]) -> None:

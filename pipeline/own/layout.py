@@ -5,6 +5,7 @@ saved calibrator (classes_of_calibrator.py). Then it is applied to all rows, whi
 are in. Rows that lack a column, or have one more that may count, are refused.
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -137,7 +138,7 @@ class Layout:
         odd = [text for text in labels.texts if text not in self.codes]
         if odd:
             message = f"{cut_off(odd[0])} is no class of the first rows"
-            fixes = ["name all classes: --classes NAME,NAME", "leave it out: --ignore-label"]
+            fixes = ["correct it", f"leave such points out: --ignore-label={shlex.quote(odd[0])}"]
             raise InputError(message, field="labels", row=labels.row(odd[0]), fixes=fixes)
         numbers = [self.codes[text] for text in labels.texts]
         return np.array(numbers, np.int64)[labels.places]

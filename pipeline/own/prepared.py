@@ -117,7 +117,9 @@ def _without_labels(rows: FileColumns, choices: Choices, notes: list[str]) -> Fi
     ignored = {text.strip() for text in choices.ignore_label.split(",")}
     kept_places = [place for place, text in enumerate(labels.texts) if text not in ignored]
     is_kept = np.isin(labels.places, kept_places)
-    notes.append(f"{np.sum(~is_kept):,} points with the label {choices.ignore_label} are left out")
+    if not is_kept.all():
+        count = np.sum(~is_kept)
+        notes.append(f"{count:,} points with the label {choices.ignore_label} are left out")
     n = len(is_kept)
     left = dict(rows)
     for name, values in rows.items():

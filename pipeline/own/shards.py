@@ -10,7 +10,7 @@ import filecmp
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -18,10 +18,11 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.errors import InputError
 
 from .batches import Points
-from .forms import check_is_given, shards_of
+from .forms import check_is_given, ending_of, shards_of
 
 END = 1 << 16
 """Bytes at the head and at the tail of a file that are compared before the whole file is."""
@@ -104,7 +105,7 @@ def refuse_twice(paths: Sequence[Path]) -> None:
     files = [path for path in paths if path.is_file()]
     for size_alike in _groups(files, lambda path: path.stat().st_size):
         for first, second in _alike(size_alike, _ends):
-            if filecmp.cmp(first, second, shallow=False):
+            if filecmp.cmp(first, second, shallow=False) and not _is_empty(first):
                 raise InputError(f"a copy of {first}", file=second, fixes=[ONCE, BOTH])
 
 
@@ -117,6 +118,15 @@ def _name(path: Path) -> Hashable:
     """A path without the ending that says its form."""
     plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     return plain.with_suffix("")
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether a file is parquet without rows, of which a program may write many."""
+    if ending_of(path) != ".parquet":
+        return False
+    with suppress(Exception):  # the reader will say what is wrong
+        return int(require("pyarrow.parquet").read_metadata(path).num_rows) == 0
+    return False
 
 
 def _ends(path: Path) -> Hashable:

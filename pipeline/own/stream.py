@@ -31,7 +31,7 @@ from ..reporting.wording import markdown_table, p_value
 from .batches import ROWS, check_ignored, first_rows_of
 from .choices import Choices
 from .folder import STREAMED, give_back, names_of_stream, only_run, remove_others
-from .forms import PARTED, check_is_file, ending_of
+from .forms import PARTED, check_is_file, ending_of, note_on_deeper
 from .job import settings_of
 from .options import READING, Options, as_typed
 from .shards import Shard, all_shards
@@ -61,6 +61,9 @@ def score_streamed(options: Options) -> None:
     """
     settings = settings_of(options, [PRESENT])[PRESENT]
     shards = all_shards(options.file)
+    deeper = note_on_deeper(options.file)
+    if deeper:
+        say(deeper)
     reading = reading_of(options, shards)
     tasks = tasks_of(settings, shards, reading)
     is_new = not options.output.exists()

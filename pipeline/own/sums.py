@@ -21,7 +21,7 @@ from utility_calibration.metrics.errors import InputError
 
 from ..harness.artifacts import CorruptFile, read_npz, save_npz
 from ..harness.cache import Record, Save, arrays_digest, record_of
-from .batches import Notes, labelled
+from .batches import Notes, join_note, labelled
 from .choices import Choices
 from .deployed import forecaster_of
 from .layout import Layout
@@ -131,11 +131,11 @@ def merged(paths: Sequence[Path], reading: Reading) -> Accumulators:
 
 def notes_of(paths: Sequence[Path], reading: Reading) -> list[str]:
     """What was done otherwise or left out when the shards were read, each once."""
-    notes = dict(reading.notes)
+    notes = Notes()
     for path in paths:
-        for text, note in (record_of(path) or {}).get("notes", {}).items():
-            notes.setdefault(text, note)
-    return list(notes.values())
+        for key, note in (record_of(path) or {}).get("notes", {}).items():
+            join_note(notes, key, note)
+    return list((dict(reading.notes) | notes).values())
 
 
 def _refuse_same_points(points_read: dict[str, Any], seen: dict[str, str]) -> None:

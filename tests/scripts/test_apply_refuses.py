@@ -8,7 +8,7 @@ import pytest
 
 from tests.refusals import refuses
 from tests.scripts.test_apply_keeps_rows import FITTED, LABELS, NAMES, N, P, run
-from utility_calibration.calibrators import TemperatureScaling
+from utility_calibration.calibrators import LogitShiftPatching, TemperatureScaling
 
 CERTAIN = np.eye(3)[LABELS]
 """Probabilities of 0 and 1, as an unpruned tree has them."""
@@ -72,6 +72,26 @@ def test_a_calibrator_says_the_kind_and_no_option_another_one(saved, of_logits, 
     run(saved, tmp_path / "x.npz", out, "--probabilities", "x")
     out = tmp_path / "of_logits.csv"
     run(of_logits, tmp_path / "logits.npz", out, "--logits", "logits", "--values", "logits")
+
+
+@pytest.mark.parametrize("absent", [None, float("nan"), "", " "])
+def test_a_point_without_a_group_is_refused_in_every_form(tmp_path, absent):
+    ward = np.where(np.arange(N) % 2, "north", "south")
+    fitted = LogitShiftPatching(steps=1).fit(np.log(P), NAMES[LABELS], groups=ward, classes=NAMES)
+    calibrator = fitted.save(tmp_path / "patched.npz")
+    groups = [*ward.tolist()[:-1], absent]
+    table = pd.DataFrame(np.log(P), columns=NAMES).assign(groups=groups)
+    table.to_csv(tmp_path / "a.csv", index=False)
+    table.to_parquet(tmp_path / "a.parquet")
+    table.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    for name in ("a.csv", "a.parquet", "a.jsonl"):
+        with refuses("groups", row=N - 1):
+            run(calibrator, tmp_path / name, tmp_path / "out.csv")
+    for form in (groups, np.array(groups, dtype=object), pd.Series(groups)):
+        with refuses("groups", row=N - 1):
+            fitted.predict_proba(np.log(P), groups=form)
+        with refuses("groups", row=N - 1):
+            LogitShiftPatching(steps=1).fit(np.log(P), LABELS, groups=form)
 
 
 @pytest.mark.parametrize("form", ["{}", "p_{}", "prob {} (%)"])
