@@ -126,8 +126,8 @@ def _applied(
     tested: Any,
 ) -> tuple[Layout, FilePoints]:
     """The layout, and the points that it makes of the rows."""
-    answers, (codes, names), columns = classes
-    answers = answers._replace(names=names)
+    codes = classes.labelled.codes
+    answers = classes.answers._replace(names=classes.labelled.names)
     check_meaning(answers, rows, labels.texts, choices)
     is_confidence = may_be_confidence(answers.single, answers.kind, choices.values)
     predictions = choices.predictions if is_confidence else None
@@ -137,8 +137,8 @@ def _applied(
     layout = Layout(
         kind=scale.kind,
         class_names=tuple(answers.class_names),
-        has_names=names is not None,
-        columns=tuple(columns),
+        has_names=answers.names is not None,
+        columns=tuple(classes.columns),
         is_array=are_arrays(rows),
         single=answers.single,
         predictions=predictions,
@@ -154,9 +154,10 @@ def _applied(
 
 def _codes_by_text(labels: Labels, codes: Any, class_names: list[str]) -> dict[str, int]:
     """The class of each label, also of those that only later rows have."""
-    first_rows = np.unique(labels.places, return_index=True)[1]
+    _, first_rows = np.unique(labels.places, return_index=True)
     seen = dict(zip(labels.texts, codes[first_rows].tolist(), strict=True))
-    if all(text == str(code) for text, code in seen.items()):
+    are_numbers = all(text == str(code) for text, code in seen.items())
+    if are_numbers:
         return {str(number): number for number in range(len(class_names))}
     by_name = {name: number for number, name in enumerate(class_names)}
     return by_name | seen

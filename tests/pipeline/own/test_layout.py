@@ -100,12 +100,15 @@ def test_labels_of_the_first_rows_are_numbers_for_all(tmp_path):
         later(named, first)
 
 
-def test_a_column_that_the_person_calls_logits_is_not_read_as_a_probability(tmp_path):
-    content = table(P[:, [1]], 1 * (Y == 1), ["z"])
+def test_a_column_is_read_as_the_kind_that_the_person_says(tmp_path):
+    labels = 1 * (Y == 1)
+    content = table(P[:, [1]], labels, ["z"])
     with refuses("logits", fix="--values logits"):
         read(tmp_path / "a.csv", content, logits="z")
     found = read(tmp_path / "a.csv", content, logits="z", values="logits")
     np.testing.assert_allclose(found.logits[:, 1] - found.logits[:, 0], P[:, 1], rtol=1e-6)
+    with refuses("probabilities", row=0):
+        read(tmp_path / "a.csv", table(LOGITS[:, [1]], labels, ["z"]), probabilities="z")
 
 
 def test_a_layout_of_other_class_names_is_another_one():
