@@ -180,19 +180,19 @@ def redrawn_outcomes(
 ) -> DrawnOutcomes:
     """Yield `repetitions` draws of all labels from the forecast, as many at a time as fit.
 
-    For a large forecast they come all at once, because one sort of its predictions serves them all.
+    One sort of the predictions serves all that come at once. So their labels and ranks may take as
+    much memory as the probabilities.
+
     With `by_label` [C], the weights of the classes in place of those of the points, the points are
     all different pairs of a point and a drawn label, and a draw's weight of a pair that it lacks is
     0. Other arguments are fields of `Sample`.
     """
     if not repetitions:
         return
-    source, together = forecast, max(1, DRAWN_TOGETHER // forecast.n)
+    source, together = forecast, max(DRAWN_TOGETHER // forecast.n, 2 * forecast.classes)
     if by_label is not None:
         source = Forecast(forecast.probabilities / by_label)
         together = max(1, DRAWN_TOGETHER // (PAIRS * forecast.n))
-    elif forecast.is_large:
-        together = repetitions
     for keys in in_parts(stream_keys(seed, repetitions), together):
         drawn = source.redraw(partial(_uniforms, keys, points))
         if by_label is None:

@@ -22,7 +22,7 @@ from .kernels.threads import row_blocks
 from .keywords import PointOptions
 from .scores import checked
 
-TOGETHER = 1 << 22  # probabilities at a time: 330 MB for what is computed from them
+TOGETHER = 1 << 20  # probabilities at a time: 80 MB for what is computed from them
 
 
 def two_bin_error(

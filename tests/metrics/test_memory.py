@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 
 from tests.forecasts import forecast_of
-from utility_calibration.metrics import Decision
+from utility_calibration.metrics import Decision, resampling
 from utility_calibration.metrics.forecast import Forecast
 from utility_calibration.metrics.kernels.uniforms import hashed_uniforms, stream_keys
 from utility_calibration.metrics.samples import sample_of
@@ -42,6 +42,14 @@ def test_redrawn_labels_take_at_most_twice_their_bytes_and_those_of_the_ranks():
     together = drawn.labels.nbytes + drawn.ranks.nbytes
     assert together == 2 * 400 * N * 2
     assert peak_of(lambda: forecast.redraw(uniforms)) < 2.5 * together
+
+
+def test_as_many_draws_come_at_once_as_take_the_bytes_of_the_probabilities(monkeypatch):
+    monkeypatch.setattr(resampling, "DRAWN_TOGETHER", 1)
+    p, _ = forecast_of("smooth", 50, 4, 0)
+    parts = list(resampling.redrawn_outcomes(Forecast(p), np.arange(50), 20, 0))
+    assert [outcomes.draws for _, outcomes in parts] == [8, 8, 4]
+    assert parts[0][1].labels.nbytes + parts[0][1].ranks.nbytes == p.nbytes
 
 
 def test_short_labels_times_many_actions_stay_whole_numbers():
