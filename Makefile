@@ -75,7 +75,7 @@ $(INSTALLED): requirements.lock requirements-cuda.lock pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(VENV)/bin/python -m pip check
 	@$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true
-	@echo "Compiling kernels (half a minute, once)"
+	@echo "Compiling kernels (a quarter of a minute, once)"
 	@$(VENV)/bin/python -m utility_calibration.scripts.maintain.compile_kernels
 	@touch $@
 	@echo "Ready: source $(VENV)/bin/activate   (then the README's utility-calibration and dvc commands work)"
