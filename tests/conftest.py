@@ -40,24 +40,37 @@ def one_thread_of_products() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def equal_settings_are_composed_once() -> Iterator[None]:
+def settings_are_composed_and_read_once() -> Iterator[None]:
     """Give a copy of what Hydra composed before from the same folders and the same overrides.
 
     It takes a tenth of a second each time, and most tests of a person's file ask for the same.
+    Where overrides differ, a third of the time is reading files of conf/ that did not change.
     """
     from hydra._internal.hydra import Hydra
+    from omegaconf import OmegaConf
 
-    compose, before = Hydra.compose_config, dict[str, Any]()
+    compose, load = Hydra.compose_config, OmegaConf.load
+    composed, loaded = dict[str, Any](), dict[tuple[Path, int], Any]()
 
-    def composed(self: Hydra, *arguments: Any, **named: Any) -> Any:
+    def composed_once(self: Hydra, *arguments: Any, **named: Any) -> Any:
         folders = [each.path for each in self.config_loader.get_search_path().get_path()]
         key = repr((folders, arguments, named))
-        if key not in before:
-            before[key] = compose(self, *arguments, **named)
-        return copy.deepcopy(before[key])
+        if key not in composed:
+            composed[key] = compose(self, *arguments, **named)
+        return copy.deepcopy(composed[key])
+
+    def loaded_once(file: Any) -> Any:
+        path = Path(getattr(file, "name", file))
+        if not path.is_absolute():  # a file of Hydra's package, opened under its bare name
+            return load(file)
+        key = path, path.stat().st_mtime_ns
+        if key not in loaded:
+            loaded[key] = load(file)
+        return copy.deepcopy(loaded[key])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Hydra, "compose_config", composed)
+        patch.setattr(Hydra, "compose_config", composed_once)
+        patch.setattr(OmegaConf, "load", staticmethod(loaded_once))
         yield
 
 

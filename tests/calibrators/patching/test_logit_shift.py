@@ -28,7 +28,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def fitted(problem):
-    return LogitShiftPatching("temperature", max_steps=40).fit(*problem)
+    return LogitShiftPatching("temperature", max_steps=12).fit(*problem)
 
 
 def test_the_calibration_nll_falls_with_every_patch_down_to_that_of_the_predictions(
