@@ -16,13 +16,13 @@ from omegaconf import DictConfig
 
 from utility_calibration.metrics.registry import metric
 
-from ..harness.artifacts import read_json, write_text
-from ..harness.parameters import content_of, names_in
+from ..harness.artifacts import write_text
 from ..harness.settings import DEFAULT_EVALUATION
-from ..harness.units import Request, composed
+from ..harness.units import Request
 from ..scoring.files import ALL_SPLITS, ScoreFiles, Scores, csv_text
 from ..scoring.inference import two_standard_errors
-from .agreement import CLOSEST, LIMIT, fairness_text, joint_error, rms, seeds_below, z_of
+from .agreement import LIMIT, fairness_text, joint_error, rms, seeds_below, z_of
+from .candidates import benchmarks_of_the_paper, rule_of_closest, scored_candidates
 from .names import family, method_name
 from .paired import PRINTED, changes_of, with_changes, with_printed_changes
 from .wording import TextTable, decimals, markdown_table, number
@@ -77,23 +77,11 @@ def paper_cells(results: Path, splits: int, request: Request) -> pd.DataFrame:
     suite=paper_closest is counted for its own benchmarks, and where it is the `request`, for the
     request's benchmarks in place of those with the same `paper_key`.
     """
-    contents = [(name, content_of("benchmark", name)) for name in names_in("benchmark")]
-    ours = [(name, own) for name, own in contents if own.get("paper_key")]
-    benchmarks = dict(sorted(ours, key=lambda item: item[0] != item[1].paper_key))
-    names, ordered = list(benchmarks), []
-    for path in sorted((results / "scores").glob("*.json")):
-        facts = read_json(path)
-        name, evaluation = facts["benchmark"], facts["evaluation"]["name"]
-        alike = [
-            benchmark.paper_key
-            for own_name, benchmark in benchmarks.items()
-            if name == own_name or name.startswith(f"{benchmark.paper_key}_")
-        ]
-        if alike and facts["splits"]["count"] == splits:
-            place = names.index(name) if name in names else len(names)
-            ordered.append((evaluation != DEFAULT_EVALUATION, evaluation, place, name, alike[0]))
+    benchmarks = benchmarks_of_the_paper()
     tables, changes = [], []
-    for candidate, (is_other, evaluation, _, name, key) in enumerate(sorted(ordered)):
+    for candidate, (evaluation, name, key) in enumerate(
+        scored_candidates(results, splits, benchmarks)
+    ):
         scores = Scores.read(ScoreFiles.below(results, name, evaluation))
         assert scores is not None  # its facts were read above
         rows = scores.own_rows().rename(columns={"calibrator": "variant", "value": "ours"})
@@ -101,22 +89,13 @@ def paper_cells(results: Path, splits: int, request: Request) -> pd.DataFrame:
         is_mean, by = rows["split"] == ALL_SPLITS, ["variant", "metric"]
         spread = rows[~is_mean].groupby(by)["ours"].agg(two_standard_errors)
         table = rows[is_mean][[*by, "ours"]].join(spread.rename("ours_two_se"), on=by)
-        shared = {"candidate": candidate, "paper_key": key, "benchmark": name}
+        is_other = evaluation != DEFAULT_EVALUATION
         configuration = f"evaluation={evaluation}" if is_other else ""
-        tables.append(table.assign(**shared, configuration=configuration))
+        table = table.assign(candidate=candidate, paper_key=key)
+        tables.append(table.assign(benchmark=name, configuration=configuration))
         change = changes_of(rows[~is_mean])
         changes.append(change.assign(benchmark=name, configuration=configuration))
-    config = composed([f"suite={CLOSEST}"])
-    counted = {benchmarks[name].paper_key: [name] for name in config.suite.benchmarks}
-    if request.suite == CLOSEST:
-        asked = [name for name in request.benchmarks if name in benchmarks]
-        keys = {name: benchmarks[name].paper_key for name in asked}
-        counted |= {key: [name for name in asked if keys[name] == key] for key in keys.values()}
-    rule = {
-        "benchmark": [name for names in counted.values() for name in names],
-        "variant": list(config.suite.calibrators),
-        "configuration": [f"evaluation={config.evaluation.name}"],
-    }
+    rule = rule_of_closest(benchmarks, request)
     cells = compare(pd.concat(tables, ignore_index=True), printed_values(benchmarks), rule)
     return with_changes(cells, pd.concat(changes))
 
@@ -140,8 +119,9 @@ def printed_values(benchmarks: Mapping[str, DictConfig] | None = None) -> pd.Dat
     cells["printed"] = (cells["printed_mean"] / scale).round(12)
     cells["printed_two_se"] = (cells["printed_two_se"] / scale).round(12)
     cells["paper_key"] = cells["table"].str.removesuffix(TABLE_ONE_SUFFIX)
-    ours = reversed(list((benchmarks or {}).values()))  # the first benchmark of a key names it
-    title = cells["paper_key"].replace({own.paper_key: own.title for own in ours})
+    contents = reversed(list((benchmarks or {}).values()))  # the first one of a key names it
+    titles = {content.paper_key: content.title for content in contents}
+    title = cells["paper_key"].replace(titles)
     cells["title"] = title.where(cells["table"] == cells["paper_key"], title + " (Table 1)")
     return with_printed_changes(cells.drop(columns="printed_mean"))
 
