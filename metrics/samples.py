@@ -287,8 +287,9 @@ def cluster_numbers(clusters: ArrayLike | None, n: int) -> Array:
             "none", field="clusters", row=row, fixes="give each row the name of its cluster"
         )
     texts = names.astype(str) if names.dtype == object else names
-    distinct, numbers = np.unique(texts, return_inverse=True)
+    distinct, first, numbers = np.unique(texts, return_index=True, return_inverse=True)
     if len(distinct) < 2:
         fix = "give what tells the independent units apart, such as patients"
         raise InputError(f"all rows are of cluster {distinct[0]}", field="clusters", fixes=fix)
-    return numbers.astype(np.int64)
+    # In the order of their first points: other names of the same clusters draw the same numbers.
+    return np.argsort(np.argsort(first))[numbers].astype(np.int64)

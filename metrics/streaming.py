@@ -28,7 +28,7 @@ from .archive import read_arrays
 from .arrays import Array
 from .atomic import atomic_path
 from .class_order import classes_of, codes_of, frame_names
-from .errors import InputError
+from .errors import InputError, MissingResource
 from .forecast import PART, Forecast, Outcomes
 from .kernels import bets
 from .kernels.bucket_sums import Borders, Buckets
@@ -295,7 +295,10 @@ class StreamingCalibration:
 
         Raises:
             InputError: the file is damaged, or of other utilities, classes or buckets.
+            MissingResource: there is no such file.
         """
+        if isinstance(file, str | Path) and not Path(file).is_file():
+            raise MissingResource(f"{file}: no such file; give the path that `save` was given")
         arrays = read_arrays(file)
         empty = self.nothing()._asdict()
         expected = {**empty, "log_largest": np.zeros(1)}

@@ -59,13 +59,22 @@ class GainMatrix(UtilityClass):
         classes = matrices.shape[1]
         if matrices.shape[2] != classes or classes < 2:
             shape = list(matrices.shape)
-            raise InputError(
-                f"expected square matrices of two classes or more, got {shape}", field="gains"
-            )
-        if float(matrices.min()) < 0 or float(matrices.max()) > 1:
-            raise InputError("values outside [0, 1]", field="gains")
-        if bool((matrices.diagonal(axis1=1, axis2=2) != 1).any()):
-            raise InputError("the diagonal (a right prediction) must be 1", field="gains")
+            message = f"expected square matrices of two classes or more, got {shape}"
+            fix = "give a line per true class, a column per predicted one"
+            raise InputError(message, field="gains", fixes=fix)
+        is_outside = (matrices < 0) | (matrices > 1)
+        if is_outside.any():
+            _, row, column = np.argwhere(is_outside)[0].tolist()
+            message = f"{float(matrices[is_outside][0]):g}, outside [0, 1],"
+            fixes = ["divide all gains by the largest one", "for losses take Decision (--losses)"]
+            raise InputError(message, field="gains", row=row, column=str(column), fixes=fixes)
+        diagonal = matrices.diagonal(axis1=1, axis2=2)
+        is_other = diagonal != 1
+        if is_other.any():
+            row = int(np.argwhere(is_other)[0, 1])
+            message = f"{float(diagonal[is_other][0]):g} for a right prediction, expected 1,"
+            fixes = ["write 1 there", "for losses take Decision (--losses)"]
+            raise InputError(message, field="gains", row=row, column=str(row), fixes=fixes)
         off = matrices[:, ~np.eye(classes, dtype=bool)]
         self._hold(matrices, classes, float(off.min()), float(off.max()))
 

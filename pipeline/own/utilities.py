@@ -172,7 +172,9 @@ def _lines(path: str | Path, class_names: Names, file: Mapping[str, str]) -> pd.
         message = f"`{cut_off(first)}` is the only column, but the first one names the classes"
         raise InputError(message, field="columns", file=path, fixes=FIRST_NAMES)
     names = [normal(name) for name in text_column(table.iloc[:, 0]).tolist()]
-    if len(names) == len(class_names) and not set(names) & set(class_names):
+    folded = {name.casefold() for name in names}
+    are_alike = bool(folded & {name.casefold() for name in class_names})
+    if len(names) == len(class_names) and not are_alike:
         message = (
             f"`{cut_off(first)}` names {some_of(names)}, and no class ({some_of(class_names)})"
         )
@@ -198,6 +200,9 @@ def check_match(names: Names, wanted: Names, path: str | Path, what: str, each: 
     for name in (*unknown, *wanted):
         if name not in known:
             message = f"is none of {some_of(wanted)}"
+            alike = [each for each in wanted if each.casefold() == name.casefold()]
+            if alike:
+                message = f"is written `{cut_off(alike[0])}` in the file of the points"
         elif not counts[name]:
             message = "is missing"
         elif counts[name] > 1:

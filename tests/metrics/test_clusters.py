@@ -119,3 +119,14 @@ def test_the_bootstrap_draws_whole_clusters_and_every_floor_grows():
     assert card["u_cwe"].interval.upper > plain["u_cwe"].interval.upper
     in_splits = m.scorecard(p, y, clusters=clusters, population=30, **FEW)
     assert parts_of(in_splits, "floor") == parts_of(card, "floor")
+
+
+def test_the_names_of_clusters_change_no_floor():
+    random = np.random.default_rng(0)
+    p, y, numbers = random.dirichlet(np.ones(3), 60), np.arange(60) % 3, np.arange(60) // 4
+    names = np.array([f"z{k}" for k in random.permutation(15)])
+    floors = [
+        m.TopK().evaluate(p, y, clusters=clusters, repetitions=50).floor
+        for clusters in (numbers, names[numbers], 100 - numbers)
+    ]
+    assert floors[0] == floors[1] == floors[2]

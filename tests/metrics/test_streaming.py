@@ -16,9 +16,10 @@ import torch
 
 from tests.forecasts import forecast_of, labels_from
 from tests.metrics import a_global
-from tests.refusals import refuses
+from tests.refusals import fails, refuses
 from utility_calibration import metrics as m
 from utility_calibration.metrics import reference as plain
+from utility_calibration.metrics.errors import MissingResource
 
 ROUNDING = 1e-12
 CASES = 250
@@ -387,3 +388,17 @@ def test_equal_weights_of_several_streams_are_none_together_and_others_are_not()
     assert not both.has_weights
     assert both.result().n == 2 * len(p)
     assert one.merge(other).has_weights
+
+
+def test_a_file_that_is_not_there_and_one_of_another_function_are_refused(tmp_path: Any) -> None:
+    p, y, _ = points(4)
+
+    def made(payoffs: list[float]) -> Any:
+        return streamed([lambda q: q * 0 + np.resize(payoffs, q.shape[1])], p, y)
+
+    one, other = made([1.0, 0.0]), made([0.0, 1.0])
+    with fails(MissingResource, "none.npz", "save"):
+        one.load(tmp_path / "none.npz")
+    one.save(tmp_path / "one.npz")
+    with refuses("file", fix="functions"):
+        other.load(tmp_path / "one.npz")

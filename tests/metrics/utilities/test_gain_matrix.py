@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.forecasts import forecast_of
+from tests.refusals import refuses
 from utility_calibration.metrics import GainMatrix, reference
 from utility_calibration.metrics.forecast import Forecast
 from utility_calibration.metrics.kernels.draws import Draws
@@ -129,3 +130,17 @@ def test_the_gains_of_many_draws_keep_to_the_limit_of_a_block(monkeypatch):
     blocks = [block.payoffs for block in users.blocks(forecast, outcomes)]
     assert max(payoffs.nbytes for payoffs in blocks) <= 40_000
     assert np.array_equal(np.concatenate(blocks), whole)
+
+
+@pytest.mark.parametrize(
+    ("gains", "row", "column", "fix"),
+    [
+        ([[1, 2], [0, 1]], 0, "1", "divide"),
+        ([[1, 0], [-0.5, 1]], 1, "0", "Decision"),
+        ([[1, 0], [0, 0.5]], 1, "1", "write 1"),
+        ([[1, 0, 0], [0, 1, 0]], None, "", "a line per true class"),
+    ],
+)
+def test_a_matrix_of_no_gains_is_refused_with_its_cell(gains, row, column, fix):
+    with refuses("gains", row=row, column=column, fix=fix):
+        GainMatrix(gains)

@@ -111,3 +111,11 @@ def test_one_action_is_no_decision(tmp_path):
     path = csv(tmp_path, "class,ask\ncat,0\ndog,1\nemu,2\n")
     with refuses("columns", fix="each action", number="ask", file=path):
         own_utilities.losses(path, NAMES)
+
+
+@pytest.mark.parametrize("names", [["Cat", "Dog"], ["cat", "DOG"]])
+def test_a_class_that_is_written_otherwise_is_told_so(tmp_path, names):
+    path = tmp_path / "losses.csv"
+    path.write_text(f"class,act,wait\n{names[0]},0,1\n{names[1]},1,0\n")
+    with refuses("line", file=path, number="is written `"):
+        own_utilities.losses(path, ["cat", "dog"])
