@@ -25,6 +25,7 @@ def main() -> None:
         calibrators.TemperatureScaling(),
         calibrators.VectorScaling(),
         calibrators.IsotonicCalibration(),
+        calibrators.StructuredMatrixScaling(max_iterations=2),
         calibrators.DirichletCalibration(tuning_runs=1, fallback=False),
         calibrators.UtilityPatching(tuning_runs=4),
         calibrators.LogitShiftPatching(max_steps=3),
