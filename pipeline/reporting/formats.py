@@ -10,6 +10,7 @@ from html import escape
 from utility_calibration.metrics.registry import METRICS, Metric
 
 from .names import method_name
+from .table_notes import all_notes, brief_notes
 from .tables import OWN_FLOOR, Form, ResultTable
 from .wording import titled_table
 
@@ -109,7 +110,7 @@ def _latex_table(table: ResultTable, end: str) -> str:
     if len(table.columns) >= WIDE:
         tabular = f"\\resizebox{{\\linewidth}}{{!}}{{%\n{tabular}%\n}}"
     what = ", further columns" if end else ""
-    caption = escape_latex(f"{table.spec.title}{what}. {' '.join(table.brief('Bold'))}")
+    caption = escape_latex(f"{table.spec.title}{what}. {' '.join(brief_notes(table, 'Bold'))}")
     return (
         f"\\begin{{table*}}[t]\n"
         f"  \\caption{{{caption}}}\n  \\label{{tab:{table.spec.name}{end}}}\n"
@@ -122,4 +123,4 @@ def markdown(table: ResultTable) -> str:
     heading, rows, floor = table.lines(MARKDOWN)
     if floor:
         rows.append([f"*{floor[0]}*", *floor[1:]])
-    return titled_table(table.spec.title, heading, rows, table.notes) + "\n"
+    return titled_table(table.spec.title, heading, rows, all_notes(table)) + "\n"

@@ -21,6 +21,7 @@ from .looks import CURVE
 from .names import MARK, NOISE_FLOOR, method_name
 from .sections import Section
 from .signs import MEANINGS, SIGNS
+from .table_notes import all_notes, brief_notes
 from .tables import OWN_FLOOR
 from .wording import TextTable, escape_markdown, markdown_table
 
@@ -140,6 +141,8 @@ SHOWN_BY: dict[str, Any] = {
     "place_caption": PLACE_CAPTION,
     "html_heading": partial(heading, form="html"),
     "mark": MARK,
+    "brief_notes": brief_notes,
+    "all_notes": all_notes,
     "noise_floor": NOISE_FLOOR,
     "method_name": method_name,
     "metric": metric,

@@ -1,19 +1,15 @@
 """Sentences below a table of numbers: what its marks mean, and what is special about this run."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
 from ..scoring.decisions import HARMED, Decision, Decisions
 from .names import MARK, method_name
+from .tables import Column, ResultTable
 from .wording import bound, names
-
-if TYPE_CHECKING:
-    from .tables import Column, ResultTable
 
 INTERVALS = {
     "bootstrap": "The interval is 1.96 standard errors wide on each side. These come from drawing "
@@ -69,6 +65,17 @@ class Note(NamedTuple):
     """For a terminal and a caption; "" if the files alone say it."""
     more: str = ""
     """What the files add."""
+
+
+def brief_notes(table: ResultTable, mark: str) -> list[str]:
+    """The notes in short, for a terminal and a caption; `mark` names how best cells look."""
+    return [note.short for note in notes_of(table, mark) if note.short]
+
+
+def all_notes(table: ResultTable) -> list[str]:
+    """What a reader must know, one sentence or more each."""
+    notes = [" ".join(filter(None, note)) for note in notes_of(table, "Bold")]
+    return [*notes, *table.spec.remarks]
 
 
 def notes_of(table: ResultTable, mark: str) -> list[Note]:

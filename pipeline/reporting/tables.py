@@ -19,7 +19,6 @@ from utility_calibration.metrics.registry import Metric, metric
 
 from ..scoring.decisions import Decision, Decisions
 from .names import FLOOR_METHOD, MARK, NOISE_FLOOR, method_name
-from .table_notes import notes_of
 from .wording import bare, decimals, number
 
 OWN_FLOOR = "own floor"  # the note of a marked cell that lies below the last row's floor
@@ -162,13 +161,3 @@ class ResultTable:
     def with_columns(self, keys: Collection[str]) -> Self:
         """The same table with these metrics alone."""
         return replace(self, columns=[c for c in self.columns if c.metric.key in keys])
-
-    def brief(self, mark: str) -> list[str]:
-        """The notes in short, for a terminal and a caption; `mark` names how best cells look."""
-        return [note.short for note in notes_of(self, mark) if note.short]
-
-    @property
-    def notes(self) -> list[str]:
-        """What a reader must know, one sentence or more each."""
-        notes = [" ".join(filter(None, note)) for note in notes_of(self, "Bold")]
-        return [*notes, *self.spec.remarks]

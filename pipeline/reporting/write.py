@@ -28,6 +28,7 @@ from .formats import latex, markdown
 from .leaderboard import Leaderboard
 from .page import report_html, report_markdown
 from .sections import Section
+from .table_notes import brief_notes
 from .tables import Form, ResultTable
 from .verdict import Verdict
 from .wording import TextTable
@@ -139,7 +140,7 @@ def print_tables(tables: Iterable[ResultTable], console: Console, wide: bool = F
         if left:
             columns = "column is" if left == 1 else "columns are"
             notes.append(f"{left} more {columns} in the table's files.")
-        notes += cut.brief("Bold" if is_terminal else "Star")
+        notes += brief_notes(cut, "Bold" if is_terminal else "Star")
         notes += cut.spec.remarks
     print_lines(_lines_of_notes(list(dict.fromkeys(notes)), console.width), console, style="dim")
 
