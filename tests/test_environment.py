@@ -18,6 +18,7 @@ import utility_calibration
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 IMPORTED_AS = {
+    "pillow": "PIL",
     "scikit-learn": "sklearn",
     "scikit-optimize": "skopt",
     "hydra-core": "hydra",
