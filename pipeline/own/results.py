@@ -21,9 +21,9 @@ from ..reporting.page import provenance_of
 from ..reporting.sections import Section, section_of
 from ..reporting.tables import TableSpec
 from ..reporting.write import page_texts, section_texts
-from ..scoring.choice import DEFAULT
 from ..scoring.files import ON_REQUEST, Scores, score_files
 from ..scoring.left_to_gain import left_to_gain
+from ..scoring.recommended import DEFAULT
 from .folder import remove_others
 from .job import Job
 from .options import READING, as_typed

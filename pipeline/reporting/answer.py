@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from utility_calibration.metrics.registry import PURPOSES, metric
 
-from ..scoring.choice import is_own, is_use, label_of
 from ..scoring.decisions import FEWEST_POINTS, INFINITE, Decision, Decisions
+from ..scoring.uses import is_own, is_use, label_of
 from .limits import rarest_words
 from .names import PRESENT
 from .wording import bound, interval, listed, percents, short

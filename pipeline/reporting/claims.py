@@ -126,21 +126,22 @@ def no_best_method(cells: pd.DataFrame) -> Claim | None:
 
 def patching_best(cells: pd.DataFrame) -> Claim | None:
     """The columns of calibration errors whose best printed method is patching."""
-    columns = [
-        (key, column)
-        for _, key, column in columns_of(cells)
-        if metric(key).has_floor and "patching" in best_of(column["print_error"])
-    ]
-    if not columns:
+    is_best_here: dict[str, list[bool]] = {}
+    for _, key, column in columns_of(cells):
+        if metric(key).has_floor and "patching" in best_of(column["print_error"]):
+            is_best_here.setdefault(key, []).append("patching" in best_of(column["our_error"]))
+    if not is_best_here:
         return None
-    ours: dict[str, list[bool]] = {}
-    for key, column in columns:
-        ours.setdefault(key, []).append("patching" in best_of(column["our_error"]))
-    total = sum(map(sum, ours.values()))
-    parts = [f"{metric(key).text} in {sum(own)} of {len(own)}" for key, own in ours.items()]
-    measured = f"ours too in {total} of {len(columns)} columns ({', '.join(parts)})"
+    total = 0
+    n_columns = 0
+    parts = []
+    for key, results in is_best_here.items():
+        total += sum(results)
+        n_columns += len(results)
+        parts.append(f"{metric(key).text} in {sum(results)} of {len(results)}")
+    measured = f"ours too in {total} of {n_columns} columns ({', '.join(parts)})"
     statement = "Patching has the best calibration error where it is printed as the best."
-    return Claim(statement, "section 4, Tables 1 to 8", measured, verdict(total, len(columns)))
+    return Claim(statement, "section 4, Tables 1 to 8", measured, verdict(total, n_columns))
 
 
 def improvements(cells: pd.DataFrame) -> Claim | None:
@@ -165,13 +166,14 @@ def changing_order(cells: pd.DataFrame) -> Claim | None:
     for title, _, column in columns_of(of_utilities):
         columns.setdefault(title, []).append(column)
     printed, ours, differing = [], [], []
-    for own in columns.values():
-        pairs = list(combinations(own, 2))
-        printed += [tau(one["print_error"], other["print_error"]) for one, other in pairs]
-        of_table = [tau(one["our_error"], other["our_error"]) for one, other in pairs]
-        if of_table:
-            differing.append(any(value < 1 for value in of_table))
-        ours += of_table
+    for columns_of_table in columns.values():
+        taus = []
+        for one, other in combinations(columns_of_table, 2):
+            printed.append(tau(one["print_error"], other["print_error"]))
+            taus.append(tau(one["our_error"], other["our_error"]))
+        if taus:
+            differing.append(any(value < 1 for value in taus))
+        ours += taus
     if not ours:
         return None
     measured = (

@@ -34,14 +34,14 @@ def claims_of_users(curves: Curves, studies: Path, benchmarks: Sequence[str]) ->
 def families_differ(curves: Curves) -> Claim | None:
     """Whether the order of the post-hoc methods by median error differs between the eCDFs."""
     taus = []
-    for own in curves.values():
-        inner = own[own["calibrator"] != PRESENT]
+    for curve in curves.values():
+        inner = curve[curve["calibrator"] != PRESENT]
         medians = inner.groupby(["family", "calibrator"])["error"].median().unstack("family")
         if len(medians) > 1 and {"linear", "rank"} <= set(medians):
             taus.append(tau(medians["linear"], medians["rank"]))
     if not taus:
         return None
-    differing = sum(tau < 1 for tau in taus)
+    differing = sum(value < 1 for value in taus)
     measured = (
         f"orders by median error differ between U_lin and U_rank in {differing} of {len(taus)} "
         f"benchmarks; Kendall's τ {number(pd.Series(taus).mean(), 2)} in the mean"
@@ -53,14 +53,16 @@ def families_differ(curves: Curves) -> Claim | None:
 def shifts_right(curves: Curves) -> Claim | None:
     """The methods whose eCDF lies to the right of the uncalibrated one at every inner level."""
     right, total = [], 0
-    for title, own in curves.items():
-        inner = own[own["level"].between(*INNER)]
+    for title, curve in curves.items():
+        inner = curve[curve["level"].between(*INNER)]
         for kind, rows in inner.groupby("family"):
             errors = rows.pivot(index="level", columns="calibrator", values="error")
-            methods = [name for name in errors if name != PRESENT and PRESENT in errors]
-            total += len(methods)
-            worse = [name for name in methods if (errors[name] > errors[PRESENT]).all()]
-            right += [f"{method_name(str(name))} for {kind} users of {title}" for name in worse]
+            if PRESENT not in errors:
+                continue
+            for method in errors.columns.drop(PRESENT):
+                total += 1
+                if (errors[method] > errors[PRESENT]).all():
+                    right.append(f"{method_name(str(method))} for {kind} users of {title}")
     if not total:
         return None
     named = f": {'; '.join(right)}" if right else ""

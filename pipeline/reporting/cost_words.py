@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..scoring import choice as chosen
-from ..scoring.choice import COST, Choice
+from ..scoring.choice import Choice
+from ..scoring.cost_gaps import ROUNDING, cheapest, surely_dearer
 from ..scoring.decisions import INFINITE, Decisions
+from ..scoring.uses import COST
 from .names import method_name
 from .wording import MOST_NAMED, counted, names, with_half
 
@@ -16,7 +17,7 @@ def cost_sentences(decisions: Decisions, choice: Choice, costs: Mapping[str, Any
     The method of the least cost and the one to take are named together, because they may differ.
     """
     methods = costs["methods"]
-    best = chosen.cheapest(methods)
+    best = cheapest(methods)
     pick = choice.pick
     taken = pick.method if pick is not None and pick.score == COST else ""
     lowest = f"{methods[best]['cost']:.3g}"
@@ -55,7 +56,7 @@ def _next_one(methods: Mapping[str, Any], best: str) -> str:
         f" With {method_name(second)}, the next one, they cost {with_half(gap, 'difference')} more"
     )
     half = gap["difference_half_width"]
-    is_chance = half is not None and gap["difference"] - half <= chosen.ROUNDING
+    is_chance = half is not None and gap["difference"] - half <= ROUNDING
     return f"{text}, which chance can explain." if is_chance else f"{text}."
 
 
@@ -64,7 +65,7 @@ def _tests(methods: Mapping[str, Any], taken: str) -> str:
     gaps = [record["against"][taken] for name, record in methods.items() if name != taken]
     if any(gap["difference_half_width"] is None for gap in gaps):
         return ""
-    dearer = len(chosen.surely_dearer(methods, taken))
+    dearer = len(surely_dearer(methods, taken))
     if len(gaps) == 1:
         return f" {'A' if dearer else 'No'} test finds higher costs with the other method."
     if dearer == len(gaps):
@@ -78,7 +79,7 @@ def _cheaper_action(costs: Mapping[str, Any], method: str) -> str:
     """That one action for all points is cheaper than all decisions, where it is."""
     constant = costs["best_constant"]
     always = costs["methods"][method]["against"][f"always {constant}"]["difference"]
-    if always <= chosen.ROUNDING:
+    if always <= ROUNDING:
         return ""
     return f" But “{constant}” for every point costs {always:.2g} less than these decisions."
 

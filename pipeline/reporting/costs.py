@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..scoring.choice import cheapest
+from ..scoring.cost_gaps import cheapest
 from .names import method_name
 from .wording import TextTable, with_half
 

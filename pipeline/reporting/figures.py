@@ -30,8 +30,8 @@ from utility_calibration.metrics.plots.drawing import (
 from utility_calibration.metrics.registry import PURPOSES, metric
 from utility_calibration.metrics.shown import Curve, UtilityDiagram, WorstInterval, dkw_band
 
-from ..scoring.choice import is_own
 from ..scoring.inference import CONFIDENCE
+from ..scoring.uses import is_own
 from .answer import PLAIN
 from .leaderboard import COUNTED, GAINS, Leaderboard
 from .looks import CURVE, look

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from shlex import join, quote
 
-from ..scoring.choice import DEFAULT
+from ..scoring.recommended import DEFAULT
 from .names import method_name
 
 CALIBRATOR = Path("calibrator.npz")

@@ -5,9 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from utility_calibration.metrics.registry import metric
 
-from ..scoring import choice as chosen
-from ..scoring.choice import Choice, Use, largest
+from ..scoring.choice import Choice
 from ..scoring.decisions import Decisions, Rarest
+from ..scoring.recommended import Use, largest
+from ..scoring.use_columns import UNSEEN
+from ..scoring.uses import is_own
 from .names import PRESENT, method_name
 from .wording import MOST_NAMED, bound, counted, listed, names, short
 from .worst import LOSSES
@@ -99,7 +101,7 @@ def _bounds(
     over = f", on average over {decisions.splits} splits" if decisions.splits > 1 else ""
     how_sure = f"This is a 95 % upper bound{over}."
     of_utilities = []
-    own = [key for key in decisions.shown if chosen.is_own(key)]
+    own = [key for key in decisions.shown if is_own(key)]
     for key in own:
         upper = largest(decisions.column(key)[method].upper for method in methods)
         if upper is not None:
@@ -152,7 +154,7 @@ def _of_the_rarest(
         sentences.append("An error as large as its whole frequency cannot be excluded.")
     elif upper is not None and upper >= HALF * frequency:
         sentences.append("An error of half its frequency cannot be excluded.")
-    if any(chosen.UNSEEN in use.signs.values() for use in uses):
+    if any(UNSEEN in use.signs.values() for use in uses):
         tested = min(round(rarest.tested), rarest.needed - 1)  # rounded up it may seem enough
         sentences.append(
             f"A test part has about {tested} of its points. With fewer than {rarest.needed} nobody "

@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterable
 
 from utility_calibration.metrics.registry import metric
 
-from ..scoring import choice as chosen
-from ..scoring.choice import BEYOND, CHEAP, COST, UNKNOWN, UNSEEN, WITHIN, WORSE, Use
 from ..scoring.decisions import HARMED, INFINITE
+from ..scoring.recommended import Use
+from ..scoring.use_columns import BEYOND, CHEAP, UNKNOWN, UNSEEN, WITHIN, WORSE
+from ..scoring.uses import COST, is_own
 from .names import MARK, SHOWN, family
 from .worst import LOSSES
 
@@ -56,7 +57,7 @@ def legend_of(uses: Iterable[Use], marked: Collection[str]) -> list[str]:
             lines.append(f"{use.label}: what your decisions cost on average, by your losses")
         elif use.metric == LOSSES:
             lines.append(f"{use.label} (column {column}): {OF_LOSSES}")
-        elif chosen.is_own(use.metric):
+        elif is_own(use.metric):
             lines.append(f"{use.label} (column {column}): the utility that you gave")
     methods = dict.fromkeys(family(method) for use in uses for method in use.signs)
     for root in methods:

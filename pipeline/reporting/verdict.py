@@ -1,7 +1,8 @@
 """The verdict on one benchmark: what to take and why, the grid of signs, and what is not known.
 
-Which methods are named is decided in pipeline/scoring/choice.py; here it is said. The answer on the
-present forecast is in answer.py, what the sample cannot show in limits.py, the signs in signs.py.
+pipeline/scoring/choice.py and recommended.py decide which methods are named; here it is said.
+The answer on the present forecast is in answer.py, what the sample cannot show in limits.py, the
+signs in signs.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,24 +11,27 @@ from typing import Any
 
 from utility_calibration.metrics.registry import metric
 
-from ..scoring import choice as chosen
-from ..scoring.choice import BEYOND, COST, WORSE, Choice, Pick, Use
+from ..scoring.choice import Choice, Unranked, choice_of
 from ..scoring.decisions import INFINITE, Decisions
 from ..scoring.inference import FEWEST_SPLITS
+from ..scoring.recommended import DEFAULTED, ONLY, UNTOUCHED, Pick, Use
+from ..scoring.use_columns import WORSE
+from ..scoring.uses import COST
 from .answer import YES, Answer, answer_of
+from .by_use import STILL_ERR, by_use, errs_for
 from .cost_words import cost_sentences
 from .limits import cautions_of, limits_of
 from .names import MARK, PRESENT, method_name
 from .signs import MARKED, SIGNS, legend_of
 from .tables import Column
-from .wording import MOST_NAMED, counted, listed, names
+from .wording import counted, listed
 from .worst import Worst
 
 NOT_COMPARED = (
     "No method is recommended, because no test compares the methods: there are fewer than "
     f"{FEWEST_SPLITS} splits and no resampled points."
 )
-STILL_ERR = "more than chance explains"
+NONE_FOR_ALL = "No method is among the best for all of these uses: choose for yours."
 DEFAULT_REASON = "this program prefers it where no test tells methods apart"
 SCORES = {"nll": "NLL (log loss)", "brier": "Brier score (squared error)"}
 """The scores that decide between methods, with what they measure."""
@@ -83,7 +87,7 @@ def verdict_of(
         costs: what decisions by the user's losses cost (scoring/costs.py).
         worst: the worst utilities by metric and method.
     """
-    choice = chosen.choice_of(decisions, costs and costs["methods"])
+    choice = choice_of(decisions, costs and costs["methods"])
     headline = _headline(decisions, choice)
     if costs is not None:
         cost = cost_sentences(decisions, choice, costs)
@@ -94,7 +98,7 @@ def verdict_of(
     return Verdict(
         answer=answer,
         headline=headline,
-        by_use="" if costs is not None else _by_use(choice),
+        by_use="" if costs is not None else by_use(choice),
         legend=legend_of(choice.uses, [mark for mark in MARKED if decisions.marked(mark)]),
         summary=[*limits_of(decisions, choice, is_bound_said), *marks_elsewhere(decisions, answer)],
         cautions=cautions_of(decisions, choice),
@@ -124,19 +128,22 @@ def marks_elsewhere(decisions: Decisions, answer: Answer) -> list[str]:
 def _headline(decisions: Decisions, choice: Choice) -> str:
     """What to take for all uses, how sure that is, and which numbers decided."""
     pick = choice.pick
-    if choice.unranked == chosen.EQUAL:
-        return _of_a_tie(decisions, pick)
-    if choice.unranked == chosen.ALONE:
-        return f"Only {method_name(decisions.methods[0])} was scored: there is nothing to choose."
-    if choice.unranked == chosen.UNTESTED:
-        return NOT_COMPARED
-    if choice.unranked or not choice.uses:
-        return choice.unranked
+    match choice.why_unranked:
+        case Unranked.REFUSED:
+            return choice.refused
+        case Unranked.NO_USE:
+            return ""
+        case Unranked.ONE_METHOD:
+            only = method_name(decisions.methods[0])
+            return f"Only {only} was scored: there is nothing to choose."
+        case Unranked.UNTESTED:
+            return NOT_COMPARED
+        case Unranked.NO_DIFFERENCE:
+            return _of_a_tie(decisions, pick)
     if pick is None:
-        is_named = any(use.named for use in choice.uses)
-        return "No method is among the best for all of these uses: choose for yours." * is_named
+        return NONE_FOR_ALL if any(use.named for use in choice.uses) else ""
     if pick.score == COST:
-        return ""
+        return ""  # the sentences on costs say what to take (cost_words.py)
     return _of_all_uses(decisions, choice.uses, pick)
 
 
@@ -145,7 +152,7 @@ def _of_a_tie(decisions: Decisions, pick: Pick | None) -> str:
     text = f"No test finds a difference between the {count} methods on these points."
     if pick is None:
         return text
-    if pick.why == chosen.UNTOUCHED:
+    if pick.why == UNTOUCHED:
         return f"{text} So leave the probabilities as they are (Uncalibrated)."
     if PRESENT in decisions.methods:
         text += " So nothing shows that a change of the present probabilities helps."
@@ -157,7 +164,7 @@ def _of_all_uses(decisions: Decisions, uses: Sequence[Use], pick: Pick) -> str:
     """The sentence on a method that tests support."""
     method, name = pick.method, method_name(pick.method)
     labels = listed([use.label for use in uses])
-    errs = _errs(uses, method)
+    errs = errs_for(uses, method)
     is_alone = all(list(use.signs.values()).count(WORSE) == len(use.signs) - 1 for use in uses)
     if is_alone:
         sure = "this is clearly the best"
@@ -177,11 +184,6 @@ def _of_all_uses(decisions: Decisions, uses: Sequence[Use], pick: Pick) -> str:
     return f"Leave the probabilities as they are ({name}) for {labels}: {sure}."
 
 
-def _errs(uses: Sequence[Use], method: str) -> list[str]:
-    """The uses for which a method errs beyond chance, though no test finds a better one."""
-    return [use.label for use in uses if use.signs[method] == BEYOND]
-
-
 def _although_present_is_fine(decisions: Decisions, uses: Sequence[Use], name: str) -> str:
     """Why a method is taken although the answer on the present forecast is yes; else ""."""
     rows = [decisions.rows.get((PRESENT, use.metric)) for use in uses if use.metric != COST]
@@ -199,9 +201,9 @@ def _reason(decisions: Decisions, pick: Pick) -> str:
     """Why a method was taken of those that no test finds worse."""
     unmarked = f"without {SIGNS[WORSE]} and {INFINITE}"
     those = "named below" if pick.are_named else unmarked
-    if pick.why == chosen.DEFAULTED:
+    if pick.why == DEFAULTED:
         return f"{DEFAULT_REASON}, and in the grid no method {unmarked} has a better sign"
-    if pick.why == chosen.ONLY or len(pick.values) == 1:
+    if pick.why == ONLY or len(pick.values) == 1:
         return "" if pick.are_named else f"it is the only method {unmarked}"
     best, following = [*pick.values][:2]
     column = Column.of(decisions.column(pick.score), "default", best)
@@ -211,62 +213,3 @@ def _reason(decisions: Decisions, pick: Pick) -> str:
     if lowest == after:
         return f"{text}, by less than the last digit"
     return f"{text} ({method_name(following)}: {after})"
-
-
-def _by_use(choice: Choice) -> str:
-    """What to take for which use, alike uses together; "" where the headline says all of it."""
-    if choice.unranked or not choice.uses:
-        return ""
-    overall = (choice.overall,)
-    if all(use.named == overall for use in choice.uses):
-        return ""
-    if choice.overall == PRESENT and not _errs(choice.uses, PRESENT):
-        return ""  # to leave the probabilities as they are is advice for every use
-    alike: dict[tuple[Any, ...], list[Use]] = {}
-    for use in choice.uses:
-        left = sum(sign != WORSE for sign in use.signs.values())
-        # A clause names the signs of its methods, which must be those of each of its columns.
-        signs = frozenset(use.signs[method] for method in use.named)
-        key = use.named, use.differs, use.has_power, signs, None if use.named else left
-        alike.setdefault(key, []).append(use)
-    clauses = [_clause(uses) for uses in alike.values()]
-    if choice.overall and len(clauses) > 1:
-        return f"If only one use matters to you: {'; '.join(clauses)}."
-    return " ".join(f"{clause[0].upper()}{clause[1:]}." for clause in clauses)
-
-
-def _clause(uses: Sequence[Use]) -> str:
-    """What to take for uses for which the same methods are named."""
-    first, labels = uses[0], listed([use.label for use in uses])
-    methods = first.named
-    if not first.differs:
-        return f"for {labels} no test finds a difference between the methods"
-    if not first.has_power:
-        left = sum(sign != WORSE for sign in first.signs.values())
-        if left == 1:
-            only = f"the only method without {SIGNS[WORSE]}"
-            return f"for {labels} there are too few points to rule out a large error of {only}"
-        among = f"the {counted(left)} methods without {SIGNS[WORSE]}"
-        return f"for {labels} there are too few points to tell good from bad among {among}"
-    if not methods:
-        return (
-            f"for {labels} no method is recommended, because the best ones gave probability 0 to "
-            f"classes that occurred ({INFINITE})"
-        )
-    signs = {use.signs[method] for use in uses for method in methods}
-    is_beyond = signs == {BEYOND}
-    if len(methods) == 1:
-        text = f"for {labels} take {method_name(methods[0])}"
-        return f"{text}, which is the best here but errs by {STILL_ERR}" if is_beyond else text
-    if len(methods) <= MOST_NAMED:
-        which = names(methods, "or")
-    else:
-        shown = listed([sign for name, sign in SIGNS.items() if name in signs], "or")
-        finite = f" and without {INFINITE}" if any(use.left_out for use in uses) else ""
-        which = f"any of the {counted(len(methods))} methods with {shown}{finite}"
-    if is_beyond:
-        return (
-            f"for {labels} no method is clearly better than {which}, but each of these errs by "
-            f"{STILL_ERR}"
-        )
-    return f"{which} will do for {labels}"

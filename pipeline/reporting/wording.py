@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..scoring.choice import ROUNDING
+from ..scoring.cost_gaps import ROUNDING
 from .names import method_name
 
 SMALLEST_BOUND = 1e-9  # A smaller bound is printed as this one: what lies below is rounding error

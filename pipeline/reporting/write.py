@@ -21,9 +21,9 @@ from utility_calibration.metrics.registry import PURPOSES
 
 from ..harness.artifacts import json_text, write_json
 from ..harness.progress import OpenConsole, console
-from ..scoring.choice import is_use
 from ..scoring.decisions import Decisions
 from ..scoring.files import DIGITS, csv_text
+from ..scoring.uses import is_use
 from .formats import latex, markdown
 from .leaderboard import Leaderboard
 from .page import report_html, report_markdown

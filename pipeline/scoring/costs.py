@@ -51,24 +51,32 @@ def costs_of(units: Sequence[Unit], progress: Progress) -> tuple[Save, Record]:
         if not by_split:
             share = len(labels) / test.population
         by_split.setdefault(method, []).append(_on_split(losses, test, chosen, unit))
-    by_method = {
-        method: {key: np.array([split[key] for split in splits]) for key in splits[0]}
-        for method, splits in by_split.items()
-    }
+    by_method = {method: _stacked(splits) for method, splits in by_split.items()}
     record: Record = {"losses": str(entry["path"]), "actions": list(decision.actions)}
     record |= _compared(by_method, decision.actions, share)
     if len(losses) == 2:
-        first = next(iter(by_method.values()))
-        record["curve"] = {
-            "event": str(entry["class_names"][1]),
-            "thresholds": THRESHOLDS.tolist(),
-            "own_threshold": acting_threshold(losses) if losses.shape == (2, 2) else None,
-            "always": first["always"].mean(axis=0).tolist(),
-            "methods": {
-                m: values["curve"].mean(axis=0).tolist() for m, values in by_method.items()
-            },
-        }
+        record["curve"] = _curve(by_method, losses, str(entry["class_names"][1]))
     return partial(save_npz, arrays={}), {"costs": record}
+
+
+def _stacked(splits: Sequence[Mapping[str, Any]]) -> dict[str, Floats]:
+    """What `_on_split` gives, with the splits as first axis."""
+    return {key: np.array([split[key] for split in splits]) for key in splits[0]}
+
+
+def _curve(by_method: Mapping[str, Mapping[str, Floats]], losses: Floats, event: str) -> Record:
+    """The decision curve of two classes; `event` is the name of the second one."""
+    first = next(iter(by_method.values()))
+    curves = {}
+    for method, values in by_method.items():
+        curves[method] = values["curve"].mean(axis=0).tolist()
+    return {
+        "event": event,
+        "thresholds": THRESHOLDS.tolist(),
+        "own_threshold": acting_threshold(losses) if losses.shape == (2, 2) else None,
+        "always": first["always"].mean(axis=0).tolist(),
+        "methods": curves,
+    }
 
 
 def _compared(
@@ -85,26 +93,37 @@ def _compared(
     references = {method: (values["cost"], values["drawn"]) for method, values in by_method.items()}
     always = first["constant"][:, best], first["drawn_constant"][:, best]
     references[f"always {names[best]}"] = always
+    methods = {}
+    for method, values in by_method.items():
+        rivals = {key: pair for key, pair in references.items() if key != method}
+        methods[method] = _of_method(values, rivals, names, share)
     return {
         "constant": dict(zip(names, constant.tolist())),
         "best_constant": names[best],
         "splits": len(first["cost"]),
-        "methods": {
-            method: {
-                **_mean(values["cost"], share, "cost", values["drawn"]),
-                **_mean(values["expected"], share, "expected"),
-                "actions": {
-                    name: {key: float(values[key][:, action].mean()) for key in ("share", "gap")}
-                    for action, name in enumerate(names)
-                },
-                "against": {
-                    key: _mean(values["cost"] - cost, share, "difference", values["drawn"] - draws)
-                    for key, (cost, draws) in references.items()
-                    if key != method
-                },
-            }
-            for method, values in by_method.items()
-        },
+        "methods": methods,
+    }
+
+
+def _of_method(
+    values: Mapping[str, Floats],
+    rivals: Mapping[str, tuple[Floats, Floats]],
+    names: Sequence[str],
+    share: float,
+) -> Record:
+    """Costs of one method, its actions, and its gaps to `rivals`: their costs and drawn costs."""
+    actions = {}
+    for action, name in enumerate(names):
+        actions[name] = {key: float(values[key][:, action].mean()) for key in ("share", "gap")}
+    against = {}
+    for rival, (cost, draws) in rivals.items():
+        gaps, drawn_gaps = values["cost"] - cost, values["drawn"] - draws
+        against[rival] = _mean(gaps, share, "difference", drawn_gaps)
+    return {
+        **_mean(values["cost"], share, "cost", values["drawn"]),
+        **_mean(values["expected"], share, "expected"),
+        "actions": actions,
+        "against": against,
     }
 
 

@@ -99,11 +99,10 @@ def computed(cell: Cell, wanted: Mapping[str, Method], data: Path, folder: Path)
     name = "".join(letter if letter.isalnum() else "_" for letter in cell.source)
     path = data / f"{name}-{cell.n_points}-{cell.seed}.json"
     stored = read_json(path) if path.exists() else {}
-    kept = {
-        key: stored[key]
-        for key, method in wanted.items()
-        if stored.get(key, {}).get("code") == method.code
-    }
+    kept = {}
+    for key, method in wanted.items():
+        if stored.get(key, {}).get("code") == method.code:
+            kept[key] = stored[key]
     if len(kept) < len(wanted):
         problem = cell.problem(folder)
         for key in wanted.keys() - kept.keys():
@@ -114,11 +113,12 @@ def computed(cell: Cell, wanted: Mapping[str, Method], data: Path, folder: Path)
 
 def table_of(results: Mapping[Cell, Mapping[str, Any]]) -> pd.DataFrame:
     """A row for every problem and method: KEY, `method`, and the losses."""
-    return pd.DataFrame(
-        {**cell._asdict(), "method": name, **{loss: row[loss] for loss in LOSSES}}
-        for cell, rows in results.items()
-        for name, row in rows.items()
-    )
+    lines = []
+    for cell, rows in results.items():
+        for name, row in rows.items():
+            losses = {loss: row[loss] for loss in LOSSES}
+            lines.append({**cell._asdict(), "method": name, **losses})
+    return pd.DataFrame(lines)
 
 
 def ratios_of(table: pd.DataFrame, loss: str, without: str = "") -> pd.DataFrame:
@@ -185,9 +185,16 @@ def _by(ratios: pd.DataFrame, level: str, title: str) -> str:
     """The geometric means of all methods for each value of a part of KEY."""
     logs = pd.DataFrame(np.log(ratios), ratios.index, ratios.columns)
     groups = logs.groupby(level=level, sort=level == "n_points").mean()
-    rows = zip(groups.index, groups.to_numpy(), strict=True)
-    lines = [[f"{name}", *(f"{mean:.3f}" for mean in np.exp(means))] for name, means in rows]
+    lines = []
+    for name, means in zip(groups.index, np.exp(groups.to_numpy()), strict=True):
+        lines.append([f"{name}", *(f"{mean:.3f}" for mean in means)])
     return markdown_table([title, *groups.columns], lines)
+
+
+def _is_asked(cell: Cell, words: Sequence[str]) -> bool:
+    """Whether the name of a problem's source has one of the words."""
+    source = cell.source.lower()
+    return any(word.lower() in source for word in words)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -202,11 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with user_errors_in_one_line():
         wanted = methods(options.peers)
-        chosen = [
-            cell
-            for cell in cells(options.seeds)
-            if any(word.lower() in cell.source.lower() for word in options.sources)
-        ]
+        chosen = [cell for cell in cells(options.seeds) if _is_asked(cell, options.sources)]
         if not chosen:
             parser.error(f"--sources: none of {', '.join(SOURCES)} has such a word")
         results = {}

@@ -15,15 +15,10 @@ from utility_calibration.pipeline.reporting.names import method_name
 from utility_calibration.pipeline.reporting.verdict import verdict_of
 from utility_calibration.pipeline.reporting.wording import bound, interval, p_value
 from utility_calibration.pipeline.reporting.worst import Worst
-from utility_calibration.pipeline.scoring.choice import (
-    LOWEST,
-    UNSEEN,
-    UNTOUCHED,
-    WITHIN,
-    WORSE,
-    choice_of,
-)
+from utility_calibration.pipeline.scoring.choice import choice_of
 from utility_calibration.pipeline.scoring.decisions import HARMED, INFINITE, Rarest
+from utility_calibration.pipeline.scoring.recommended import LOWEST, UNTOUCHED
+from utility_calibration.pipeline.scoring.use_columns import UNSEEN, WITHIN, WORSE
 
 TEMP, VEC, ISO, DIR = "temperature", "vector", "isotonic", "dirichlet"
 THREE, FIVE = (TEMP, VEC, ISO), (TEMP, VEC, ISO, DIR, "uncalibrated")

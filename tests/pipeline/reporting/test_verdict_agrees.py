@@ -14,22 +14,17 @@ from utility_calibration.pipeline.reporting.signs import SIGNS
 from utility_calibration.pipeline.reporting.tables import ResultTable, TableSpec
 from utility_calibration.pipeline.reporting.verdict import verdict_of
 from utility_calibration.pipeline.reporting.wording import COUNTS
-from utility_calibration.pipeline.scoring.choice import (
+from utility_calibration.pipeline.scoring.choice import PRESENT, Unranked, choice_of
+from utility_calibration.pipeline.scoring.decisions import HARMED, INFINITE
+from utility_calibration.pipeline.scoring.recommended import DEFAULT, DEFAULTED, LOWEST, UNTOUCHED
+from utility_calibration.pipeline.scoring.use_columns import (
     BEYOND,
     CHEAP,
-    COST,
-    DEFAULT,
-    DEFAULTED,
-    EQUAL,
-    LOWEST,
-    PRESENT,
     RANKS,
-    UNTOUCHED,
     WITHIN,
     WORSE,
-    choice_of,
 )
-from utility_calibration.pipeline.scoring.decisions import HARMED, INFINITE
+from utility_calibration.pipeline.scoring.uses import COST
 
 METHODS = ("uncalibrated", "temperature", "vector", "isotonic", "dirichlet", "sms", DEFAULT)
 USES = ("u_cwe", "u_topk", "u_dcg")
@@ -94,7 +89,7 @@ def check_names(decisions, choice):
     for use in choice.uses:
         assert all(use.signs[m] != WORSE and m not in infinite for m in use.named)
         assert (use.take in use.named) if use.named else not use.take
-        assert not use.named or (use.differs and use.has_power and not choice.unranked)
+        assert not use.named or (use.differs and use.has_power and not choice.why_unranked)
 
 
 def check_pick(decisions, choice):
@@ -104,7 +99,7 @@ def check_pick(decisions, choice):
         return
     assert pick.method not in infinite
     if pick.why == UNTOUCHED:
-        assert choice.unranked == EQUAL and pick.method == PRESENT
+        assert choice.why_unranked == Unranked.NO_DIFFERENCE and pick.method == PRESENT
         assert all(use.signs[PRESENT] in (WITHIN, CHEAP) for use in uses)
         return
     if pick.score == COST:
@@ -131,7 +126,8 @@ def check_words(decisions, choice, verdict):
     text = " ".join([verdict.headline, verdict.by_use, *verdict.summary])
     pick, uses = choice.pick, {use.label: use for use in choice.uses}
     name = "" if pick is None else method_name(pick.method)
-    guessed = choice.unranked == EQUAL and pick is not None and pick.why != UNTOUCHED
+    is_tie = choice.why_unranked == Unranked.NO_DIFFERENCE
+    guessed = is_tie and pick is not None and pick.why != UNTOUCHED
     assert ("If you must choose" in text) == guessed
     for chosen in re.findall(r"(?:must choose, take|^Take) (.+?)(?: for [^:]+)?:", text):
         assert chosen == name
