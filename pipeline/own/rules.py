@@ -60,18 +60,21 @@ def _columns_sum_to_one(p: Matrix) -> bool:
     return bool((np.abs(p.sum(axis=0) - 1) <= ROW_SUM_TOLERANCE).all())
 
 
+def _by_size(p: Matrix) -> Matrix:
+    """The columns by their mean: those of classes with names stand in the order of the names."""
+    return p[:, np.argsort(p.mean(axis=0), kind="stable")]
+
+
 def _are_cumulative(p: Matrix) -> bool:
-    """P(class <= k) rises to 1 in the last column; P(class >= k) falls from 1 in the first."""
-    differences = np.diff(p, axis=1)
-    rises, falls = bool((differences >= 0).all()), bool((differences <= 0).all())
-    ends = p[:, -1] if rises else p[:, 0]
-    is_one = bool((np.abs(ends - 1) <= ROW_SUM_TOLERANCE).all())
-    return len(p) >= ENOUGH_ROWS and (rises or falls) and is_one
+    """P(class <= k) is 1 for the last class, P(class >= k) for the first: in the largest column."""
+    ordered = _by_size(p)
+    is_one = bool((np.abs(ordered[:, -1] - 1) <= ROW_SUM_TOLERANCE).all())
+    rises = bool((np.diff(ordered, axis=1) >= 0).all())
+    return len(p) >= ENOUGH_ROWS and rises and is_one
 
 
 def _are_sorted(p: Matrix) -> bool:
-    differences = np.diff(p, axis=1)
-    is_in_order = bool((differences >= 0).all() or (differences <= 0).all())
+    is_in_order = bool((np.diff(_by_size(p), axis=1) >= 0).all())
     return len(p) >= ENOUGH_ROWS and p.shape[1] > 2 and is_in_order
 
 

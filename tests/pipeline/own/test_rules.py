@@ -20,10 +20,20 @@ SMALLEST = P.min(axis=1, keepdims=True)
 SHARE = np.linspace(0.5, 1, len(P))[:, None]
 CASES = {
     "transposed": [P[:3].T / P[:3].sum(axis=1), P / P.sum(axis=0)],
-    "cumulative": [P.cumsum(axis=1), P[:, ::-1].cumsum(axis=1)[:, ::-1], P.cumsum(axis=1).round(2)],
+    "cumulative": [
+        P.cumsum(axis=1),
+        P[:, ::-1].cumsum(axis=1)[:, ::-1],
+        P.cumsum(axis=1).round(2),
+        P.cumsum(axis=1)[:, [2, 0, 1]],  # columns with names, in the order of the names
+        P[:, ::-1].cumsum(axis=1)[:, [1, 2, 0]],
+    ],
     "one value per row": [np.where(P == LARGEST, P, 0), np.where(P == LARGEST, 0.9, 0)],
     "cut off": [np.where(P == SMALLEST, 0, P), np.where((P < 0.2) & (P < LARGEST), 0, P)],
-    "in order": [P.cumsum(axis=1) * SHARE, 0.9 * np.sort(P, axis=1)[:, ::-1]],
+    "in order": [
+        P.cumsum(axis=1) * SHARE,
+        (P.cumsum(axis=1) * SHARE)[:, [2, 0, 1]],
+        0.9 * np.sort(P, axis=1)[:, ::-1],
+    ],
     "a class lacks": [0.8 * P, P * SHARE],
     "scores of each class by itself": [P**0.5, P.round(1), P**0.9],
 }
