@@ -41,6 +41,7 @@ def plain_names(text: pd.Series[Any], decimal: str, spellings: dict[float, str])
     # pandas reads the cells once more, so that the numbers are those of any other column.
     one_column: dict[str, Any] = {
         "header": None,
+        "names": [0],  # pandas would count the columns in the first row, which may be empty
         "skip_blank_lines": False,
         "sep": "\t",
         "decimal": decimal,

@@ -55,6 +55,15 @@ def test_a_column_that_once_had_a_gap_keeps_its_classes(tmp_path, same):
     np.testing.assert_array_equal(result.labels, Y)
 
 
+def test_numbers_after_an_empty_first_cell_are_read(tmp_path):
+    clusters = [np.nan, *range(1, N)]
+    with refuses("clusters", row=0, fix="complete"):
+        read(tmp_path / "a.csv", table(clusters=clusters))
+    labels = ["", *Y[1:].astype(str)]
+    with refuses("labels", row=0, fix="complete"):
+        read(tmp_path / "b.csv", table(y=labels))
+
+
 def test_names_of_one_spelling_are_numbers(tmp_path):
     result = read(tmp_path / "a.csv", table(y=[f"{y:02d}" for y in Y]))
     np.testing.assert_array_equal(result.labels, Y)
