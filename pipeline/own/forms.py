@@ -41,6 +41,17 @@ def ending_of(path: Path) -> str:
     return endings[-1] if endings else ""
 
 
+def check_is_npz(path: Path) -> None:
+    """Raise `InputError` for a file of another ending that is no npz either, such as scores.txt."""
+    if ending_of(path) in ("", ".npz"):
+        return  # its contents say what is wrong
+    with path.open("rb") as file:
+        if file.read(2) == b"PK":
+            return
+    fixes = ["name a table of text .csv", f"give {READ}"]
+    raise InputError(f"{ending_of(path)} is not read", file=path, fixes=fixes)
+
+
 def is_table(path: Path) -> bool:
     """Whether a file (or a folder that `datasets` saved) is read as a table."""
     return path.is_dir() or ending_of(path) in TABLES

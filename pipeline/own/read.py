@@ -17,7 +17,7 @@ from utility_calibration.metrics.errors import InputError, naming
 from .answer_array import no_answers
 from .cells import LONGEST_TEXT, FileColumns
 from .choices import Choices
-from .forms import READ, check_is_given, ending_of, is_table
+from .forms import check_is_given, check_is_npz, is_table
 from .message_text import SAVEZ
 from .tables import tables
 
@@ -35,10 +35,7 @@ def read(path: Path, choices: Choices, is_used: Callable[[str], bool]) -> FileCo
     if is_table(path):
         table = read_table(path, choices.decimal, has_names=choices.has_names)
         return {str(name): column for name, column in table.items()}
-    if ending_of(path) not in ("", ".npz"):
-        with path.open("rb") as file:
-            if file.read(2) != b"PK":
-                raise InputError(f"{ending_of(path)} is not read", file=path, fixes=f"give {READ}")
+    check_is_npz(path)
     names = array_names(path)
     matrices = [*choices.kinds_of(names)]
     if {"indptr", "format", "shape"} <= set(names):

@@ -12,6 +12,7 @@ from utility_calibration.metrics.errors import InputError
 from ..harness.machine import free_memory
 from ..harness.settings import Settings
 from .choices import Choices
+from .forms import check_is_npz
 from .read import SAVE
 
 BYTES_PER_LOGIT = 80
@@ -66,6 +67,7 @@ def _needs_little(settings: Settings) -> bool:
 
 def _matrix_of(path: Path, choices: Choices) -> _Matrix | None:
     """The npz's matrix of answers, if it has one."""
+    check_is_npz(path)
     kinds = choices.kinds_of(array_names(path))
     names = [name for name, kind in kinds.items() if not kind or choices.values in ("auto", kind)]
     for name, header in array_headers(path, only=names[:1], fix=SAVE).items():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.pipeline.conftest import write_example
+from tests.refusals import refuses
 from utility_calibration.metrics import InputError
 from utility_calibration.pipeline.harness.units import composed, resolved
 from utility_calibration.pipeline.own import size
@@ -55,6 +56,13 @@ def test_what_does_not_fit_is_refused_with_its_bytes_and_what_would_fit(path, mo
     free(monkeypatch, little - 1)
     assert bytes_in(refused(path, "temperature")) == [little, little - 1]
     assert "--methods" not in refused(path, "temperature")
+
+
+def test_the_size_of_a_table_of_another_ending_is_not_asked_for(tmp_path):
+    path = tmp_path / "table.txt"
+    path.write_text("label,p_0,p_1\n0,0.5,0.5\n")
+    with refuses(fix=".csv", number=".txt"):
+        check_fits(path, {"temperature": settings_of("temperature")})
 
 
 def test_what_is_read_whole_takes_more_and_a_second_file_counts(tmp_path, path, monkeypatch):
