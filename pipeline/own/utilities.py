@@ -123,12 +123,16 @@ READERS = {"payoffs": payoffs, "valuations": valuations, "losses": losses, "gain
 def utility(function: str, code: str | None = None) -> FunctionUtility:
     """The utility p [n, C] -> u⃗ [n, C] of a module, by its name `module:function`."""
     module, _, name = function.partition(":")
+    fix = "give module:function, importable from here"
     try:
-        return _named(FunctionUtility(getattr(import_module(module), name)), function)
+        member = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        fix = "give module:function, importable from here"
         message = f"{function}: no such function ({error})"
         raise InputError(message, field="--utility", fixes=fix) from error
+    if not callable(member):
+        message = f"{function}: a {type(member).__name__}, not a function"
+        raise InputError(message, field="--utility", fixes=fix)
+    return _named(FunctionUtility(member), function)
 
 
 def _named(utilities: Utilities, *names: str) -> Utilities:
@@ -198,16 +202,17 @@ def check_match(names: Names, wanted: Names, path: str | Path, what: str, each: 
     known, counts = set(wanted), Counter(names)
     unknown = [name for name in names if name not in known]
     for name in (*unknown, *wanted):
+        fixes = [f"give {len(wanted)} {what}s, one per {each}"]
         if name not in known:
             message = f"is none of {some_of(wanted)}"
             alike = [each for each in wanted if each.casefold() == name.casefold()]
             if alike:
                 message = f"is written `{cut_off(alike[0])}` in the file of the points"
+                fixes = [f"write `{cut_off(alike[0])}`"]
         elif not counts[name]:
             message = "is missing"
         elif counts[name] > 1:
             message = "is there twice"
         else:
             continue
-        fix = f"give {len(wanted)} {what}s, one per {each}"
-        raise InputError(f"`{cut_off(name)}` {message}", field=what, file=path, fixes=fix)
+        raise InputError(f"`{cut_off(name)}` {message}", field=what, file=path, fixes=fixes)

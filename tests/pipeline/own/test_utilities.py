@@ -77,10 +77,10 @@ def test_settings_change_with_the_content_and_a_changed_file_is_refused(tmp_path
 def test_a_function_is_found_by_name_and_counts_by_its_code(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     module = tmp_path / "my_value.py"
-    module.write_text("def first(p):\n    return p * 0 + 1\n")
+    module.write_text("def first(p):\n    return p * 0 + 1\n\n\nNUMBER = 3\n")
     entry = own_utilities.entry_of("utility", "my_value:first", NAMES)
     assert own_utilities.utility(entry["function"]).function.__name__ == "first"
-    for wrong in ("my_value:second", "no_such_module:f", "my_value"):
+    for wrong in ("my_value:second", "my_value:NUMBER", "no_such_module:f", "my_value"):
         with refuses("--utility", number=wrong):
             own_utilities.entry_of("utility", wrong, NAMES)
 
@@ -117,5 +117,5 @@ def test_one_action_is_no_decision(tmp_path):
 def test_a_class_that_is_written_otherwise_is_told_so(tmp_path, names):
     path = tmp_path / "losses.csv"
     path.write_text(f"class,act,wait\n{names[0]},0,1\n{names[1]},1,0\n")
-    with refuses("line", file=path, number="is written `"):
+    with refuses("line", file=path, number="is written `", fix="write `"):
         own_utilities.losses(path, ["cat", "dog"])
