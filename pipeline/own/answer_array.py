@@ -62,13 +62,13 @@ def _name_and_kind(
     if not kinds:
         raise no_answers(list(arrays), "" if values == "auto" else values)
     if len(kinds) > 1:
-        raise _two_arrays(kinds)
+        raise two_answers(kinds)
     ((name, kind),) = kinds.items()
     return name, kind or None
 
 
-def _two_arrays(kinds: dict[str, str]) -> InputError:
-    """The error on several arrays that hold answers, of which the first two are named."""
+def two_answers(kinds: dict[str, str]) -> InputError:
+    """The error on several arrays or columns of answers, of which the first two are named."""
     first, second = list(kinds)[:2]
     fixes = []
     for name in (first, second):

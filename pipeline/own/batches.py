@@ -30,7 +30,7 @@ from .roles import Roles, roles_of
 from .splits import is_empty, only_training, without_training
 from .table_memory import LARGEST_TABLE, PER_CELL, parquet_size
 from .tables import tables
-from .whole_file import decided_of_files
+from .whole_file import points_and_layout_of_files
 
 ROWS = 10_000
 """Points that are in memory at a time."""
@@ -236,7 +236,7 @@ def decided_from(path: Path, whole: FileColumns, choices: Choices, start: int = 
     (rows,) = without_ignored([rows], choices.ignore, may_lack=True)
     settled = replace(choices, ignore=None)
     try:
-        points, layout = decided_of_files([path], [rows], settled, mistakes)
+        points, layout = points_and_layout_of_files([path], [rows], settled, mistakes)
         with_checked_roles(points, mistakes)
     except InputError:  # perhaps of a column that is to be ignored: the first splits are all alike
         _refuse_what_needs_all(roles_of(list(prepared(rows, settled, [])), settled, []))

@@ -163,7 +163,7 @@ def unlabelled(
             layout = layout_for(classes, rows, columns, settled)
         answers = layout.answers_in(rows, settled, row_notes)
         scale = scaled(answers, settled.values, is_for_calibrator=True)
-        logits = layout.logits_of(answers, scale, settled.values, row_notes)
+        logits = layout.logits_in_order(answers, scale, settled.values, row_notes)
         if notes is not None:
             add_notes(notes, row_notes, path, start, rows)
         if groups is not None:

@@ -53,7 +53,8 @@ class Layout:
     roles: Roles | None = None
     """The labels and all other purposes; None: the points have no labels."""
     codes: Mapping[str, int] = field(default_factory=dict)
-    """Label text to class number. If the first rows use column numbers, later rows must, too."""
+    """Label text to class number. If all labels of the first rows are the numbers of their columns,
+    these are the keys; else the names of the classes are, and the labels of the first rows."""
     label_range: tuple[int, int] = (0, 0)
     """The smallest and the largest class number among the first rows' labels."""
     names: tuple[str, ...] = ()
@@ -120,7 +121,7 @@ class Layout:
             raise InputError(message, field=CLASS_NAMES, fixes="give these")
         return by_place
 
-    def logits_of(
+    def logits_in_order(
         self, answers: Answers, scale: Scaled, values: str, notes: list[str]
     ) -> NDArray[np.float32]:
         """The answers as logits [n, C] in the order of the classes; `values` as in `Choices`."""
@@ -168,22 +169,22 @@ class Layout:
         # Few rows of logits may look like probabilities by chance.
         values = self.kind if len(codes) < ENOUGH_ROWS else choices.values
         scale = scaled(answers, values)
-        logits = self.logits_of(answers, scale, values, notes)
+        logits = self.logits_in_order(answers, scale, values, notes)
         check_count(len(codes), len(logits))
-        return self.with_roles(rows, codes, logits, notes)
+        return self.points_with_roles(rows, codes, logits, notes)
 
-    def with_roles(
+    def points_with_roles(
         self, rows: FileColumns, codes: Any, logits: Any, notes: Sequence[str]
     ) -> FilePoints:
         """Points with all that the file says of them, not yet looked at."""
         assert self.roles is not None  # the points have labels
         names = list(self.class_names) if self.has_names else None
         points = FilePoints(self.kind, logits, names, codes, notes=tuple(notes))
-        return with_roles(points, rows, self.roles)
+        return add_roles(points, rows, self.roles)
 
 
-def with_roles(points: FilePoints, rows: FileColumns, roles: Roles) -> FilePoints:
-    """The same with the columns or arrays of each purpose, not yet looked at."""
+def add_roles(points: FilePoints, rows: FileColumns, roles: Roles) -> FilePoints:
+    """The points with the column or array of each purpose, not yet looked at."""
     values = {role: plain_column(rows[name]) for role, name in roles.beside_labels()}
     return replace(
         points,

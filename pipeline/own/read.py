@@ -1,7 +1,7 @@
 """Read a person's file: bytes become columns with names, or arrays with names.
 
-Nothing is decided here about what they mean (`pipeline/own/decide.py`). An npz is checked before it
-is unpacked, and nothing is ever unpickled.
+Nothing is decided here about what they mean (`layout_from_rows.py`). An npz is checked before it is
+unpacked, and nothing is ever unpickled.
 """
 
 from __future__ import annotations

@@ -58,10 +58,12 @@ class Scaled(NamedTuple):
 def scaled(
     answers: Answers, values: str, tested: Any = None, is_for_calibrator: bool = False
 ) -> Scaled:
-    """Find out what the answers are. `values` is what the person says, or auto.
+    """Find out what the answers are.
 
-    `tested` is that of `FilePoints`, if there are two files. is_for_calibrator: whether a
-    calibrator's fit has settled the kind.
+    Args:
+        values: what the person says, or auto.
+        tested: [1, n], True for the rows of a second file; None: there is none.
+        is_for_calibrator: whether a calibrator's fit has settled the kind.
 
     Raises:
         InputError: these are neither kind, or may be both.

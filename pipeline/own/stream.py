@@ -48,8 +48,8 @@ HEADINGS = (
 )
 EVIDENCE_NOTE = (
     "The p-value is for one look at points that are not looked at before. Evidence may be looked "
-    "at after every shard, in the order of their names, which must be that of time: a calibrated "
-    "forecast ever reaches 20 with a probability of at most 5 %."
+    "at after every shard, in the order of their names, which must be that of time. If the "
+    "forecast is calibrated, the chance that the evidence reaches 20 at any time is at most 5 %."
 )
 
 
@@ -93,7 +93,7 @@ def reading_of(options: Options, shards: Sequence[Shard]) -> Reading:
         check_ignored([shard.path for shard in shards], choices)
     layout, notes = first_rows_of([shard.path for shard in shards], choices)
     reading = Reading(choices, layout, options.calibrator, notes)
-    reading.forecaster()
+    reading.check_calibrator()
     return reading
 
 
@@ -106,12 +106,12 @@ def tasks_of(settings: Settings, shards: Sequence[Shard], reading: Reading) -> l
         "calibrator": None if calibrator is None else sha256_of(calibrator),
     }
     size = sum(streaming.nbytes for streaming in reading.empty().values())
-    most = max(1, MOST_ON_DISK // size)
-    count = -(-len(shards) // most)
+    most_files = max(1, MOST_ON_DISK // size)
+    shards_per_file = math.ceil(len(shards) / most_files)
     classes = len(reading.layout.class_names)
     tasks = []
-    for start in range(0, len(shards), count):
-        part = list(shards[start : start + count])
+    for start in range(0, len(shards), shards_per_file):
+        part = list(shards[start : start + shards_per_file])
         content = {**common, "shards": [[str(shard.path), shard.state] for shard in part]}
         cells = sum(_cells_at_once(shard.path, classes) for shard in part)
         paths = [shard.path for shard in part]
@@ -218,8 +218,9 @@ def _what_to_do_next(options: Options, shard: Path) -> Sequence[str]:
         return how_to_apply(options.calibrator, shard, as_typed(options, READING))
     output = options.output.with_name(f"{options.output.name}_calibrated")
     repaired = replace(options, calibrator=CALIBRATOR, output=output, stream=True)
-    reading = as_typed(options, (*READING, "labels", "values"))
-    return how_to_repair(shard, f"utility-calibration score {join(as_typed(repaired))}", reading)
+    score_repaired = f"utility-calibration score {join(as_typed(repaired))}"
+    options_of_sample = as_typed(options, (*READING, "labels", "values"))
+    return how_to_repair(shard, score_repaired, options_of_sample)
 
 
 def _tables(record: Mapping[str, Any]) -> list[str]:

@@ -68,6 +68,10 @@ class Reading:
             "u_topk": top,
         }
 
+    def check_calibrator(self) -> None:
+        """Raise `InputError` if the saved calibrator does not fit the classes of the layout."""
+        self.forecaster()
+
     def forecaster(self) -> Callable[[NDArray[np.float32]], NDArray[Any]]:
         """What is scored of logits [n, C]: they themselves, or the calibrator's probabilities."""
         if self.calibrator is None:

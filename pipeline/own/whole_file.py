@@ -9,17 +9,17 @@ from utility_calibration.metrics.errors import InputError
 
 from .cells import FileColumns, are_arrays
 from .choices import Choices, matching
-from .decide import Decided, decided
+from .layout_from_rows import PointsAndLayout, points_and_layout
 from .prepared import joined
 from .roles import advice_on_clusters
 
 
-def decided_of_files(
+def points_and_layout_of_files(
     paths: Sequence[Path],
     contents: Sequence[FileColumns],
     choices: Choices,
     mistakes: list[InputError],
-) -> Decided:
+) -> PointsAndLayout:
     """Decide what is what in a file or two, and read their points.
 
     `contents` is what pipeline/own/read.py found in each of `paths`; `mistakes` gets what does
@@ -32,12 +32,12 @@ def decided_of_files(
     notes = list[str]()
     rows, tested = joined(paths, contents, choices, notes)
     others = [name for name in names if name not in ignored and (name in rows or not are_tables)]
-    points, layout = decided(rows, choices, mistakes, others, tested)
+    points, layout = points_and_layout(rows, choices, mistakes, others, tested)
     if tested is not None and points.splits:
         fixes = ["leave it out", "leave out the second file"]
         raise InputError("in both files", field="split", fixes=fixes)
     notes += [*points.notes, *advice]
-    return Decided(replace(points, tested=tested, notes=tuple(notes)), layout)
+    return PointsAndLayout(replace(points, tested=tested, notes=tuple(notes)), layout)
 
 
 def _all_names(paths: Sequence[Path], contents: Sequence[FileColumns]) -> list[str]:

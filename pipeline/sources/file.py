@@ -14,7 +14,7 @@ from utility_calibration.metrics.errors import InputError, naming
 from ..own.check import checked
 from ..own.choices import Choices
 from ..own.read import read
-from ..own.whole_file import decided_of_files
+from ..own.whole_file import points_and_layout_of_files
 from .input_digests import any_content
 from .source_result import SourceResult
 
@@ -47,7 +47,7 @@ def file_logits(
     contents = [read(file, choices, choices.gives_role) for file in files]
     mistakes = list[InputError]()
     with naming(" and ".join(map(str, files))):
-        decided = decided_of_files(files, contents, choices, mistakes)
+        decided = points_and_layout_of_files(files, contents, choices, mistakes)
         points = checked(decided.points, mistakes, choices.distinct)
     origin = {
         "file": str(files[0].absolute()),

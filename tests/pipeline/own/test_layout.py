@@ -111,6 +111,13 @@ def test_a_column_is_read_as_the_kind_that_the_person_says(tmp_path):
         read(tmp_path / "a.csv", table(LOGITS[:, [1]], labels, ["z"]), probabilities="z")
 
 
+def test_two_columns_of_answers_are_refused(tmp_path):
+    labels = 1 * (Y == 1)
+    both = np.stack([LOGITS[:, 1], P[:, 1]], axis=1)
+    with refuses("z", fix="--probabilities p"):
+        read(tmp_path / "a.csv", table(both, labels, ["z", "p"]), logits="z", probabilities="p")
+
+
 def test_a_layout_of_other_class_names_is_another_one():
     layout = first_rows(NAMED).layout
     assert replace(layout, class_names=("a", "b", "c")) != layout

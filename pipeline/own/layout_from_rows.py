@@ -1,14 +1,18 @@
-"""Decide the layout of a file from its labelled rows: all, or the first ones of a stream."""
+"""Decide the layout of a file from its labelled rows: all, or the first ones of a stream.
+
+The answers are one array, whose columns are classes by their place, or columns of a table, which
+are classes by their names (classes_by_place.py, classes_by_name.py). layout.py applies the layout.
+"""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from utility_calibration.metrics.errors import InputError
 
-from .answer_array import array_of_answers
+from .answer_array import array_of_answers, two_answers
 from .answers import Answers
 from .cells import FileColumns, Labels, are_arrays, distinct_labels, plain_column
 from .choices import Choices
@@ -16,7 +20,7 @@ from .classes_by_name import classes_by_name
 from .classes_by_place import LabelledClasses, classes_by_place
 from .confidence import by_predictions, check_meaning, may_be_confidence
 from .file_points import FilePoints
-from .layout import Layout, check_count, matrix_of, with_roles
+from .layout import Layout, add_roles, check_count, matrix_of
 from .lists import CLASS_NAMES, has_lists
 from .message_text import kept, some_of
 from .roles import Roles, roles_of
@@ -24,16 +28,16 @@ from .rules import refuse_two_models
 from .scale import scaled
 
 
-class Decided(NamedTuple):
-    """What a file's labelled rows say."""
+class PointsAndLayout(NamedTuple):
+    """The points of a file's labelled rows, and the layout by which they were read."""
 
     points: FilePoints
     layout: Layout | None
     """None: the columns of the classes are not clear, as a mistake says."""
 
 
-class _Classes(NamedTuple):
-    """The answers, and the labels as their classes."""
+class _AnswersAndClasses(NamedTuple):
+    """The answers, and each label as the number of its class."""
 
     answers: Answers
     labelled: LabelledClasses
@@ -41,13 +45,13 @@ class _Classes(NamedTuple):
     """The columns of a table in the order of the classes, or the one array."""
 
 
-def decided(
+def points_and_layout(
     rows: FileColumns,
     choices: Choices,
     mistakes: list[InputError],
     names: Iterable[str] = (),
-    tested: Any = None,
-) -> Decided:
+    tested: NDArray[np.bool_] | None = None,
+) -> PointsAndLayout:
     """Decide what each column or array of labelled rows is, and read the points by it.
 
     Args:
@@ -55,7 +59,7 @@ def decided(
         choices: what the person says.
         mistakes: gets what does not keep the rest from being checked.
         names: all columns or arrays of the files, also those that are not in `rows`.
-        tested: that of `FilePoints`, if there are two files.
+        tested: [1, n], True for the rows of a second file; None: there is none.
 
     Raises:
         InputError: a purpose has no column, or several ones.
@@ -71,12 +75,12 @@ def decided(
             notes.append(f"not used: {some_of(unused)} (groups of points: --groups NAME)")
     else:
         roles = roles.without(labels.texts)
-    layout = None
-    points = with_roles(FilePoints(None, None, labels=labels.places), rows, roles)
+    # Where no classes are clear, the other columns can be checked nevertheless.
+    without_answers = add_roles(FilePoints(None, None, labels=labels.places), rows, roles)
     with kept(mistakes):
         classes = _classes_of(rows, roles, labels, choices, notes)
-        layout, points = _applied(rows, roles, labels, classes, choices, notes, tested)
-    return Decided(points, layout)
+        return _read_by_classes(rows, roles, labels, classes, choices, notes, tested)
+    return PointsAndLayout(without_answers, None)
 
 
 def _refuse_lists(rows: FileColumns, roles: Roles) -> None:
@@ -90,18 +94,20 @@ def _refuse_lists(rows: FileColumns, roles: Roles) -> None:
 
 def _classes_of(
     rows: FileColumns, roles: Roles, labels: Labels, choices: Choices, notes: list[str]
-) -> _Classes:
+) -> _AnswersAndClasses:
     """The answers as classes; InputError: which column is which class is not clear."""
     if are_arrays(rows):
         answers = array_of_answers(rows, choices, None, len(labels.places))
         labelled = classes_by_place(labels, answers, notes)
-        return _Classes(answers, labelled, [answers.name])
-    kind = None
-    for name, kind_of_name in choices.answers.items():  # one column of numbers
-        choices, kind = replace(choices, classes=name), kind_of_name
+        return _AnswersAndClasses(answers, labelled, [answers.name])
+    wanted, kind = choices.classes, None
+    if len(choices.answers) > 1:
+        raise two_answers(choices.answers)
+    if choices.answers:  # the person names the one column of numbers, and so its kind
+        wanted, kind = next(iter(choices.answers.items()))
     used = set(roles.names)
     columns = [name for name in rows if name not in used]
-    classes = classes_by_name(rows, columns, labels, choices.classes, notes)
+    classes = classes_by_name(rows, columns, labels, wanted, notes)
     matrix = matrix_of(rows, classes.columns)
     answers = Answers(matrix, classes.columns[0], kind, classes.names, classes.single)
     if classes.names is None:
@@ -111,21 +117,21 @@ def _classes_of(
         place_of = {name: place for place, name in enumerate(classes.names)}
         codes = np.array([place_of[text] for text in labels.texts])[labels.places]
         labelled = LabelledClasses(codes, classes.names)
-    if choices.values == "auto" and choices.classes is None and not labels.is_text:
+    if choices.values == "auto" and wanted is None and not labels.is_text:
         refuse_two_models(classes.columns, matrix, labelled.codes)
-    return _Classes(answers, labelled, classes.columns)
+    return _AnswersAndClasses(answers, labelled, classes.columns)
 
 
-def _applied(
+def _read_by_classes(
     rows: FileColumns,
     roles: Roles,
     labels: Labels,
-    classes: _Classes,
+    classes: _AnswersAndClasses,
     choices: Choices,
     notes: list[str],
-    tested: Any,
-) -> tuple[Layout, FilePoints]:
-    """The layout, and the points that it makes of the rows."""
+    tested: NDArray[np.bool_] | None,
+) -> PointsAndLayout:
+    """The layout, and the points that it makes of the rows, where the classes are known."""
     codes = classes.labelled.codes
     answers = classes.answers._replace(names=classes.labelled.names)
     check_meaning(answers, rows, labels.texts, choices)
@@ -143,21 +149,22 @@ def _applied(
         single=answers.single,
         predictions=predictions,
         roles=roles,
-        codes=_codes_by_text(labels, codes, answers.class_names),
+        codes=_class_of_each_label(labels, codes, answers.class_names),
         label_range=(int(codes.min()), int(codes.max())),
         names=tuple(rows),
     )
-    logits = layout.logits_of(answers, scale, choices.values, notes)
+    logits = layout.logits_in_order(answers, scale, choices.values, notes)
     check_count(len(codes), len(logits))
-    return layout, layout.with_roles(rows, codes, logits, notes)
+    return PointsAndLayout(layout.points_with_roles(rows, codes, logits, notes), layout)
 
 
-def _codes_by_text(labels: Labels, codes: Any, class_names: list[str]) -> dict[str, int]:
-    """The class of each label, also of those that only later rows have."""
+def _class_of_each_label(labels: Labels, codes: Any, class_names: list[str]) -> dict[str, int]:
+    """The class number of each label's text, also of labels that only later rows have."""
     _, first_rows = np.unique(labels.places, return_index=True)
-    seen = dict(zip(labels.texts, codes[first_rows].tolist(), strict=True))
-    are_numbers = all(text == str(code) for text, code in seen.items())
-    if are_numbers:
+    class_of = dict(zip(labels.texts, codes[first_rows].tolist(), strict=True))
+    is_number_of_class = all(text == str(code) for text, code in class_of.items())
+    if is_number_of_class:  # so a label of a later row is a number, too, and never a name
         return {str(number): number for number in range(len(class_names))}
-    by_name = {name: number for number, name in enumerate(class_names)}
-    return by_name | seen
+    # Labels are names, or numbers in another way, such as 1 to C or 01. A class that the first
+    # rows lack is known by its name.
+    return {name: number for number, name in enumerate(class_names)} | class_of
