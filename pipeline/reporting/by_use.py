@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ..scoring.choice import Choice
 from ..scoring.decisions import INFINITE
 from ..scoring.recommended import Use
-from ..scoring.use_columns import BEYOND, WORSE
+from ..scoring.use_columns import BEYOND, WITHIN, WORSE
 from .names import PRESENT, method_name
 from .signs import SIGNS
 from .wording import MOST_NAMED, counted, listed, names
@@ -27,7 +27,7 @@ def by_use(choice: Choice) -> str:
     for use in choice.uses:
         alike.setdefault(_Advice.of(use), []).append(use)
     clauses = [_clause(uses) for uses in alike.values()]
-    if choice.overall and len(clauses) > 1:
+    if choice.overall and len(clauses) > 1 and all(use.has_power for use in choice.uses):
         return f"If only one use matters to you: {'; '.join(clauses)}."
     return " ".join(f"{clause[0].upper()}{clause[1:]}." for clause in clauses)
 
@@ -72,8 +72,10 @@ def _clause(uses: Sequence[Use]) -> str:
         if left == 1:
             only = f"the only method without {SIGNS[WORSE]}"
             return f"for {labels} there are too few points to rule out a large error of {only}"
-        among = f"the {counted(left)} methods without {SIGNS[WORSE]}"
-        return f"for {labels} there are too few points to tell good from bad among {among}"
+        return (
+            f"for {labels} there are too few points to tell the methods without {SIGNS[WORSE]} "
+            f"apart, so a {SIGNS[WITHIN]} proves little there"
+        )
     if not methods:
         return (
             f"for {labels} no method is recommended, because the best ones gave probability 0 to "

@@ -15,7 +15,7 @@ from ..scoring.choice import Choice, Unranked, choice_of
 from ..scoring.decisions import INFINITE, Decisions
 from ..scoring.inference import FEWEST_SPLITS
 from ..scoring.recommended import DEFAULTED, ONLY, UNTOUCHED, Pick, Use
-from ..scoring.use_columns import WORSE
+from ..scoring.use_columns import BEYOND, WORSE
 from ..scoring.uses import COST
 from .answer import YES, Answer, answer_of
 from .by_use import STILL_ERR, by_use, errs_for
@@ -32,7 +32,6 @@ NOT_COMPARED = (
     f"{FEWEST_SPLITS} splits and no resampled points."
 )
 NONE_FOR_ALL = "No method is among the best for all of these uses: choose for yours."
-DEFAULT_REASON = "this program prefers it where no test tells methods apart"
 SCORES = {"nll": "NLL (log loss)", "brier": "Brier score (squared error)"}
 """The scores that decide between methods, with what they measure."""
 
@@ -139,7 +138,7 @@ def _headline(decisions: Decisions, choice: Choice) -> str:
         case Unranked.UNTESTED:
             return NOT_COMPARED
         case Unranked.NO_DIFFERENCE:
-            return _of_a_tie(decisions, pick)
+            return _of_a_tie(decisions, choice.uses, pick)
     if pick is None:
         return NONE_FOR_ALL if any(use.named for use in choice.uses) else ""
     if pick.score == COST:
@@ -147,23 +146,31 @@ def _headline(decisions: Decisions, choice: Choice) -> str:
     return _of_all_uses(decisions, choice.uses, pick)
 
 
-def _of_a_tie(decisions: Decisions, pick: Pick | None) -> str:
+def _of_a_tie(decisions: Decisions, uses: Sequence[Use], pick: Pick | None) -> str:
     count = counted(len(decisions.methods))
-    text = f"No test finds a difference between the {count} methods on these points."
+    text = f"No test proves one of the {count} methods better than another"
+    if any(BEYOND in use.signs.values() for use in uses):
+        text += f", although some have an error beyond chance ({SIGNS[BEYOND]})"
+    text += "."
     if pick is None:
         return text
     if pick.why == UNTOUCHED:
         return f"{text} So leave the probabilities as they are (Uncalibrated)."
-    if PRESENT in decisions.methods:
+    must = "choose"
+    if PRESENT in decisions.methods and pick.method != PRESENT:
         text += " So nothing shows that a change of the present probabilities helps."
-    reason = _reason(decisions, pick)
-    return f"{text} If you must choose, take {method_name(pick.method)}: {reason}."
+        must = "repair them"
+    reason = "this program takes it by default; the data do not support it more than others"
+    if pick.why != DEFAULTED:
+        reason = _reason(decisions, uses, pick)
+    return f"{text} If you must {must}, take {method_name(pick.method)}: {reason}."
 
 
 def _of_all_uses(decisions: Decisions, uses: Sequence[Use], pick: Pick) -> str:
     """The sentence on a method that tests support."""
     method, name = pick.method, method_name(pick.method)
-    labels = listed([use.label for use in uses])
+    # Where points are too few to compare methods, the next sentence says so.
+    labels = listed([use.label for use in uses if use.has_power] or [use.label for use in uses])
     errs = errs_for(uses, method)
     is_alone = all(list(use.signs.values()).count(WORSE) == len(use.signs) - 1 for use in uses)
     if is_alone:
@@ -171,7 +178,8 @@ def _of_all_uses(decisions: Decisions, uses: Sequence[Use], pick: Pick) -> str:
     elif method == PRESENT:
         sure = "no test finds anything better"
     else:
-        sure = "; ".join(filter(None, ["no test finds a better one", _reason(decisions, pick)]))
+        reason = _reason(decisions, uses, pick)
+        sure = "; ".join(filter(None, ["no test finds a better one", reason]))
     if method != PRESENT:
         text = f"Take {name} for {labels}: {sure}."
         text += f" It still errs by {STILL_ERR} for {listed(errs)}." if errs else ""
@@ -197,12 +205,21 @@ def _although_present_is_fine(decisions: Decisions, uses: Sequence[Use], name: s
     )
 
 
-def _reason(decisions: Decisions, pick: Pick) -> str:
+def _reason(decisions: Decisions, uses: Sequence[Use], pick: Pick) -> str:
     """Why a method was taken of those that no test finds worse."""
-    unmarked = f"without {SIGNS[WORSE]} and {INFINITE}"
+    bad = [SIGNS[WORSE]] if any(WORSE in use.signs.values() for use in uses) else []
+    bad += [INFINITE] if decisions.marked(INFINITE) else []
+    unmarked = f"without {listed(bad)}" if bad else "here"
     those = "named below" if pick.are_named else unmarked
     if pick.why == DEFAULTED:
-        return f"{DEFAULT_REASON}, and in the grid no method {unmarked} has a better sign"
+        is_clean = not errs_for(uses, pick.method) and not decisions.marks.get(pick.method)
+        grid = "nothing in the grid speaks against it"
+        if not is_clean:
+            grid = f"no other method {unmarked} has a better sign in the grid"
+        return (
+            "where another one has a smaller error, chance can explain that. Among equals this "
+            f"program takes {method_name(pick.method)} by default, and {grid}"
+        )
     if pick.why == ONLY or len(pick.values) == 1:
         return "" if pick.are_named else f"it is the only method {unmarked}"
     best, following = [*pick.values][:2]

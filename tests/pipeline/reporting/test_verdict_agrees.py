@@ -128,8 +128,10 @@ def check_words(decisions, choice, verdict):
     name = "" if pick is None else method_name(pick.method)
     is_tie = choice.why_unranked == Unranked.NO_DIFFERENCE
     guessed = is_tie and pick is not None and pick.why != UNTOUCHED
-    assert ("If you must choose" in text) == guessed
-    for chosen in re.findall(r"(?:must choose, take|^Take) (.+?)(?: for [^:]+)?:", text):
+    assert bool(re.search("If you must (choose|repair them)", text)) == guessed
+    for chosen in re.findall(
+        r"(?:must (?:choose|repair them), take|^Take) (.+?)(?: for [^:]+)?:", text
+    ):
         assert chosen == name
     table = ResultTable.of(decisions, TableSpec("t", "t", decisions.shown))
     of_table = {column.metric.text: column for column in table.columns}
