@@ -6,7 +6,7 @@ says which column or array names the group of each point, if the calibrator has 
 and `predictions_from_` the one with the predictions whose confidence it takes.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -164,6 +164,9 @@ def unlabelled(
         answers = layout.answers_in(rows, settled, row_notes)
         scale = scaled(answers, settled.values, is_for_calibrator=True)
         logits = layout.logits_in_order(answers, scale, settled.values, row_notes)
+        are_named = choices.classes is not None or "class_names" in rows
+        if layout.has_names and layout.is_array and layout.single is None and not are_named:
+            row_notes.append(f"{_by_place(texts)}; another order: --classes NAME,NAME")
         if notes is not None:
             add_notes(notes, row_notes, path, start, rows)
         if groups is not None:
@@ -172,6 +175,19 @@ def unlabelled(
 
     used = ("class_names", group_name, choices.predictions)
     return each_batch(path, choices, lambda name: name in used, make)
+
+
+def _by_place(names: Sequence[str]) -> str:
+    """The note on columns without names, for a calibrator that has these names of classes."""
+    return f"the columns have no names: they are taken in the calibrator's order, {some_of(names)}"
+
+
+def note_on_places(path: Path, layout: Layout) -> str | None:
+    """A note if the classes of points, of this `layout`, are those of a calibrator by place."""
+    names = class_names_of(loaded(path))
+    if names is None or set(names) == set(layout.class_names):
+        return None
+    return _by_place(names)
 
 
 def _check_kind(takes: str, choices: Choices) -> None:

@@ -30,6 +30,7 @@ from ..reporting.names import PRESENT
 from ..reporting.wording import markdown_table, p_value
 from .batches import ROWS, check_ignored, first_rows_of
 from .choices import Choices
+from .deployed import note_on_places
 from .folder import STREAMED, give_back, names_of_stream, only_run, remove_others
 from .forms import PARTED, check_is_file, ending_of, note_on_deeper
 from .job import settings_of
@@ -94,6 +95,10 @@ def reading_of(options: Options, shards: Sequence[Shard]) -> Reading:
     layout, notes = first_rows_of([shard.path for shard in shards], choices)
     reading = Reading(choices, layout, options.calibrator, notes)
     reading.check_calibrator()
+    if options.calibrator is not None:
+        note = note_on_places(options.calibrator, layout)
+        if note is not None:
+            notes["places"] = f"{options.file.name}: {note}"
     return reading
 
 

@@ -157,6 +157,17 @@ def test_score_saves_a_calibrator_of_probabilities_with_its_class_names(tmp_path
         run(target, tmp_path / "logits.npz", tmp_path / "x.npz")
 
 
+def test_columns_without_names_are_told_their_order(tmp_path, capsys):
+    logits, labels = problem(300, 0)
+    names = np.array(["cat", "ant", "bee"])
+    saved = VectorScaling().fit(logits, names[labels], classes=names).save(tmp_path / "c.npz")
+    for content, is_told in (({}, True), ({"class_names": names}, False)):
+        np.savez(tmp_path / "new.npz", logits=logits, **content)
+        capsys.readouterr()
+        run(saved, tmp_path / "new.npz", tmp_path / "calibrated.npz")
+        assert ("cat, ant, bee" in capsys.readouterr().out) is is_told
+
+
 @pytest.mark.parametrize("column", ["p_healthy", "score"])
 def test_the_probability_of_one_of_two_classes_is_taken_as_in_scoring(tmp_path, column):
     random = np.random.default_rng(0)
