@@ -18,13 +18,15 @@ from omegaconf import DictConfig
 from .harness.artifacts import json_text, read_npz, write_text
 from .harness.cache import record_of
 from .harness.command import command
-from .harness.parallel import Task, run_tasks
+from .harness.parallel import run_tasks
 from .harness.progress import say, say_files
+from .harness.task import Task
 from .harness.units import Request
 from .logits import require_logits, with_logits
-from .plan import Plan, dynamics_step
+from .plan import Plan
 from .scoring.dynamics_study import check_options
 from .scoring.files import csv_text, rounded
+from .tasks import dynamics_task
 
 
 @command
@@ -45,7 +47,7 @@ def run_dynamics(request: Request) -> None:
         check_options(settings.dynamics, int(plan.found(name).details["classes"]))
         splits = request.splits[: settings.dynamics.splits]
         for family in settings.dynamics.families:
-            study = [dynamics_step(settings, family, split) for split in splits]
+            study = [dynamics_task(settings, family, split) for split in splits]
             studies.append(study)
     run_tasks("dynamics", list(chain.from_iterable(studies)))
     for study in studies:

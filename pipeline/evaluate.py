@@ -27,9 +27,10 @@ from .harness.progress import say, say_files
 from .harness.units import Request, Unit
 from .harness.workers import UnitsFailed
 from .logits import require_logits, with_logits
-from .plan import Plan, all_splits_step, key_of, not_fitted
+from .plan import Plan, not_fitted
 from .scoring.held_out import options_of
 from .scoring.points import CachedLogits
+from .tasks import all_splits_task, key_of
 
 
 @command
@@ -63,11 +64,11 @@ def objective_of(plan: Plan, metric: str) -> float:
 def run_evaluate(plan: Plan) -> None:
     """Evaluate every fitted unit that is not up to date, and write the scores of the benchmarks.
 
-    UnitsFailed names those without a current fit or that failed, after all others are done.
+    UnitsFailed names those whose fit is not up to date or that failed, after all others are done.
     CorruptFile: a benchmark has no logits.
     """
     # Of all splits: old scores of those that are not requested may be of an old fit.
-    fitted = [unit for unit in plan.all_splits if plan.fit(unit).is_current()]
+    fitted = [unit for unit in plan.all_splits if plan.fit(unit).is_up_to_date()]
     are_fitted = set(fitted)
     absent = [unit for unit in plan.units if unit not in are_fitted]
     ready = [unit for unit in plan.units if unit in are_fitted]
@@ -81,7 +82,7 @@ def run_evaluate(plan: Plan) -> None:
     for name in dict.fromkeys(unit.benchmark for unit in ready):
         scored: dict[Unit, str] = {}
         for unit in fitted:
-            if unit.benchmark == name and plan.score(unit).is_current():
+            if unit.benchmark == name and plan.score(unit).is_up_to_date():
                 scored[unit] = plan.score(unit).key
         if scored:
             _write_scores(scored, plan.found(name))
@@ -115,13 +116,13 @@ def _write_scores(scored: Mapping[Unit, str], logits: CachedLogits) -> None:
             f"{units[0].benchmark}: evaluated on fewer than {settings.splits.count} splits, so not "
             f"yet in results: {', '.join(names)}"
         )
-    steps = {}
+    tasks = {}
     for name, units_of_method in complete.items():
-        steps[name] = all_splits_step(units_of_method, logits)
-    if not steps:
+        tasks[name] = all_splits_task(units_of_method, logits)
+    if not tasks:
         return
-    run_tasks(f"worst intervals {settings.benchmark.name}", list(steps.values()))
-    records = {name: record_of(step.path) or {} for name, step in steps.items()}
+    run_tasks(f"worst intervals {settings.benchmark.name}", list(tasks.values()))
+    records = {name: record_of(task.path) or {} for name, task in tasks.items()}
     written = write_scores(complete, records, logits)
     say_files(written)
     sums = {str(path.relative_to(results)): sha256_of(path) for path in written}

@@ -23,9 +23,10 @@ from .harness.progress import say
 from .harness.settings import Paths, Settings
 from .harness.units import Request
 from .harness.workers import UnitsFailed
-from .plan import Plan, logits_step
+from .plan import Plan
 from .scoring.points import logits_path
 from .sources.input_digests import ready_made
+from .tasks import logits_task
 
 
 @command
@@ -42,9 +43,9 @@ def run_logits(plan: Plan) -> None:
         run_tasks("logits", list(plan.logits.values()), one_by_one=True)
         return
     failures = []
-    for name, step in plan.logits.items():
+    for name, task in plan.logits.items():
         try:
-            run_tasks("logits", [step], one_by_one=True)
+            run_tasks("logits", [task], one_by_one=True)
         except UnitsFailed as error:
             if ready_made(plan.settings[name]):
                 raise  # a file that is there and cannot be read is no absent one
@@ -101,7 +102,7 @@ def _has_logits(plan: Plan, name: str, settings: Settings) -> bool:
         plan.found(name)
         return True
     usual = replace(settings, paths=_usual(settings))
-    return ready_made(settings) is not None or logits_step(usual).is_current()
+    return ready_made(settings) is not None or logits_task(usual).is_up_to_date()
 
 
 def require_logits(plan: Plan) -> None:
@@ -125,11 +126,11 @@ def require_logits(plan: Plan) -> None:
             continue
         if ready_made(settings):
             # `force` is for the later stage's units.
-            step = logits_step(replace(settings, force=False))
-            run_tasks("logits", [step], one_by_one=True)
+            task = logits_task(replace(settings, force=False))
+            run_tasks("logits", [task], one_by_one=True)
             continue
-        usual = logits_step(replace(settings, paths=_usual(settings)))
-        if usual.is_current():
+        usual = logits_task(replace(settings, paths=_usual(settings)))
+        if usual.is_up_to_date():
             say(f"{name}: logits copied from {usual.path}")
             with atomic_path(logits_path(settings)) as temporary:
                 copyfile(usual.path, temporary)

@@ -17,13 +17,15 @@ from omegaconf import DictConfig
 from .harness.artifacts import json_text, read_npz, write_text
 from .harness.cache import record_of
 from .harness.command import command
-from .harness.parallel import Task, run_tasks
+from .harness.parallel import run_tasks
 from .harness.progress import say, say_files
 from .harness.settings import Settings
+from .harness.task import Task
 from .harness.units import Request, Unit
 from .harness.workers import UnitsFailed
 from .logits import require_logits, with_logits
-from .plan import Plan, not_fitted, users_step
+from .plan import Plan, not_fitted
+from .tasks import users_task
 
 
 @command
@@ -35,7 +37,7 @@ def main(config: DictConfig) -> None:
 def run_users(request: Request) -> None:
     """Study every fitted unit that is not up to date, and write the text of whole benchmarks.
 
-    UnitsFailed names a unit that has no current fit; nothing is studied then.
+    UnitsFailed names a unit whose fit is not up to date; nothing is studied then.
     """
     if not request.benchmarks:
         say(f"users: nothing to do, suite.users of {request.suite} is empty")
@@ -43,13 +45,13 @@ def run_users(request: Request) -> None:
     plan = with_logits(Plan(request.units()))
     require_logits(plan)
     units = [unit for unit in plan.units if unit.split < _splits(unit.settings)]
-    absent = [unit for unit in units if not plan.fit(unit).is_current()]
+    absent = [unit for unit in units if not plan.fit(unit).is_up_to_date()]
     if absent:
         raise UnitsFailed(not_fitted(absent))
-    steps = {unit: users_step(unit, plan.found(unit.benchmark)) for unit in units}
-    run_tasks("users", list(steps.values()))
+    tasks = {unit: users_task(unit, plan.found(unit.benchmark)) for unit in units}
+    run_tasks("users", list(tasks.values()))
     for name, settings in plan.settings.items():
-        of_benchmark = {unit: step for unit, step in steps.items() if unit.benchmark == name}
+        of_benchmark = {unit: task for unit, task in tasks.items() if unit.benchmark == name}
         splits = {unit.split for unit in of_benchmark}
         calibrators = {unit.calibrator for unit in of_benchmark}
         if len(splits) < _splits(settings):
@@ -66,18 +68,18 @@ def _splits(settings: Settings) -> int:
     return min(most, settings.splits.count)
 
 
-def write_studies(settings: Settings, steps: Mapping[Unit, Task]) -> Sequence[Path]:
+def write_studies(settings: Settings, tasks: Mapping[Unit, Task]) -> Sequence[Path]:
     """Write the text of one benchmark, whose units are studied."""
     from .scoring.files import csv_text, rounded  # with pandas
     from .scoring.users_study import floor_method, tables_of
 
     by_calibrator: dict[str, list[Task]] = {}
-    for unit, step in sorted(steps.items(), key=lambda pair: pair[0].split):
-        by_calibrator.setdefault(unit.calibrator, []).append(step)
+    for unit, task in sorted(tasks.items(), key=lambda pair: pair[0].split):
+        by_calibrator.setdefault(unit.calibrator, []).append(task)
     ordered = [name for name in settings.suite.calibrators if name in by_calibrator]
     arrays = {}
     for name in ordered:
-        arrays[name] = [read_npz(step.path) for step in by_calibrator[name]]
+        arrays[name] = [read_npz(task.path) for task in by_calibrator[name]]
     record = record_of(by_calibrator[ordered[0]][0].path) or {}
     tables = tables_of(arrays, settings, int(record["classes"]))
     facts = {

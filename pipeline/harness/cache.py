@@ -1,7 +1,7 @@
-"""The cache of units: one npz each, with its record inside, published by one rename.
+"""The cache of what tasks make: one npz each, with its record inside, published by one rename.
 
-A unit is up to date if the `key` of its record equals the key of the requested unit. A result of
-other settings, of other code or with damaged bytes has another key or none, and is made again.
+A file of other settings, of other code or with damaged bytes has another key than its task
+(task.py), or none, and is made again.
 """
 
 import hashlib

@@ -1,9 +1,7 @@
-"""Make many units with workers and a progress bar; a unit that fails stops no other unit."""
+"""Run many tasks with workers and a progress bar; a task that fails stops no other task."""
 
 import ctypes
 import errno
-import json
-import os
 import re
 import socket
 import time
@@ -14,24 +12,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Literal, NoReturn, TypeVar
 
-from .cache import Record, Save, publish, record_of
+from .cache import publish
 from .command import is_user_error, one_line
 from .machine import core_count, free_memory, run_notes
 from .progress import Bar, say
-from .settings import Settings
+from .run_log import add_to_log
+from .task import Progress as Progress  # sources and makers import it from here
+from .task import Task
 from .workers import UnitsFailed, can_fork, workers
 
-BYTES_PER_LOGIT = 60  # of a process, per n x C of its unit; patching takes most, about 48
-FEW_LOGITS = 200_000  # of all units together; up to here score --quick is faster without workers
+BYTES_PER_LOGIT = 60  # of a process, per n x C of its task; patching takes most, about 48
+FEW_LOGITS = 200_000  # of all tasks together; up to here score --quick is faster without workers
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP)  # errors of a file system that cannot lock files
 NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")  # equal but for numbers: printed once
 
 Result = TypeVar("Result")
-Progress = Callable[[int, int, str], None]  # pieces done, all pieces, the current one's name
 
 
 def no_progress(done: int, total: int, what: str) -> None:
@@ -39,42 +37,12 @@ def no_progress(done: int, total: int, what: str) -> None:
 
 
 @dataclass(frozen=True)
-class Task:
-    """A unit to make: its file, the key that identifies it, and the function that makes it.
-
-    Worker processes receive it by pickle, so `make` is a module's function, or a partial of one.
-    """
-
-    name: str
-    """For messages."""
-    settings: Settings
-    path: Path
-    """The file, an npz."""
-    key: str
-    """The file is up to date if it holds this key."""
-    make: Callable[[Progress], tuple[Save, Record]]
-    """Called with a progress. It returns a function that writes the arrays, and the record without
-    its key."""
-    size: int = 0
-    """The number of logits of its benchmark, n x C."""
-
-    def is_current(self) -> bool:
-        """Whether the unit is up to date."""
-        return (record_of(self.path) or {}).get("key") == self.key
-
-    @property
-    def place(self) -> Path:
-        """The unit's file below the folder of data, without its ending."""
-        return self.path.relative_to(self.settings.paths.data).with_suffix("")
-
-
-@dataclass(frozen=True)
 class Outcome:
     """The outcome of one task."""
 
     task: Task
-    state: Literal["made", "failed", "busy", "current"]
-    """`busy`: another process works on the unit; `current`: another process has made it."""
+    state: Literal["made", "failed", "busy", "up to date"]
+    """`busy`: another process works on it; `up to date`: another process has made it."""
     error: str = ""
     """One line; empty unless it failed."""
     traceback: str = ""
@@ -84,14 +52,14 @@ class Outcome:
 
 
 def run_tasks(title: str, tasks: Sequence[Task], one_by_one: bool = False) -> None:
-    """Make every unit that is not up to date, and print how many were made.
+    """Run every task that is not up to date, and print how many were made.
 
-    Units that another process works on come last; then this process waits for them. `one_by_one` is
-    for a few long tasks; each gets all cores and a bar of its own. UnitsFailed names the units that
+    Those that another process works on come last; then this process waits for them. `one_by_one` is
+    for a few long tasks; each gets all cores and a bar of its own. UnitsFailed names the tasks that
     failed, after all others are done.
     """
     began = time.perf_counter()
-    waiting = [task for task in tasks if task.settings.force or not task.is_current()]
+    waiting = [task for task in tasks if task.settings.force or not task.is_up_to_date()]
     if not waiting:
         say(f"{title}: nothing to do, {len(tasks)} up to date")
         return
@@ -104,15 +72,16 @@ def run_tasks(title: str, tasks: Sequence[Task], one_by_one: bool = False) -> No
         say(f"warning: {line}")
     failed = [outcome for outcome in outcomes if outcome.state == "failed"]
     made = [outcome for outcome in outcomes if outcome.state == "made"]
-    n_current = len(tasks) - len(made) - len(failed)
+    n_up_to_date = len(tasks) - len(made) - len(failed)
     seconds = time.perf_counter() - began
-    say(f"{title}: {len(made)} made, {len(failed)} failed, {n_current} up to date; {seconds:.1f} s")
+    counts = f"{len(made)} made, {len(failed)} failed, {n_up_to_date} up to date"
+    say(f"{title}: {counts}; {seconds:.1f} s")
     if failed:
         _raise_failures(title, failed, len(tasks))
 
 
 def _raise_failures(title: str, failed: Sequence[Outcome], n_tasks: int) -> NoReturn:
-    """Print the tracebacks of failed units, and raise UnitsFailed, which names them."""
+    """Print the tracebacks of failed tasks, and raise UnitsFailed, which names them."""
     # Errors that are equal but for numbers have one traceback, that of the first.
     tracebacks = {NUMBER.sub("", outcome.error): outcome.traceback for outcome in reversed(failed)}
     for text in tracebacks.values():
@@ -131,7 +100,7 @@ def late(name: str, *arguments: Any) -> Any:
 
 
 def job_count(jobs: int | str, sizes: Sequence[int], are_there: bool = False) -> int:
-    """The number of processes that work on units of `sizes` (n x C each) at the same time.
+    """The number of processes that work on tasks of `sizes` (n x C each) at the same time.
 
     `auto` is this process alone for little work, unless workers `are_there`. Otherwise it is one
     process per core, or fewer where the memory is short. Each process has its share of
@@ -205,10 +174,10 @@ def _named(name: str, call: Callable[[], Result]) -> tuple[str, Result]:
 
 
 def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome:
-    """Make a unit unless it is up to date, one process at a time, and log the run.
+    """Run a task unless it is up to date, one process at a time, and log the run.
 
     The lock ends with the process that holds it, even if that process is killed. `wait`: for
-    another process that works on the unit.
+    another process that works on the same task.
     """
     from filelock import FileLock, Timeout  # a run with nothing to do needs none of these
 
@@ -219,11 +188,11 @@ def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome
     with warnings.catch_warnings(record=True) as caught:
         try:
             with FileLock(lock, timeout=-1 if wait else 0):
-                if not task.settings.force and task.is_current():
-                    return Outcome(task, "current")
+                if not task.settings.force and task.is_up_to_date():
+                    return Outcome(task, "up to date")
                 save, record = task.make(progress)
                 publish(task.path, save, {"key": task.key, **record})
-                del save, record  # they hold the arrays of the unit
+                del save, record  # they hold the arrays of the file
                 _return_memory()
         except Exception as failure:
             if isinstance(failure, Timeout) and not wait:
@@ -245,19 +214,8 @@ def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome
         "warnings": messages,
         **run_notes(),
     }
-    _add_to_log(data / "log" / f"runs-{socket.gethostname()}.jsonl", notes)
+    add_to_log(data / "log" / f"runs-{socket.gethostname()}.jsonl", notes)
     return Outcome(task, "failed" if error else "made", error, details, messages)
-
-
-def _add_to_log(log: Path, notes: Mapping[str, Any]) -> None:
-    """Add a line about a run."""
-    with suppress(OSError):  # a full disk loses the line and nothing else
-        log.parent.mkdir(parents=True, exist_ok=True)
-        # A link would be followed to a file that is not ours.
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        descriptor = os.open(log, flags, 0o666)
-        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
-            file.write(json.dumps(notes) + "\n")
 
 
 def _return_memory() -> None:
@@ -266,19 +224,8 @@ def _return_memory() -> None:
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
-def last_errors(data: Path) -> dict[str, str]:
-    """By unit the error of its last run, which is "" where it succeeded, from the log of runs."""
-    runs = []
-    for path in (data / "log").glob("*.jsonl"):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            with suppress(ValueError):  # cut by a kill
-                runs.append(json.loads(line))
-    runs.sort(key=lambda run: run["finished"])
-    return {run["unit"]: run["error"] for run in runs}
-
-
 def _each_once(messages: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """One line per message, with the first unit that has it, from pairs of unit and message."""
+    """One line per message, with the first task that has it, from pairs of name and message."""
     groups: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for name, message in messages:
         groups[NUMBER.sub("", message)].append((name, message))

@@ -13,7 +13,6 @@ from utility_calibration.metrics.registry import METRICS
 from ..harness.artifacts import CorruptFile, json_text, write_texts
 from ..harness.cache import record_of
 from ..harness.parallel import run_tasks
-from ..plan import costs_step
 from ..reporting.keeping import CALIBRATOR, how_to_keep
 from ..reporting.limits import left_words
 from ..reporting.names import PRESENT, method_name
@@ -24,6 +23,7 @@ from ..reporting.write import page_texts, section_texts
 from ..scoring.files import ON_REQUEST, Scores, score_files
 from ..scoring.left_to_gain import left_to_gain
 from ..scoring.recommended import DEFAULT
+from ..tasks import costs_task
 from .folder import remove_others
 from .job import Job
 from .options import READING, as_typed
@@ -97,9 +97,9 @@ def _costs(job: Job) -> Mapping[str, Any] | None:
     """What decisions by the person's losses cost; None without losses."""
     if job.options.losses is None:
         return None
-    step = costs_step(job.plan.units, job.logits)
-    run_tasks("decisions", [step], one_by_one=True)
-    costs: Mapping[str, Any] = (record_of(step.path) or {})["costs"]
+    task = costs_task(job.plan.units, job.logits)
+    run_tasks("decisions", [task], one_by_one=True)
+    costs: Mapping[str, Any] = (record_of(task.path) or {})["costs"]
     return costs
 
 

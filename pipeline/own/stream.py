@@ -1,7 +1,7 @@
 """Score points beyond memory in one pass over their shards: the program behind `score --stream`.
 
 What is scored is the forecast as it is, or what a saved calibrator makes of it. A shard is a task
-of the pipeline (`harness/parallel.py`), so all cores work, and a run that was killed goes on.
+of the pipeline (`harness/task.py`), so all cores work, and a run that was killed goes on.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from utility_calibration.metrics.registry import metric
 from utility_calibration.metrics.shown import tie_note
 
 from ..harness.artifacts import sha256_of, sha256_of_json, write_json, write_text
-from ..harness.parallel import FEW_LOGITS, Task, run_tasks
+from ..harness.parallel import FEW_LOGITS, run_tasks
 from ..harness.progress import say
 from ..harness.settings import Settings
+from ..harness.task import Task
 from ..harness.workers import UnitsFailed
-from ..plan import sums_step
 from ..reporting.keeping import CALIBRATOR, how_to_apply, how_to_repair
 from ..reporting.names import PRESENT
 from ..reporting.wording import markdown_table, p_value
+from ..tasks import sums_task
 from .batches import ROWS, check_ignored, first_rows_of
 from .choices import Choices
 from .deployed import note_on_places
@@ -73,7 +74,7 @@ def score_streamed(options: Options) -> None:
         try:
             _add_up(tasks)
         except UnitsFailed:
-            if is_new and not any(task.is_current() for task in tasks):
+            if is_new and not any(task.is_up_to_date() for task in tasks):
                 give_back(options.output)
             raise
         paths = [task.path for task in tasks]
@@ -123,7 +124,7 @@ def tasks_of(settings: Settings, shards: Sequence[Shard], reading: Reading) -> l
         place = f"{_safe(_forecast(reading))}/{_file_name(paths)}"
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         name = f"{paths[0].name}{more}"
-        tasks.append(sums_step(settings, name, place, content, cells, part, reading))
+        tasks.append(sums_task(settings, name, place, content, cells, part, reading))
     return tasks
 
 

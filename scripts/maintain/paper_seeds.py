@@ -26,8 +26,9 @@ from utility_calibration.pipeline.fit import run_fit
 from utility_calibration.pipeline.harness.artifacts import write_text
 from utility_calibration.pipeline.harness.cache import record_of
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
-from utility_calibration.pipeline.harness.parallel import Task, run_tasks
+from utility_calibration.pipeline.harness.parallel import run_tasks
 from utility_calibration.pipeline.harness.progress import say
+from utility_calibration.pipeline.harness.task import Task
 from utility_calibration.pipeline.harness.units import Request, Unit, composed
 from utility_calibration.pipeline.logits import run_logits
 from utility_calibration.pipeline.plan import Plan

@@ -16,10 +16,11 @@ from utility_calibration.pipeline.harness.artifacts import sha256_of
 from utility_calibration.pipeline.harness.cache import record_of
 from utility_calibration.pipeline.harness.workers import UnitsFailed
 from utility_calibration.pipeline.logits import run_logits
-from utility_calibration.pipeline.plan import Plan, logits_step
+from utility_calibration.pipeline.plan import Plan
 from utility_calibration.pipeline.scoring.points import find_logits
 from utility_calibration.pipeline.sources.digits import digits_logits
 from utility_calibration.pipeline.sources.source_result import drawn_rows
+from utility_calibration.pipeline.tasks import logits_task
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_a_pilot_has_some_rows_until_all_are_asked_for(request_tiny, folder, rea
     assert np.array_equal(few.arrays()["logits"], logits[kept])
     assert np.array_equal(few.arrays()["labels"], labels[kept])
     assert any("30 rows" in warning for warning in few.details["warnings"])
-    assert logits_step(pilot).is_current() and not logits_step(settings).is_current()
+    assert logits_task(pilot).is_up_to_date() and not logits_task(settings).is_up_to_date()
     run_logits(plan_of(settings))
     assert find_logits(settings).n == whole.n
 

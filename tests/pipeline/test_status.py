@@ -74,7 +74,7 @@ def test_an_edit_of_the_code_that_computes_a_unit_makes_it_stale(file, stage, re
     assert found(request) == ({("done", ""): 3} if stage is None else stale)
     plan = Plan(request.units())
     for unit in plan.units:
-        assert plan.fit(unit).is_current() is (stage != "fit")
+        assert plan.fit(unit).is_up_to_date() is (stage != "fit")
 
 
 @pytest.fixture

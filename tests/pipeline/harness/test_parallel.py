@@ -23,12 +23,12 @@ from utility_calibration.pipeline.harness.machine import free_memory
 from utility_calibration.pipeline.harness.parallel import (
     BYTES_PER_LOGIT,
     FEW_LOGITS,
-    Task,
     all_called,
     attempt,
     job_count,
     run_tasks,
 )
+from utility_calibration.pipeline.harness.task import Task
 from utility_calibration.pipeline.harness.workers import UnitsFailed, can_fork, workers
 
 SPAWN = multiprocessing.get_context("spawn")  # OpenMP does not survive a fork
@@ -66,7 +66,7 @@ def examples(data, *hows, jobs=1):
 
 
 def made(tasks):
-    return [task.is_current() for task in tasks]
+    return [task.is_up_to_date() for task in tasks]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -176,7 +176,7 @@ def test_a_held_unit_is_busy_until_its_holder_is_killed(tmp_path):
     os.kill(holder.pid, signal.SIGKILL)
     holder.join(60)
     assert attempt(task, wait=False).state != "busy"
-    assert task.is_current()
+    assert task.is_up_to_date()
 
 
 def run_endless(folder):

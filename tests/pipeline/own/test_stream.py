@@ -23,7 +23,7 @@ from tests.scripts.conftest import quick
 from utility_calibration.calibrators import LogitShiftPatching, TemperatureScaling, VectorScaling
 from utility_calibration.metrics import ClassWise, TopK, accuracy, brier_score
 from utility_calibration.pipeline.harness.artifacts import read_json
-from utility_calibration.pipeline.harness.parallel import last_errors
+from utility_calibration.pipeline.harness.run_log import last_errors
 from utility_calibration.pipeline.own import stream, sums
 from utility_calibration.pipeline.own.batches import labelled
 

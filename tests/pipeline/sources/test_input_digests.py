@@ -12,8 +12,8 @@ from tests.pipeline.conftest import request_of
 from tests.refusals import fails
 from utility_calibration.pipeline.harness.parameters import CONF, UsageError
 from utility_calibration.pipeline.harness.units import composed
-from utility_calibration.pipeline.plan import logits_step
 from utility_calibration.pipeline.sources.input_digests import inputs_of
+from utility_calibration.pipeline.tasks import logits_task
 
 
 def settings_of(*overrides):
@@ -23,7 +23,7 @@ def settings_of(*overrides):
 def test_a_moved_folder_and_another_spelling_keep_the_key(tmp_path):
     def key_of(images, *overrides):
         places = (f"paths.data={tmp_path}", f"sources.imagenet={images}")
-        return logits_step(settings_of(*places, *overrides)).key
+        return logits_task(settings_of(*places, *overrides)).key
 
     images = tmp_path / "images"
     (images / "n01440764").mkdir(parents=True)
