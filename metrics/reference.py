@@ -94,6 +94,7 @@ def utility_calibration_by_intervals(v: Floats, u: Floats) -> float:
     """`UC = sup_I |E[(u - v) · 1{v in I}]|` (eq. 3.2) over closed intervals I, one by one.
 
     Only intervals that end at values of v matter. For tests, as it takes O(distinct values² · n).
+    The fast version is in kernels/prefix_range.py.
     """
     ends = itertools.combinations_with_replacement(np.unique(v), 2)
     return max(abs(np.sum((u - v)[(a <= v) & (v <= b)])) for a, b in ends) / len(v)
@@ -123,7 +124,7 @@ def utility_calibration(v: Floats, u: Floats, tolerance: float = 0.0) -> float:
 
 
 def worst_interval(v: Floats, u: Floats, tolerance: float = 0.0) -> tuple[float, float, float, int]:
-    """Return the interval I and the sign ξ of UC (eq. 3.3): (error, low, high, ξ).
+    """Return the interval I and the sign ξ that attain UC (eq. 3.3): (error, low, high, ξ).
 
     error = ξ E[(v - u) · 1{v in I}] = E<f(X) - Y, w(f(X))> with the witness w = ξ u⃗ 1{v in I}. I
     lies between the smallest and the largest running sum, in each case the first of equal ones.

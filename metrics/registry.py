@@ -182,8 +182,8 @@ def register(
 
     Args:
         key: its key in tables and files, such as "u_mine".
-        utility: a utility class, or a function p [n, C] -> u⃗ [n, C] on NumPy arrays, whose largest
-            UC over the class (eq. 3.2) is the metric.
+        utility: a utility class, or a function p [n, C] -> u⃗ [n, C] on NumPy arrays, whose UC,
+            the largest over its utilities (eq. 3.5), is the metric.
         heading: of its column; U_mine for the key "u_mine" if not given.
         meaning: what is measured, for the legend.
         power: the printed value is value x 10^power.

@@ -74,7 +74,7 @@ class CalibrationResult(Generic[AnyArray]):
 
     @cached_property
     def errors(self) -> AnyArray:
-        """UC of each utility of the class (eq. 3.2): [m], of the kind of the probabilities."""
+        """UC of each utility (eq. 3.2): [m], of the kind of the probabilities."""
         asked = self._asked("errors")
         errors: AnyArray = like(self._errors, asked.example)
         return errors
@@ -92,7 +92,7 @@ class CalibrationResult(Generic[AnyArray]):
 
     @cached_property
     def worst(self) -> WorstUtility:
-        """The utility of largest error, counted from 0, and its worst interval (eq. 3.5)."""
+        """The utility of largest error (eq. 3.5), from 0, and its worst interval (eq. 3.3)."""
         asked = self._asked("worst")
         points = asked.sample.forecast, asked.sample.outcomes
         return asked.utilities.worst_of(*points, self._errors)

@@ -61,7 +61,7 @@ def calibration_scorer(utility: Utility) -> CalibrationScorer:
 
     Returns:
         The scorer. It takes a fitted classifier, its points X and labels y [n], and returns minus
-        the largest UC of the class (eq. 3.2), in the unit of the utilities.
+        UC of the class (eq. 3.5), in the unit of the utilities.
 
     Raises:
         InputError: what is no utility; and, when the scorer is called, as `accuracy`.

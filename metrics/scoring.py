@@ -123,6 +123,7 @@ def _card(
     floors = {key: drawn[key] for key in keys if key in drawn}
     intervals: dict[str, CalibrationInterval] = {}
     of_all = None
+    # The bounds are derived for one sample. A mean over batches has none.
     if len(batches) == 1:
         intervals, of_all = _intervals(whole, observed[0], floors)
     results = {}
@@ -168,6 +169,7 @@ def _worst(
     worst = utilities.worst_of(forecast, outcomes, measurement.errors(utilities)[0])
     v, u = utilities.predicted_and_realized(forecast, outcomes, worst.utility)
     gain = largest_gain(v, u, None if outcomes.weights is None else outcomes.weights[0])
+    # The gain under drawn labels is not measured here, so its floor is not known.
     return worst, ActingGain(**gain, utility=worst.utility, floor=float("nan"))
 
 
@@ -200,7 +202,12 @@ def _curve(
 def _intervals(
     batch: Batch, observed: Measurement, floors: Mapping[str, Floats]
 ) -> tuple[dict[str, CalibrationInterval], CalibrationInterval | None]:
-    """Return bounds on the true UC of each class, and of all except the user's together."""
+    """Return bounds on the true UC, that of the points' law.
+
+    Returns:
+        Those of each class of utilities by the key of its metric, and those of the union of all
+        classes except a person's own; nothing and None without floors.
+    """
     if not floors:
         return {}, None
     evidence: dict[str, Evidence] = {}

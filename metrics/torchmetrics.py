@@ -40,7 +40,7 @@ except ModuleNotFoundError as error:
 
 
 class UtilityCalibrationError(Metric):
-    """The largest UC (eq. 3.2) over the utilities of one class or several, on all points seen.
+    """UC of one class of utilities (eq. 3.5), or of several together, on all points seen.
 
     The worst interval over all points is not a mean over batches or processes. Without `buckets`
     the points are kept, [n, C], and gathered from all processes; the error is exact, and each

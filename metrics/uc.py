@@ -93,7 +93,7 @@ def worst_interval(
     tolerance: float = 0.0,
     sample_weight: ArrayLike | None = None,
 ) -> WorstInterval:
-    """Return the interval that attains UC of one utility (eq. 3.5), its sign and its error.
+    """Return the interval and the sign that attain UC of one utility (eq. 3.3), and its error.
 
     >>> worst_interval(predicted=[0.75, 0.75, 0.5, 0.25], realized=[1, 0, 0, 0])
     WorstInterval(error=0.3125, low=0.25, high=0.75, sign=1)

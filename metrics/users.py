@@ -58,11 +58,17 @@ def users_to_resample(users: Users, options: Options) -> Users:
 def users_to_redraw(users: Users, sample: Sample, options: Options) -> Users:
     """Return the users that are measured under drawn labels, evenly spread by their noise.
 
-    UC under drawn labels is about the noise of the user's utility under the forecast times a number
-    that hardly depends on the user. Those who are paid by rank differ in little else, so half as
-    many are enough. Up to ten classes, 300 and 150 users gave floors no further from those of all
-    1,500 than 500 and 500 that were spread by the variance of their payoffs. With a hundred classes
-    q95 was 1.0 % too large in place of .6, with a thousand up to 2.4 in place of 1.4.
+    Few users are enough, because UC under drawn labels is about the noise of the user's utility
+    under the forecast times a number that hardly depends on the user. Those who are paid by rank
+    differ in little else, so half as many of them are enough.
+
+    Measured with 300 linear and 150 rank users, spread by their noise, beside 500 and 500, spread
+    by the variance of their payoffs: how much larger q95 of the floor is than with all 1,500.
+
+        classes      300 and 150      500 and 500
+        up to 10     no further from the floor of 1,500 than 500 and 500
+        100          1.0 %            .6 %
+        1,000        up to 2.4 %      1.4 %
     """
     counts = {"linear": options.floor_utilities, "rank": -(-options.floor_utilities // 2)}
     return {

@@ -34,11 +34,15 @@ At 35,000 x 1000 the first fit is given up."""
 class TuningFits:
     """Fits of the kept rows for various λ and μ, scored on the held-out rows.
 
-    A fit starts from the earlier solution whose (log λ, log μ) is nearest. It stops early once its
-    hold-out loss exceeds `limit`, the larger of temperature scaling's loss and the best finished
-    fit's loss (or, before a fit is finished, `EXCESS` times temperature scaling's). Such weak
-    penalties overfit and converge slowest; the score at that moment is enough to rank them last. So
-    the caller fits the strongest penalties first. That fit overfits least, takes few iterations and
+    A fit starts from the earlier solution whose (log λ, log μ) is nearest. It is given up once its
+    hold-out loss exceeds `limit`: such weak penalties overfit and converge slowest, and the score
+    at that moment is enough to rank them last. The limit is
+
+        before a fit has finished    `EXCESS` times temperature scaling's hold-out loss
+        afterwards                   the smallest loss of a finished fit, but at most the limit
+                                     before and at least temperature scaling's loss
+
+    The caller fits the strongest penalties first. That fit overfits least, takes few iterations and
     is a good start for every other fit. The other fits follow in descending order of λ, because a
     fit takes fewer iterations if its start is near.
 
@@ -119,6 +123,8 @@ class TuningFits:
         score = self.held_out_loss(fit.point)
         if fit.converged:
             self.earlier.append((place, fit.point))
+            # It only falls, but not below temperature scaling's loss: a fit that is worse than the
+            # best one and better than temperature scaling may still get ahead.
             self.limit = max(self.temperature_loss, min(self.limit, score))
         is_hopeless = not fit.converged and score > EXCESS * self.temperature_loss
         self.hopeless = self.hopeless + 1 if is_hopeless else 0

@@ -84,7 +84,9 @@ class UtilityClass(Utilities):
     def calibration_errors(
         self, probabilities: Any, labels: Any, **options: Unpack[PointOptions]
     ) -> Any:
-        """Return UC of each utility of the class (eq. 3.2): [m], of the kind of `probabilities`.
+        """Return UC of each utility (eq. 3.2): [m], of the kind of `probabilities`.
+
+        The largest one is UC of the class (eq. 3.5).
 
         Args:
             probabilities, labels: as in `accuracy`, with the same errors.

@@ -123,7 +123,7 @@ class Utilities(ABC):
         return np.concatenate(errors, axis=1)
 
     def worst_of(self, forecast: Forecast, outcomes: Outcomes, errors: Array) -> WorstUtility:
-        """Return the utility of the largest of `errors` [m], and its worst interval (eq. 3.5).
+        """Return the utility of the largest of `errors` [m] (eq. 3.5) and its interval (eq. 3.3).
 
         The errors are those under the first draw of `outcomes`.
         """
