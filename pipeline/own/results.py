@@ -131,9 +131,12 @@ def _with_commands(section: Section, job: Job) -> Section:
 def _with_what_is_left(section: Section, job: Job, methods: list[str]) -> Section:
     """The section whose verdict also says what recalibration could still gain."""
     verdict = section.verdict
-    recommended = [verdict.overall, *(use.take for use in verdict.uses)]
+    recommended = [verdict.overall or "", *(use.take for use in verdict.uses)]
+    if verdict.overall:
+        recommended = [verdict.overall]
     compared = [method for method in dict.fromkeys([PRESENT, *recommended]) if method in methods]
-    sentences = left_words(left_to_gain(job.plan.units, compared))
+    losses = {method: row.mean for method, row in section.decisions.column("nll").items()}
+    sentences = left_words(left_to_gain(job.plan.units, compared), losses)
     return replace(section, verdict=replace(verdict, summary=[*verdict.summary, *sentences]))
 
 
@@ -158,7 +161,10 @@ def _remarks(job: Job) -> Iterator[str]:
     splits = job.logits.details.get("given_splits")
     if splits is None:
         share = 100 * job.first.splits.calibration_fraction
-        yield f"Splits are random: {share:.0f} % calibrate. Choose your own: --test or “split”."
+        yield (
+            f"Splits are random: {share:.0f} % calibrate. To choose which points test, give "
+            "them by --test, or a column “split”."
+        )
     else:
         sizes = "; ".join(f"{one['calibration']} and {one['test']}" for one in splits[:5])
         more = ", …" if len(splits) > 5 else ""

@@ -12,9 +12,9 @@ from utility_calibration.metrics.registry import PURPOSES, metric
 
 from ..scoring.decisions import FEWEST_POINTS, INFINITE, Decision, Decisions
 from ..scoring.uses import is_own, is_use, label_of
-from .limits import rarest_words
+from .limits import bound_words, rarest_words
 from .names import PRESENT
-from .wording import bound, interval, listed, percents, short
+from .wording import interval, listed, percents, short, with_zero
 from .worst import LOSSES, Worst
 
 YES, NO, UNSURE = "yes", "no", "cannot tell"
@@ -22,6 +22,7 @@ DOUBT = "Cannot tell whether you can trust the present probabilities as they are
 UNSCORED = f"{DOUBT}the method uncalibrated was not scored."
 DISTRUST = "No, do not trust the present probabilities as they are: "
 ZEROS = "some classes that occurred had a predicted probability of 0"
+NEARLY_ALL = 0.9  # a range with this share of the points is no single place
 PLAIN = ("u_cwe", "u_topk")  # of these a worst place is a probability and how often it comes true
 
 
@@ -94,10 +95,8 @@ def _answer(decisions: Decisions, rows: Mapping[str, Decision]) -> tuple[str, st
         f"Yes, you can trust the present probabilities as they are for {listed(within)}: no error "
         "beyond chance was found."
     )
-    largest = decisions.users.get(PRESENT, math.nan)
-    if math.isfinite(largest):
-        text += f" The 95 % upper bound on any error is {bound(largest)}"
-        text += f", on average over {decisions.splits} splits." if decisions.splits > 1 else "."
+    if math.isfinite(decisions.users.get(PRESENT, math.nan)):
+        text += f" The error is {bound_words(decisions, [PRESENT], says_uses=False)}"
     return YES, text
 
 
@@ -127,9 +126,8 @@ def _excess(row: Decision) -> float:
 
 def _place(key: str, one: Worst, is_error: bool | None) -> str:
     """Where the forecast errs most, in words; `is_error`: None where chance is not known."""
-    start = "The worst place" if is_error else "The largest difference found"
     if not one.gap:
-        return f"{start}: none; all comes true as predicted."
+        return "Nothing differs: all comes true as predicted."
     low_or_high = "low" if one.gap > 0 else "high"
     conclusions = {
         True: f"these predictions are too {low_or_high}",
@@ -137,7 +135,13 @@ def _place(key: str, one: Worst, is_error: bool | None) -> str:
         None: "whether chance explains it is not known",
     }
     share = f"{100 * one.share:.0f} % of the points"
-    return f"{start}: {_difference(key, one)}. This concerns {share}; {conclusions[is_error]}."
+    difference, conclusion = _difference(key, one), conclusions[is_error]
+    if is_error and one.share >= NEARLY_ALL:
+        return f"Nearly everywhere ({share}): {difference}; {conclusion}."
+    start = "The worst range of predictions"
+    if not is_error:
+        start = "The range with the largest error (difference × share of the points)"
+    return f"{start}: {difference}. This concerns {share}; {conclusion}."
 
 
 def _difference(key: str, one: Worst) -> str:
@@ -151,7 +155,11 @@ def _difference(key: str, one: Worst) -> str:
         return f"{_event(key, one)}, predicted at {where}, is right {difference}"
     where, size = interval(one.low, one.high), short(abs(one.gap))
     if key == LOSSES:
-        return f"decisions that should cost {where} per point cost {size} {direction} on average"
+        higher = "higher" if one.gap > 0 else "lower"
+        return (
+            f"where the predicted cost is {with_zero(where)} per point, the real cost is "
+            f"{with_zero(size)} {higher} on average"
+        )
     use = PURPOSES.get(key, metric(key).text)
     unit = ", in your unit" if is_own(key) else ""
     return (
@@ -183,8 +191,9 @@ def _example(key: str, one: Worst) -> str:
         f"in at least {threshold} of the cases."
     )
     worth = (
-        f"This gains {short(gain)} ± {short(half)} per point on average, where a right act is "
-        "worth 1 more than a wrong one."
+        f"Compared with acting wherever {threshold} or more is predicted, this gains "
+        f"{short(100 * gain)} ± {short(100 * half)} per 100 points (unit: the difference in value "
+        "between a right and a wrong act)."
     )
     if act_from is None:
         return f"{start} Then do not act on {event} at all, whatever is predicted. {worth}"

@@ -65,23 +65,32 @@ def _tests(methods: Mapping[str, Any], taken: str) -> str:
     gaps = [record["against"][taken] for name, record in methods.items() if name != taken]
     if any(gap["difference_half_width"] is None for gap in gaps):
         return ""
-    dearer = len(surely_dearer(methods, taken))
+    dearer = surely_dearer(methods, taken)
     if len(gaps) == 1:
         return f" {'A' if dearer else 'No'} test finds higher costs with the other method."
-    if dearer == len(gaps):
+    if len(dearer) == len(gaps):
         return " Tests find higher costs with every other method."
     if not dearer:
         return " No test finds higher costs with another method."
-    return f" Tests find higher costs with {counted(dearer)} of the {counted(len(gaps))} others."
+    if len(dearer) <= MOST_NAMED:
+        one_or_more = "A test finds" if len(dearer) == 1 else "Tests find"
+        return f" {one_or_more} higher costs with {names(dearer)}."
+    return (
+        f" Tests find higher costs with {counted(len(dearer))} of the {counted(len(gaps))} others."
+    )
 
 
 def _cheaper_action(costs: Mapping[str, Any], method: str) -> str:
-    """That one action for all points is cheaper than all decisions, where it is."""
+    """How these decisions compare with the cheapest action that is the same for all points."""
     constant = costs["best_constant"]
-    always = costs["methods"][method]["against"][f"always {constant}"]["difference"]
-    if always <= ROUNDING:
-        return ""
-    return f" But “{constant}” for every point costs {always:.2g} less than these decisions."
+    gap = costs["methods"][method]["against"][f"always {constant}"]
+    half = gap["difference_half_width"]
+    action = f"“{constant}” for every point costs {costs['constant'][constant]:.3g}"
+    if gap["difference"] > ROUNDING:
+        return f" But {action}, {with_half(gap, 'difference')} less than these decisions."
+    text = f" {action}, {with_half(gap, 'difference', sign=-1)} more than these decisions"
+    is_chance = half is not None and abs(gap["difference"]) <= half
+    return f"{text}, which chance can explain." if is_chance else f"{text}."
 
 
 def _best_foreseen(choice: Choice) -> str:

@@ -8,7 +8,7 @@ from ..scoring.recommended import DEFAULT
 from .names import method_name
 
 CALIBRATOR = Path("calibrator.npz")
-SAVE = "# This saves {}. What is made already is kept."
+SAVE = "# This saves {}. Results already computed are reused."
 SAVED = "# {} is saved in {}."
 APPLY = "# This applies it to new points, which need no labels:"
 SAMPLE = (

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from utility_calibration.metrics.registry import metric
+from utility_calibration.metrics.registry import PURPOSES, metric
 
 from ..scoring.choice import Choice
 from ..scoring.decisions import Decisions, Rarest
@@ -11,7 +11,16 @@ from ..scoring.recommended import Use, largest
 from ..scoring.use_columns import UNSEEN
 from ..scoring.uses import is_own
 from .names import PRESENT, method_name
-from .wording import MOST_NAMED, bound, counted, listed, names, short
+from .wording import (
+    MOST_NAMED,
+    bound,
+    counted,
+    listed,
+    names,
+    per_hundred,
+    short,
+    with_zero,
+)
 from .worst import LOSSES
 
 CLUSTERED = (
@@ -45,11 +54,11 @@ def limits_of(decisions: Decisions, choice: Choice, is_bound_said: bool = False)
     if not is_bound_said:
         yield from _bounds(decisions, methods, recommended)
     if len(decisions.methods) > 1:
-        apart = [f"{bound(use.spread)} ({use.label})" for use in uses if use.spread]
+        apart = [_smallest_seen(decisions, use, use.spread) for use in uses if use.spread]
         if apart:
             yield (
-                "On these points no test can see differences between methods that are smaller "
-                f"than {listed(apart)}."
+                "Differences between methods that are smaller than this stay unseen here, per 100 "
+                f"points: {'; '.join(apart)}."
             )
         if decisions.test == "bootstrap":
             one = "is only one split"
@@ -57,6 +66,15 @@ def limits_of(decisions: Decisions, choice: Choice, is_bound_said: bool = False)
             yield FEW_SPLITS.format(one if decisions.splits == 1 else several)
     if decisions.clusters:
         yield CLUSTERED.format(decisions.clusters)
+
+
+def _smallest_seen(decisions: Decisions, use: Use, spread: float) -> str:
+    """From where on a difference is seen in a use, beside the errors that the methods have."""
+    errors = [100 * row.mean for row in decisions.column(use.metric).values()]
+    return (
+        f"{per_hundred(spread)} in {use.label} (the errors are {short(min(errors))} to "
+        f"{short(max(errors))})"
+    )
 
 
 def cautions_of(decisions: Decisions, choice: Choice) -> list[str]:
@@ -98,46 +116,66 @@ def _bounds(
     acting pays the utility minus t. No monotone change of the predicted utility raises the mean pay
     by more than 2 UC, for any utility and any t (the paper's proposition "Utility Risk Gap").
     """
-    over = f", on average over {decisions.splits} splits" if decisions.splits > 1 else ""
-    how_sure = f"This is a 95 % upper bound{over}."
     of_utilities = []
     own = [key for key in decisions.shown if is_own(key)]
     for key in own:
         upper = largest(decisions.column(key)[method].upper for method in methods)
         if upper is not None:
-            of_utilities.append(f"{bound(upper)} for {_own_name(key)}")
+            of_utilities.append(_own_bound(key, upper))
     if of_utilities:
         rule = "" if own == [LOSSES] else f" {THRESHOLD_RULE}"
-        start = f"With {_each(methods)} an error is at most {listed(of_utilities)}."
-        yield f"{start} {how_sure}{rule}"
+        yield f"With {_each(methods)} {listed(of_utilities)}. {_how_sure(decisions)}{rule}"
         return
-    upper = largest(decisions.users.get(method, math.nan) for method in recommended)
-    if upper is None:
-        return
+    if largest(decisions.users.get(method, math.nan) for method in recommended) is not None:
+        words = bound_words(decisions, recommended)
+        yield f"With {_each(recommended)} the error is {words}"
+
+
+def bound_words(decisions: Decisions, methods: Sequence[str], says_uses: bool = True) -> str:
+    """The largest bound on the errors of some methods, how sure it is, and what chance explains.
+
+    The utilities with a purpose are those that the bound covers. Sampled users have other payoffs.
+
+    Args:
+        says_uses: whether the words name these purposes.
+    """
+    upper = largest(decisions.users.get(method, math.nan) for method in methods)
+    covered = [key for key in PURPOSES if decisions.column(key)]
+    where = f" in {listed([PURPOSES[key] for key in covered])}" if covered and says_uses else ""
+    beside = []
     before = decisions.users.get(PRESENT, math.nan)
-    compared = ""
-    if math.isfinite(before) and PRESENT not in recommended:
-        compared = f" (with the present probabilities: {bound(before)})"
-    yield (
-        f"With {_each(recommended)} an error is at most {bound(upper)}{compared}, whichever class, "
-        f"length of a shortlist or way to rank you choose. {how_sure}"
-    )
+    if math.isfinite(before) and PRESENT not in methods:
+        beside.append(f"present probabilities: {per_hundred(before)}")
+    rows = [decisions.rows[method, key] for key in covered for method in methods]
+    chance = largest(row.floor_q95 for row in rows)
+    if chance is not None:
+        beside.append(f"chance alone makes errors of up to {short(100 * chance)}")
+    compared = f" ({'; '.join(beside)})" if beside else ""
+    size = math.nan if upper is None else upper
+    return f"at most {per_hundred(size)} per 100 points{where}{compared}. {_how_sure(decisions)}"
 
 
-def _own_name(key: str) -> str:
-    """What an own utility is called in a sentence."""
+def _how_sure(decisions: Decisions) -> str:
+    if decisions.splits > 1:
+        return f"This is a 95 % upper bound (the mean over {decisions.splits} splits)."
+    return "This is a 95 % upper bound."
+
+
+def _own_bound(key: str, upper: float) -> str:
+    """The bound on the error of an own utility, in its unit."""
     if key == LOSSES:
-        return "the predicted cost of your decisions"
-    return f"your utility {metric(key).text}"
+        wrong = with_zero(bound(upper))
+        return f"the predicted mean cost of your decisions is wrong by at most {wrong} per point"
+    return f"the error for your utility {metric(key).text} is at most {bound(upper)}"
 
 
 def _each(methods: Sequence[str]) -> str:
-    return names(methods) if len(methods) <= MOST_NAMED else "each of these methods"
+    return names(methods) if len(methods) <= MOST_NAMED else "the worst of these methods"
 
 
 def rarest_words(rarest: Rarest) -> str:
     """The rarest class with its frequency: `“malignant” (3.3 % of the points)`."""
-    name = f"“{rarest.name}”" if rarest.name else "the rarest class"
+    name = f"“{rarest.name}”" if rarest.name else "the smallest class"
     return f"{name} ({short(100 * rarest.points / rarest.n)} % of the points)"
 
 
@@ -149,35 +187,41 @@ def _of_the_rarest(
     # A bound that is large because a method is bad says nothing about the class.
     uppers = [column[method].upper for method in recommended if math.isfinite(column[method].upper)]
     upper = min(uppers, default=None)
-    sentences = []
-    if upper is not None and upper >= frequency:
-        sentences.append("An error as large as its whole frequency cannot be excluded.")
-    elif upper is not None and upper >= HALF * frequency:
-        sentences.append("An error of half its frequency cannot be excluded.")
+    warning = f"Be careful with the smallest class, {rarest_words(rarest)}"
+    if not rarest.name:
+        warning = f"Be careful with {rarest_words(rarest)}"
     if any(UNSEEN in use.signs.values() for use in uses):
         tested = min(round(rarest.tested), rarest.needed - 1)  # rounded up it may seem enough
-        sentences.append(
-            f"A test part has about {tested} of its points. With fewer than {rarest.needed} nobody "
-            "could notice if the class were predicted 1.5 times as often as it occurs."
+        yield (
+            f"{warning}: a test part has only about {tested} of its points. At least "
+            f"{rarest.needed} are needed to notice even that it is predicted 1.5 times as often as "
+            "it occurs."
         )
-    if sentences:
-        yield f"Be careful with {rarest_words(rarest)}, which has few points. {' '.join(sentences)}"
+    elif upper is not None and upper >= HALF * frequency:
+        times = "twice" if upper >= frequency else "1.5 times"
+        yield f"{warning}: it may be predicted {times} as often as it occurs, unnoticed."
 
 
-def left_words(gains: Mapping[str, tuple[float, float]]) -> Iterator[str]:
+def left_words(
+    gains: Mapping[str, tuple[float, float]], losses: Mapping[str, float]
+) -> Iterator[str]:
     """What any recalibration could still gain with each method, or that no test finds anything.
 
     Args:
         gains: by method how much lower the NLL could be, and half of the 95 % interval of that.
+        losses: by method the NLL.
     """
     for method, (gain, half) in gains.items():
-        name = "the present probabilities" if method == PRESENT else method_name(method)
-        further = "A repair" if method == PRESENT else "A further repair"
-        measured = "(measured on the test points of the first split)"
+        whose = f"the log loss (NLL) of {method_name(method)}"
+        loss = losses.get(method, math.nan)
+        if method == PRESENT:
+            whose = "the log loss (NLL) of the present probabilities"
+        now = f" (now {short(loss)})" if math.isfinite(loss) else ""
         if gain > half:
-            change = f"lowers the log loss (NLL) by {short(gain)} ± {short(half)}"
+            change = f"lowers {whose}{now} by {short(gain)} ± {short(half)} per point"
+            yield f"{'A' if method == PRESENT else 'A further'} repair {change} (first split)."
         else:
             most = gain + half
             small = f"at most {bound(most)}" if most > SMALLEST_GAIN else LESS
-            change = f"was not found to help: it could lower the log loss (NLL) by {small}"
-        yield f"{further} of {name} {change} per point {measured}."
+            start = "No repair" if method == PRESENT else "No further repair"
+            yield f"{start} was found to lower {whose}{now}: it could gain {small} (first split)."

@@ -48,10 +48,10 @@ INTRODUCTION = (
     "except for accuracy."
 )
 PLACE_CAPTION = (
-    "Predicted against realized, with the present probabilities. A dot is the mean of a bin’s "
-    "points. On the dashed line all comes true as predicted. A grey bar shows where 95 % of "
-    "calibrated forecasts would have the dot. The shaded interval is the worst place. Below: how "
-    "many of the points have which prediction."
+    "Predicted against realized, with the present probabilities. A dot is the mean of a group of "
+    "points with similar predictions. On the dashed line all comes true as predicted. If the "
+    "probabilities were right, a dot would lie in its grey bar in 95 % of cases. Shaded: the range "
+    "that the sentence above names. Below: how many of the points have which prediction."
 )
 SVG_HEADER = re.compile(r"^.*?(?=<svg)|<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
 SVG_PLACES = re.compile(r'(?<= d=")[^"]*|(?<=<use )[^>]*')  # where drawings have coordinates

@@ -15,6 +15,7 @@ from ..scoring.decisions import Decisions
 from ..scoring.files import Scores
 from ..scoring.groups import Gap, Repair, gaps_between, repairs_of
 from ..scoring.points import splits_together
+from ..scoring.uses import is_use
 from .costs import costs_table
 from .group_words import words_of_a_small_group, words_of_gap, words_of_repairs
 from .names import FLOOR_METHOD
@@ -108,7 +109,7 @@ def section_of(
     for method in decisions.methods:
         for key, record in scores.worst(method).items():
             row = decisions.rows.get((method, key))
-            if row is not None:
+            if row is not None and (key in needed or is_use(key)):
                 one = Worst(**record, error=row.mean, is_beyond=row.beyond_floor)
                 if key == LOSSES:
                     one = one.as_cost()
@@ -123,7 +124,9 @@ def section_of(
         costs=None if costs is None else costs_table(costs),
         curves=all_curves(scores, methods),
         worst=worst,
-        pooled=pooled_note(decisions.splits, pooled),
+        pooled=" ".join(
+            filter(None, [pooled_note(decisions.splits, pooled), discount_note(worst)])
+        ),
         facts=() if scores.group else _facts_of(logits),
         studies=studies or {},
     )
@@ -194,8 +197,16 @@ def pooled_note(splits: int, pooled: int) -> str:
     return (
         "The interval, its share and its gap are of the test points of "
         f"{'all splits together' if pooled == splits else first}. The calibration error is the "
-        "table's, a mean over the splits. So it is not the gap times the share."
+        "table's: the mean over the splits, each with its own worst interval. So it is usually "
+        "larger than the gap times the share."
     )
+
+
+def discount_note(worst: Mapping[str, Mapping[str, Worst]]) -> str:
+    """What a discount exponent is; "" where no utility has one."""
+    if "u_dcg" not in worst:
+        return ""
+    return "Discount exponent g: the true class at place r is worth 1 / log2(1 + r)^g."
 
 
 def _facts_of(logits: Mapping[str, Any]) -> list[str]:

@@ -17,26 +17,30 @@ from .worst import LOSSES
 SIGNS = {WITHIN: "✓", UNSEEN: "?", BEYOND: MARK, CHEAP: "=", WORSE: "✗", UNKNOWN: "–"}
 MEANINGS = {
     WITHIN: "no error beyond chance was found",
-    UNSEEN: "no error beyond chance was found, but the rarest class has too few points to show one",
-    BEYOND: "the error is larger than chance explains; no method here is clearly better",
-    CHEAP: "no method here is clearly cheaper",
-    WORSE: "another method here is clearly better",
+    UNSEEN: "no error beyond chance was found, but the smallest class has too few points for that",
+    BEYOND: "an error beyond chance; the tests do not prove another method better",
+    CHEAP: "no test finds another method cheaper",
+    WORSE: "a test finds another method better, whether or not the error is beyond chance",
     UNKNOWN: "cannot tell, because no level of chance is known",
 }
 MARKED = {
-    INFINITE: "the method gave probability 0 to a class that then occurred (its NLL is infinite), "
-    "so it is not recommended",
-    HARMED: "in some split no setting of the method was better than Temp. Scaling on points that "
-    "were kept aside to compare settings",
+    INFINITE: "at least once the method gave probability 0 to a class that then occurred, so its "
+    "log loss (NLL) is infinite; it is not recommended",
+    HARMED: "in at least one split tuning found no setting better than Temp. Scaling; the method "
+    "may still be used",
 }
 PRACTICES = {
     "u_cwe": "you act on one class where its probability is high enough",
     "u_topk": "you show the most probable classes",
-    "u_dcg": "you rank the classes, and a higher place of the right one is worth more",
+    "u_dcg": "you rank the classes; the higher the true one stands, the better",
     "u_w2v": "a wrong class of a similar name is partly right",
 }
 """What people do in each use, by the metric that measures how far they are misled then."""
-OF_LOSSES = "you rely on the costs of your decisions that the probabilities predict"
+OF_LOSSES = "is the predicted cost of your decisions true?"
+ERROR = (
+    "An error of .05 means: in the worst range of predictions, 5 more (or 5 fewer) per 100 points "
+    "of the file came true than predicted."
+)
 
 
 def legend_of(uses: Iterable[Use], marked: Collection[str]) -> list[str]:
@@ -47,14 +51,15 @@ def legend_of(uses: Iterable[Use], marked: Collection[str]) -> list[str]:
     """
     uses = list(uses)
     occurring = {sign for use in uses for sign in use.signs.values()}
-    lines = [f"{SIGNS[sign]}  {MEANINGS[sign]}" for sign in SIGNS if sign in occurring]
+    lines = [ERROR] if uses else []
+    lines += [f"{SIGNS[sign]}  {MEANINGS[sign]}" for sign in SIGNS if sign in occurring]
     lines += [f"{mark}  {meaning}" for mark, meaning in MARKED.items() if mark in marked]
     for use in uses:
         column = metric(use.metric).text if use.metric != COST else ""
         if use.metric in PRACTICES:
             lines.append(f"{use.label} (column {column}): {PRACTICES[use.metric]}")
         elif use.metric == COST:
-            lines.append(f"{use.label}: what your decisions cost on average, by your losses")
+            lines.append(f"{use.label}: is the real cost of your decisions low?")
         elif use.metric == LOSSES:
             lines.append(f"{use.label} (column {column}): {OF_LOSSES}")
         elif is_own(use.metric):

@@ -9,7 +9,7 @@ from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 from ..scoring.decisions import HARMED, Decision, Decisions
 from .names import MARK, method_name
 from .tables import Column, ResultTable
-from .wording import bound, names
+from .wording import bound, listed, names
 
 INTERVALS = {
     "bootstrap": "The interval is 1.96 standard errors wide on each side. These come from drawing "
@@ -26,15 +26,15 @@ LEAST = (
     " So a test can find a method worse and find another one, with a larger mean, not worse. In "
     "each column even the truly best method is found worse by chance in 5 % of cases."
 )
-BEYOND = f"{MARK}: larger than chance explains (in 5 % of cases chance alone gives this mark)."
+BEYOND = f"{MARK}: larger than chance explains (chance alone gives a {MARK} in 5 % of cases)."
 TOGETHER = (
     f"{MARK}: larger than chance explains. All groups of a column, and all utilities of your own, "
     f"are tested together: in 5 % of cases chance gives some of them a {MARK}. The CSV file has "
     "the p-value of each alone (p_value)."
 )
 LAST_ROW = (
-    "Noise floor: chance alone makes the error of {} no larger than this in 95 % of cases. Each "
-    "method has a floor of its own."
+    "Noise floor: by chance alone the error of {} is below this in 95 % of cases. "
+    f"A {MARK} goes by the method's own floor, which differs a little."
 )
 FLOOR = (
     "The noise floor is the 95 % quantile of the errors that the method's own probabilities show "
@@ -46,12 +46,13 @@ WITHOUT_FLOOR = (
 )
 NO_EVIDENCE = "Chance explains all errors in {}: there no method was found to be miscalibrated."
 CERTIFICATE = (
-    "Whichever class, length of a shortlist or way to rank you choose, an error is at most as "
-    "large as these 95 % upper bounds{}: {}."
+    "95 % upper bounds on the errors of all columns with a use (single decisions, shortlists, "
+    "graded gains, similarity){}: {}. Random users (U_lin, U_rank) have other payoffs, which these "
+    "bounds do not cover."
 )
 PAPER_RUNS = {"dirichlet": 80, "patching": 20}  # the paper's tuning runs (app. C.1)
 STARTS = {
-    "pooled": "its start, the pool of maps",
+    "pooled": "its start, an average of three simple maps of the logits",
     "temperature": "temperature scaling",
     "softmax": "no calibration",
 }
@@ -78,6 +79,14 @@ def all_notes(table: ResultTable) -> list[str]:
     return [*notes, *table.spec.remarks]
 
 
+def smaller_is_better(table: ResultTable) -> str:
+    """The direction of a table's numbers."""
+    larger = [
+        column.metric.text.lower() for column in table.columns if column.metric.larger_is_better
+    ]
+    return f"Smaller is better, except for {listed(larger)}." if larger else "Smaller is better."
+
+
 def notes_of(table: ResultTable, mark: str) -> list[Note]:
     """What the marks and numbers of a table mean; `mark` names how its best cells look."""
     is_paper = table.spec.look == "paper"
@@ -91,6 +100,8 @@ def notes_of(table: ResultTable, mark: str) -> list[Note]:
         notes += _of_floors(table)
     if any(column.metric.key == "nll" for column in table.columns):
         notes.append(_of_likelihoods(table))
+    meanings = [f"{c.metric.text}: {c.metric.meaning}" for c in table.columns if c.metric.meaning]
+    notes.append(Note("", f"{smaller_is_better(table)} {'; '.join(meanings)}."))
     return notes
 
 
@@ -130,7 +141,7 @@ def _of_floors(table: ResultTable) -> list[Note]:
         notes.append(Note("", NO_EVIDENCE.format(", ".join(within))))
     if any(math.isfinite(upper) for upper in uppers.values()):
         bounds = [f"{method_name(m)} {bound(uppers.get(m, math.nan))}" for m in methods]
-        average = ", on average over the splits" if table.decisions.splits > 1 else ""
+        average = ", means over the splits" if table.decisions.splits > 1 else ""
         notes.append(Note("", CERTIFICATE.format(average, ", ".join(bounds))))
     return notes
 
@@ -144,7 +155,8 @@ def _of_likelihoods(table: ResultTable) -> Note:
     """What ∞ beside an NLL means, and how the NLL stays finite."""
     floored = f"The NLL takes probabilities below {LIKELIHOOD_FLOOR:g} as this number."
     if any(row.zero_likelihood > 0 for row in _rows(table)):
-        return Note("∞: infinite NLL, because so many labels had probability 0.", floored)
+        meaning = "(∞, 2): the NLL is infinite, because 2 labels per split had probability 0."
+        return Note(meaning, floored)
     return Note("", floored)
 
 
@@ -162,8 +174,8 @@ def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...
             remarks.append(f"{method_name(method)}: number of patches in each split: {patches}.")
         if 0 in counts:
             start = STARTS.get(calibrators[method]["config"].get("start", "softmax"), "its start")
-            where = f"0 patches in {counts.count(0)} of {len(counts)} splits"
-            remarks.append(f"{method_name(method)}: {where}, where it equals {start}.")
+            where = f"in {counts.count(0)} of {len(counts)} splits there was nothing to patch"
+            remarks.append(f"{method_name(method)}: {where}; there it equals {start}.")
     for method in decisions.marked(HARMED):
         worse = calibrators[method]["worse_than_temperature"]
         remarks.append(
@@ -190,4 +202,7 @@ def _of_tuning(calibrators: Mapping[str, Any], methods: Sequence[str]) -> list[s
         counts.append(f"{runs} for {method_name(method)} (the paper: {printed})")
     if is_as_printed:
         return []
-    return [f"Tuning runs: {', '.join(counts)}; the tuning “paper” has as many as the paper."]
+    return [
+        f"Settings tried: {', '.join(counts)}. Fewer are faster, and may miss a slightly better "
+        "one; the tuning “paper” tries as many as the paper."
+    ]

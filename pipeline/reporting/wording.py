@@ -45,6 +45,16 @@ def bound(value: float) -> str:
     return short(value)
 
 
+def per_hundred(value: float) -> str:
+    """An upper bound on an error per point, as a number per 100 points: `4.8` for .0473."""
+    return bound(round(100 * value, 9))  # 100 · .07 is a little more than 7
+
+
+def with_zero(text: str) -> str:
+    """The text with a 0 before each decimal point that lacks it, as costs are printed."""
+    return re.sub(r"(?<![\d.])\.(?=\d)", "0.", text)
+
+
 def p_value(value: float) -> str:
     """`p = .013`, with at most two significant digits and four decimals; `p < .0001` below that."""
     if value < SMALLEST_P:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from textwrap import wrap
 from types import MappingProxyType
+from typing import Literal
 
 import pandas as pd
 from rich import box
@@ -23,22 +24,19 @@ from ..harness.artifacts import json_text, write_json
 from ..harness.progress import OpenConsole, console
 from ..scoring.decisions import Decisions
 from ..scoring.files import DIGITS, csv_text
-from ..scoring.uses import is_use
+from ..scoring.uses import is_own, is_use
 from .formats import latex, markdown
 from .leaderboard import Leaderboard
 from .page import report_html, report_markdown
 from .sections import Section
-from .table_notes import brief_notes
+from .table_notes import brief_notes, smaller_is_better
 from .tables import Form, ResultTable
 from .verdict import Verdict
 from .wording import TextTable
 
 SCORES = ("brier", "nll", "accuracy")  # columns next to the verdict's where the terminal is narrow
-NOTE_LINES = 8
-SMALLER = (
-    "Smaller is better, except for accuracy. An error U of .05 means: over the worst interval of "
-    "predictions, what was promised and what came true differ by 5 per 100 points of the file."
-)
+NOTE_LINES = 7
+COST_COLUMNS = (0, 1, 3)  # of costs_table: method, cost, and how much is saved
 UNLIMITED = 1000
 COMPARED = ("nll", "brier", *PURPOSES)
 """What people compare between runs: all metrics of all benchmarks would not fit on a screen."""
@@ -123,6 +121,8 @@ def print_sections(sections: Sequence[Section], wide: bool = False) -> None:
         _print_answer(section.verdict, title)
         _print_grid(section.verdict)
         print_lines(section.verdict.summary, console)
+        if section.costs is not None:
+            _print_costs(section.costs)
         print_lines(section.groups, console)
     print_tables([table for section in sections for table in section.tables], console, wide)
 
@@ -132,10 +132,11 @@ def print_tables(tables: Iterable[ResultTable], console: Console, wide: bool = F
     is_terminal, shown_on = console.is_terminal, console
     if wide:
         shown_on = OpenConsole(file=console.file, width=UNLIMITED, force_terminal=is_terminal)
-    notes = [SMALLER]
+    notes = list[str]()
     for table in tables:
         cut = _cut_to(table, shown_on.width, is_terminal)
         shown_on.print(_rich_table(cut, is_terminal), soft_wrap=False)
+        notes.append(smaller_is_better(cut))
         left = len(table.columns) - len(cut.columns)
         if left:
             columns = "column is" if left == 1 else "columns are"
@@ -146,9 +147,13 @@ def print_tables(tables: Iterable[ResultTable], console: Console, wide: bool = F
 
 
 def _cut_to(table: ResultTable, width: int, is_terminal: bool) -> ResultTable:
-    """The table with the columns that fit, at least one; those of the verdict go first."""
+    """The table with the columns that fit, at least one; those of the verdict go first.
+
+    Of these a person's own utilities go before all others.
+    """
     order = [column.metric.key for column in table.columns]
-    first = [key for key in order if is_use(key)]
+    first = [key for key in order if is_own(key)]
+    first += [key for key in order if is_use(key)]
     first += [key for key in SCORES if key in order]
     kept: list[str] = []
     for key in dict.fromkeys([*first, *order]):
@@ -218,6 +223,18 @@ def _print_grid(verdict: Verdict) -> None:
     console.print(grid, soft_wrap=False)
     print_lines(verdict.legend, console, style="dim")
     console.print()
+
+
+def _print_costs(table: TextTable) -> None:
+    """Print what decisions cost with each method, and how much they save; files have the rest."""
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for place in COST_COLUMNS:
+        justify: Literal["left", "right"] = "right" if place else "left"
+        longest = max(len(row[place]) for row in table.rows)
+        shown.add_column(escape(table.heading[place]), justify=justify, min_width=longest)
+    for row in table.rows:
+        shown.add_row(*(escape(row[place]) for place in COST_COLUMNS))
+    console.print(shown, soft_wrap=False)
 
 
 def print_lines(texts: Iterable[str], console: Console, style: str = "") -> None:

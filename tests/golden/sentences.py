@@ -33,7 +33,6 @@ from utility_calibration.pipeline.reporting.table_notes import (
 )
 from utility_calibration.pipeline.reporting.wording import TextTable, escape_markdown
 from utility_calibration.pipeline.reporting.worst import LOSSES, Worst
-from utility_calibration.pipeline.reporting.write import SMALLER
 from utility_calibration.pipeline.scoring.decisions import Rarest
 from utility_calibration.pipeline.scoring.groups import OUTCOMES, Gap, Repair
 
@@ -111,7 +110,12 @@ def page_of_sentences(refused: Iterable[tuple[str, str]]) -> Iterator[str]:
     yield from ("", "## What the signs mean", "")
     yield from (f"- {escape_markdown(line)}" for line in legend)
     yield from ("", "## What else to know", "")
-    limits |= dict.fromkeys(left_words({"uncalibrated": (0.26, 0.04), "vector": (0.001, 0.002)}))
+    limits |= dict.fromkeys(
+        left_words(
+            {"uncalibrated": (0.26, 0.04), "vector": (0.001, 0.002), "isotonic": (0.03, 0.01)},
+            {"uncalibrated": 0.83, "vector": 0.57, "isotonic": 0.6},
+        )
+    )
     yield from (f"- {escape_markdown(line)}" for line in limits)
     yield from ("", "## Where each method fails", "")
     for case in ("errors beyond chance", "no error beyond chance", "all as predicted"):
@@ -174,7 +178,6 @@ def leaderboards() -> Iterator[Leaderboard]:
 
 def notes_of_tables() -> Iterator[str]:
     """What marks and numbers of a table mean."""
-    yield SMALLER
     yield from INTERVALS.values()
     yield from TESTS.values()
     yield from (BEYOND_NOTE, TOGETHER, LAST_ROW.format("Temp. Scaling"), FLOOR)

@@ -1,5 +1,7 @@
 """The verdict follows the tests and not the smallest number. Its sentences are in tests/golden."""
 
+import re
+
 import pytest
 
 from tests.pipeline.reporting.conftest import decided
@@ -48,7 +50,7 @@ def of_best(**best):
 
 def costs_of(half, **means):
     """The record of decisions with these costs by method."""
-    always = {"always wait": {"difference": -1.0}}
+    always = {"always wait": {"difference": -1.0, "difference_half_width": half}}
     methods = {
         name: {"cost": mean, "against": always | {
             other: {"difference": mean - means[other], "difference_half_width": half}
@@ -56,7 +58,7 @@ def costs_of(half, **means):
         }}
         for name, mean in means.items()
     }  # fmt: skip
-    return {"methods": methods, "best_constant": "wait"}
+    return {"methods": methods, "best_constant": "wait", "constant": {"wait": 1.2}}
 
 
 PLACE = {
@@ -218,7 +220,7 @@ def test_a_cost_that_was_foreseen_too_low_is_not_called_too_high():
     place = Worst(**{**PLACE, "name": "losses", "low": -0.9, "high": -0.1, "gap": -0.3}).as_cost()
     columns = {"u_losses": {"uncalibrated": cell(0.1, **BEYOND)}}
     answer = verdict_of(decided(columns), None, {"u_losses": {"uncalibrated": place}}).answer
-    assert ".10–.90" in answer.place and "too low" in answer.place and not answer.example
+    assert "0.10–0.90" in answer.place and "too low" in answer.place and not answer.example
     assert ".10–.90" in place.words and ".30 more" in place.words
 
 
@@ -256,7 +258,7 @@ def test_a_bound_is_said_once():
     """Where the present probabilities are to stay, the answer has their bound."""
     columns = {"u_cwe": {"uncalibrated": cell(0.01, True), TEMP: cell(0.01, True)}}
     found = verdict(columns, users={"uncalibrated": 0.041, TEMP: 0.052})
-    assert ".041" in found.answer.sentence
+    assert "4.1 per 100" in found.answer.sentence
     assert not any("upper bound" in sentence for sentence in found.summary)
 
 
@@ -296,3 +298,23 @@ def test_bounds_are_rounded_up_and_numbers_have_as_many_digits_as_they_need():
     assert interval(-0.5, 0.25) == "-.50 to .25"
     texts = [p_value(p) for p in (1e-9, 0.000123, 0.00468, 0.25, 1.0)]
     assert texts == ["p < .0001", "p = .0001", "p = .0047", "p = .25", "p = 1.0"]
+
+
+def test_a_bound_stands_beside_the_present_one_and_what_chance_explains():
+    present = cell(0.1, **BEYOND, floor_q95=0.03)
+    columns = {"u_cwe": {"uncalibrated": present, TEMP: cell(0.01, True, floor_q95=0.021)}}
+    (bounds,) = [
+        sentence
+        for sentence in verdict(columns, users={"uncalibrated": 0.22, TEMP: 0.0702}).summary
+        if "upper bound" in sentence
+    ]
+    assert re.findall(r"\d[\d.]*(?= per 100| *[;)])", bounds)[:3] == ["7.1", "22", "2.1"]
+    # It covers the uses, and not the sampled users, who have other payoffs.
+    assert "in single decisions" in bounds
+
+
+def test_costs_are_compared_with_the_best_action_that_is_the_same_for_all_points():
+    columns, known, *_ = CASES["losses"]
+    assert (
+        "“wait” for every point costs 1.2, 1.000 ± 0.050 more" in verdict(columns, **known).headline
+    )
