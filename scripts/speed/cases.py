@@ -26,6 +26,7 @@ from utility_calibration.metrics import (
     binned_top_class_error,
 )
 from utility_calibration.metrics import reference as plain
+from utility_calibration.metrics.kernels.grid import on_grid
 from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.measurement import Options
 from utility_calibration.metrics.scoring import scorecard
@@ -150,7 +151,8 @@ def _fit(name: str, data: Data, **options: Any) -> Any:
 def _plain_isotonic(data: Data) -> NDArray[Any]:
     p, labels = data.arrays
     hits = np.eye(data.size.classes)[labels]
-    fitted = map(IsotonicRegression().fit_transform, p.T, hits.T)
+    scores = on_grid(p)  # as ours, so that the same scores tie
+    fitted = map(IsotonicRegression().fit_transform, scores.T, hits.T)
     return np.column_stack(list(fitted))
 
 
