@@ -23,8 +23,12 @@ def main(config: DictConfig) -> None:
     run_fit(with_logits(Plan(Request.from_hydra(config).units())))
 
 
-def run_fit(plan: Plan) -> None:
-    """Fit what is not up to date; UnitsFailed names what failed, after all others are done."""
+def run_fit(plan: Plan, warned: list[str] | None = None) -> None:
+    """Fit what is not up to date; UnitsFailed names what failed, after all others are done.
+
+    Args:
+        warned: as in `run_tasks`.
+    """
     require_logits(plan)
     replaced: set[str] = set()  # benchmarks of which a line was said
     for unit in plan.units:
@@ -38,4 +42,4 @@ def run_fit(plan: Plan) -> None:
                 f"{unit.benchmark}: fits of seed {old_seed} are replaced by those of seed {seed}; "
                 "give each seed its own paths.data and paths.results to keep both"
             )
-    run_tasks("fit", [plan.fit(unit) for unit in plan.units])
+    run_tasks("fit", [plan.fit(unit) for unit in plan.units], warned=warned)

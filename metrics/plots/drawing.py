@@ -23,8 +23,12 @@ GREY, WORST = "#808080", "#A66F00"
 FLOOR_FILL, FLOOR_EDGE = "#D0D0D0", "#8C8C8C"
 """The noise floor of eCDFs: a pale band between edges that are seen."""
 DASH = (0, (5, 3))
-CALIBRATED, EXPECTED, WORST_NAME = "95 % of calibrated forecasts", "as predicted", "worst interval"
-DOT_NAME = "came true, mean of a bin"
+CALIBRATED, EXPECTED, WORST_NAME = (
+    "by chance alone, in 95 % of cases",
+    "as predicted",
+    "worst interval",
+)
+DOT_NAME = "came true, mean of similar predictions"
 SHADE_OPACITY = 0.15
 MARKED_POINTS = 8
 MOST_TICKS = 6

@@ -51,12 +51,20 @@ class Outcome:
     """A line each."""
 
 
-def run_tasks(title: str, tasks: Sequence[Task], one_by_one: bool = False) -> None:
+def run_tasks(
+    title: str,
+    tasks: Sequence[Task],
+    one_by_one: bool = False,
+    warned: list[str] | None = None,
+) -> None:
     """Run every task that is not up to date, and print how many were made.
 
     Those that another process works on come last; then this process waits for them. `one_by_one` is
     for a few long tasks; each gets all cores and a bar of its own. UnitsFailed names the tasks that
     failed, after all others are done.
+
+    Args:
+        warned: lines of warnings are added to it, for the caller to print; else they are printed.
     """
     began = time.perf_counter()
     waiting = [task for task in tasks if task.settings.force or not task.is_up_to_date()]
@@ -65,12 +73,16 @@ def run_tasks(title: str, tasks: Sequence[Task], one_by_one: bool = False) -> No
         return
     make_all = _one_by_one if one_by_one else _side_by_side
     outcomes = list(make_all(title, waiting))
-    warned = []
-    for outcome in outcomes:
-        warned += [(outcome.task.name, text) for text in outcome.warnings]
-    for line in _each_once(warned):
-        say(f"warning: {line}")
     failed = [outcome for outcome in outcomes if outcome.state == "failed"]
+    messages = []
+    for outcome in outcomes:
+        messages += [(outcome.task.name, text) for text in outcome.warnings]
+    lines = [f"warning: {line}" for line in _each_once(messages)]
+    if warned is None or failed:  # a run that fails prints nothing later
+        for line in lines:
+            say(line)
+    else:
+        warned += lines
     made = [outcome for outcome in outcomes if outcome.state == "made"]
     n_up_to_date = len(tasks) - len(made) - len(failed)
     seconds = time.perf_counter() - began

@@ -26,6 +26,8 @@ from .options import Options
 from .results import WITHOUT_DEFAULT, lacks_default, write_results
 from .size import check_fits
 
+SAID_BY_A_MARK = "no map beats temperature scaling"
+"""Of a warning that the mark ▽ and its explanation below the grid say more plainly."""
 MOST_NAMED = 5  # classes without calibration points that are named
 
 
@@ -143,11 +145,15 @@ def _score(job: Job) -> None:
     files = score_files(job.first)
     for path in (files.rows, files.curves, files.facts):
         path.unlink(missing_ok=True)
-    run_fit(plan)
+    warned = list[str]()
+    run_fit(plan, warned)
     run_evaluate(plan)
     saved = _saved(job)  # first, so that a report that fails does not lose it
     section = write_results(job)
     print_sections([section], options.wide)
+    for line in warned:  # below the answer, which people read first
+        if SAID_BY_A_MARK not in line:
+            say(line)
     splits = job.first.splits.count
     say(
         f"methods: {len(plan.units) // splits}, splits: {splits}, points: {job.logits.n:,}; "

@@ -97,6 +97,16 @@ def test_every_unit_is_a_line_of_the_log_and_equal_warnings_are_told_once(tmp_pa
     assert told.count("stopped after") == 1
 
 
+def test_warnings_are_kept_for_the_caller_unless_the_run_fails(tmp_path, capsys):
+    warned = []
+    run_tasks("fit", examples(tmp_path / "a", "warn"), warned=warned)
+    assert [line.count("stopped after 0 steps") for line in warned] == [1]
+    assert "stopped" not in capsys.readouterr().out
+    with pytest.raises(UnitsFailed):
+        run_tasks("fit", examples(tmp_path / "b", "warn", "user"), warned=[])
+    assert "stopped" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_a_killed_worker_is_told_and_the_same_call_makes_the_rest(tmp_path):
     tasks = examples(tmp_path, *[""] * 4, "kill", "", jobs=2)
