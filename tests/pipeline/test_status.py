@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 from omegaconf import OmegaConf
 
+from tests.refusals import refuses
 from utility_calibration.pipeline.evaluate import run_evaluate
 from utility_calibration.pipeline.fit import run_fit
 from utility_calibration.pipeline.harness import code_digest as code
@@ -13,6 +14,7 @@ from utility_calibration.pipeline.harness.parameters import CONF
 from utility_calibration.pipeline.harness.workers import UnitsFailed
 from utility_calibration.pipeline.plan import Plan
 from utility_calibration.pipeline.status import main
+from utility_calibration.pipeline.tasks import all_splits_task
 
 
 def found(request):
@@ -42,6 +44,14 @@ def test_done_and_missing_units_are_told_apart(request_made, tmp_path):
 )
 def test_stale_units_say_why(request_made, override, why):
     assert found(request_made("calibrator=vector", override)) == {("stale", why): 3}
+
+
+def test_scores_that_are_gone_are_in_no_key(request_made, tmp_path):
+    plan = Plan(request_made("calibrator=vector").units())
+    gone = tmp_path / "data/scores/tiny/vector/1.npz"
+    gone.unlink()
+    with refuses(file=gone):
+        all_splits_task(plan.units, plan.found("tiny"))
 
 
 def test_a_failed_unit_says_why_until_it_succeeds(request_made, monkeypatch):
