@@ -12,7 +12,7 @@ from utility_calibration.metrics.registry import PURPOSES, metric
 
 from ..scoring.decisions import FEWEST_POINTS, INFINITE, Decision, Decisions
 from ..scoring.uses import is_own, is_use, label_of
-from .limits import bound_words, rarest_words
+from .limits import bound_of_the_present, rarest_words
 from .names import PRESENT
 from .wording import interval, listed, percents, short, with_zero
 from .worst import LOSSES, Worst
@@ -96,7 +96,7 @@ def _answer(decisions: Decisions, rows: Mapping[str, Decision]) -> tuple[str, st
         "beyond chance was found."
     )
     if math.isfinite(decisions.users.get(PRESENT, math.nan)):
-        text += f" The error is {bound_words(decisions, [PRESENT], says_uses=False)}"
+        text += f" {bound_of_the_present(decisions)}"
     return YES, text
 
 

@@ -35,8 +35,7 @@ THRESHOLD_RULE = (
     "If you act where the predicted utility exceeds a threshold, another threshold could gain at "
     "most twice as much."
 )
-SMALLEST_GAIN = 0.001  # of log loss per point; nobody needs to know a smaller one
-LESS = f"less than {short(SMALLEST_GAIN, 1)}"
+SMALLEST_GAIN = 0.001  # of log loss per point
 HALF = 0.5  # of the rarest class's frequency: an error of this size is worth a sentence
 
 
@@ -131,28 +130,40 @@ def _bounds(
         yield f"With {_each(recommended)} the error is {words}"
 
 
-def bound_words(decisions: Decisions, methods: Sequence[str], says_uses: bool = True) -> str:
+def bound_words(decisions: Decisions, methods: Sequence[str]) -> str:
     """The largest bound on the errors of some methods, how sure it is, and what chance explains.
 
     The utilities with a purpose are those that the bound covers. Sampled users have other payoffs.
-
-    Args:
-        says_uses: whether the words name these purposes.
     """
     upper = largest(decisions.users.get(method, math.nan) for method in methods)
     covered = [key for key in PURPOSES if decisions.column(key)]
-    where = f" in {listed([PURPOSES[key] for key in covered])}" if covered and says_uses else ""
+    where = f" in {listed([PURPOSES[key] for key in covered])}" if covered else ""
     beside = []
     before = decisions.users.get(PRESENT, math.nan)
     if math.isfinite(before) and PRESENT not in methods:
         beside.append(f"present probabilities: {per_hundred(before)}")
-    rows = [decisions.rows[method, key] for key in covered for method in methods]
-    chance = largest(row.floor_q95 for row in rows)
-    if chance is not None:
-        beside.append(f"chance alone makes errors of up to {short(100 * chance)}")
+    beside += _chance_words(decisions, methods)
     compared = f" ({'; '.join(beside)})" if beside else ""
     size = math.nan if upper is None else upper
     return f"at most {per_hundred(size)} per 100 points{where}{compared}. {_how_sure(decisions)}"
+
+
+def bound_of_the_present(decisions: Decisions) -> str:
+    """The bound on the errors of the present forecast, for readers who know no error yet."""
+    size = per_hundred(decisions.users[PRESENT])
+    compared = "".join(f" ({words})" for words in _chance_words(decisions, [PRESENT]))
+    return (
+        f"In no range of predictions do more than {size} per 100 points of the file come true too "
+        f"often or too seldom{compared}. {_how_sure(decisions)}"
+    )
+
+
+def _chance_words(decisions: Decisions, methods: Sequence[str]) -> list[str]:
+    """How large an error chance explains in the uses that a bound covers; nothing if unknown."""
+    covered = [key for key in PURPOSES if decisions.column(key)]
+    rows = [decisions.rows[method, key] for key in covered for method in methods]
+    chance = largest(row.floor_q95 for row in rows)
+    return [] if chance is None else [f"chance alone makes errors of up to {short(100 * chance)}"]
 
 
 def _how_sure(decisions: Decisions) -> str:
@@ -217,11 +228,13 @@ def left_words(
         if method == PRESENT:
             whose = "the log loss (NLL) of the present probabilities"
         now = f" (now {short(loss)})" if math.isfinite(loss) else ""
+        measured = "(measured on the first split)"
         if gain > half:
-            change = f"lowers {whose}{now} by {short(gain)} ± {short(half)} per point"
-            yield f"{'A' if method == PRESENT else 'A further'} repair {change} (first split)."
+            start = "A repair" if method == PRESENT else "A further repair"
+            change = f"{short(gain)} ± {short(half)}"
+            yield f"{start} lowers {whose}{now} by {change} per point {measured}."
         else:
-            most = gain + half
-            small = f"at most {bound(most)}" if most > SMALLEST_GAIN else LESS
+            most = max(gain + half, SMALLEST_GAIN)  # nobody needs to know a smaller one
             start = "No repair" if method == PRESENT else "No further repair"
-            yield f"{start} was found to lower {whose}{now}: it could gain {small} (first split)."
+            small = f"at most {bound(most)} per point {measured}"
+            yield f"{start} was found to lower {whose}{now}: it could gain {small}."

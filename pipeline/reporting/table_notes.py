@@ -155,7 +155,7 @@ def _of_likelihoods(table: ResultTable) -> Note:
     """What ∞ beside an NLL means, and how the NLL stays finite."""
     floored = f"The NLL takes probabilities below {LIKELIHOOD_FLOOR:g} as this number."
     if any(row.zero_likelihood > 0 for row in _rows(table)):
-        meaning = "(∞, 2): the NLL is infinite, because 2 labels per split had probability 0."
+        meaning = "For example (∞, 2): the NLL is infinite: 2 labels per split had probability 0."
         return Note(meaning, floored)
     return Note("", floored)
 
