@@ -26,7 +26,7 @@ def by_use(choice: Choice) -> str:
     alike: dict[_Advice, list[Use]] = {}
     for use in choice.uses:
         alike.setdefault(_Advice.of(use), []).append(use)
-    clauses = [_clause(uses) for uses in alike.values()]
+    clauses = [_clause(uses, choice.overall) for uses in alike.values()]
     if choice.overall and len(clauses) > 1 and all(use.has_power for use in choice.uses):
         return f"If only one use matters to you: {'; '.join(clauses)}."
     return " ".join(f"{clause[0].upper()}{clause[1:]}." for clause in clauses)
@@ -61,8 +61,8 @@ def _count_not_worse(use: Use) -> int:
     return sum(sign != WORSE for sign in use.signs.values())
 
 
-def _clause(uses: Sequence[Use]) -> str:
-    """What to take for uses for which the same methods are named."""
+def _clause(uses: Sequence[Use], overall: str | None) -> str:
+    """What to take for uses for which the same methods are named; `overall`: for all uses."""
     first, labels = uses[0], listed([use.label for use in uses])
     methods = first.named
     if not first.differs:
@@ -72,10 +72,11 @@ def _clause(uses: Sequence[Use]) -> str:
         if left == 1:
             only = f"the only method without {SIGNS[WORSE]}"
             return f"for {labels} there are too few points to rule out a large error of {only}"
-        return (
+        text = (
             f"for {labels} there are too few points to tell the methods without {SIGNS[WORSE]} "
             f"apart, so a {SIGNS[WITHIN]} proves little there"
         )
+        return f"{text}; no test finds {method_name(overall)} worse" if overall else text
     if not methods:
         return (
             f"for {labels} no method is recommended, because the best ones gave probability 0 to "

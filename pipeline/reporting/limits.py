@@ -181,7 +181,9 @@ def _own_bound(key: str, upper: float) -> str:
 
 
 def _each(methods: Sequence[str]) -> str:
-    return names(methods) if len(methods) <= MOST_NAMED else "the worst of these methods"
+    if len(methods) <= MOST_NAMED:
+        return names(methods)
+    return f"the worst of the {counted(len(methods))} methods"
 
 
 def rarest_words(rarest: Rarest) -> str:
