@@ -20,6 +20,7 @@ from utility_calibration.pipeline.reporting.group_words import (
 from utility_calibration.pipeline.reporting.keeping import how_to_keep
 from utility_calibration.pipeline.reporting.leaderboard import Leaderboard, leaderboard_of
 from utility_calibration.pipeline.reporting.limits import left_words
+from utility_calibration.pipeline.reporting.names import SHOWN
 from utility_calibration.pipeline.reporting.table_notes import BEYOND as BEYOND_NOTE
 from utility_calibration.pipeline.reporting.table_notes import (
     CERTIFICATE,
@@ -108,12 +109,15 @@ def page_of_sentences(refused: Iterable[tuple[str, str]]) -> Iterator[str]:
     yield from how_to_keep("vector", Path("my.csv"), None, command)
     yield "```"
     yield from ("", "## What the signs mean", "")
-    yield from (f"- {escape_markdown(line)}" for line in legend)
+    named = [f"{look['title']}:" for key, look in SHOWN.items() if key != "isotonic"]
+    for line in legend:
+        if not line.startswith(tuple(named)):  # one short name is enough as an example
+            yield f"- {escape_markdown(line)}"
     yield from ("", "## What else to know", "")
     limits |= dict.fromkeys(
         left_words(
-            {"uncalibrated": (0.26, 0.04), "vector": (0.001, 0.002), "isotonic": (0.03, 0.01)},
-            {"uncalibrated": 0.83, "vector": 0.57, "isotonic": 0.6},
+            {"uncalibrated": (0.26, 0.04), "vector": (0.001, 0.002)},
+            {"uncalibrated": 0.83, "vector": 0.57},
         )
     )
     yield from (f"- {escape_markdown(line)}" for line in limits)
