@@ -9,8 +9,9 @@ column or array of the same name as for `score` has each point's group.
 
 The output holds everything that the file holds, every cell as it was, and in addition the
 probabilities calibrated_<class> (in an npz the array `calibrated` [n, C]) and `predicted_class`,
-the class with the largest of them. With --in-place the calibrated probabilities replace the old
-answers. The ending of the output's name says its format: .npz, .csv, .parquet or .jsonl.
+the class with the largest of them. A cell of a CSV that begins with a space keeps it if it is in
+quotes. With --in-place the calibrated probabilities replace the old answers. The ending of the
+output's name says its format: .npz, .csv, .parquet or .jsonl.
 """
 
 from __future__ import annotations

@@ -79,6 +79,12 @@ def _module_of(name: str) -> str:
         return name
     owner, _, attribute = name.rpartition(".")
     if not owner:
+        if importlib.util.find_spec(name) is None:
+            # Here, because the import takes a second.
+            from utility_calibration.calibrators.wrapped import INSTALL
+
+            fix = f"check `_target_`, or install the package: pip install {INSTALL}"
+            raise UnknownTarget(f"{name}: not installed; {fix}")
         raise UnknownTarget(f"{name}: no such module or name; check `_target_`")
     if _file(owner) is None:
         return _module_of(owner)

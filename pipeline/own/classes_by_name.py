@@ -16,7 +16,14 @@ from utility_calibration.metrics.validation import ROW_SUM_TOLERANCE
 
 from .cells import FileColumns, Labels
 from .choices import MOST, matching
-from .column_errors import in_question, lacking_column, no_bearers, not_each_once, several_sets
+from .column_errors import (
+    in_question,
+    lacking_column,
+    no_bearers,
+    not_each_once,
+    one_for_many,
+    several_sets,
+)
 from .message_text import all_of_one_class, some_of
 from .patterns import TRUTH, Bearers, as_number, bearers_of, whole_sets
 from .single_column import (
@@ -194,6 +201,9 @@ def _without_pattern(
     lacking = _label_without_column(rows, columns, labels)
     if lacking is not None:
         raise lacking
+    one = one_for_many(rows, columns, labels.texts)
+    if one is not None:
+        raise one
     raise no_bearers(rows, columns, labels.texts, is_in_order=not labels.is_text)
 
 

@@ -7,6 +7,7 @@ from utility_calibration.metrics.errors import InputError
 
 from .cells import FileColumns, Labels
 from .choices import MOST, matching
+from .confidence import PREDICTED
 from .lists import has_lists
 from .message_text import IGNORE, NAME_CLASSES, some_of
 from .patterns import Bearers, as_number, bearers_of, borne_alone
@@ -113,6 +114,28 @@ def no_bearers(
     if is_in_order and lacking:
         message = f"{shown}: no column bears {some_of(lacking, MOST)}"
         fixes = [f"add the column{'s' * (len(lacking) > 1)}"]
+    return InputError(message, field="columns", fixes=fixes)
+
+
+def one_for_many(
+    rows: FileColumns, columns: Sequence[str], texts: Sequence[str]
+) -> InputError | None:
+    """The error on one column of numbers for more than two classes `texts`, if there is one.
+
+    A column with predicted classes is none, even if classes are numbers.
+    """
+    numeric = [
+        name
+        for name in columns
+        if getattr(rows[name].dtype, "kind", "") in ("i", "u", "f") and spelt(name) not in PREDICTED
+    ]
+    if len(texts) < 3 or len(numeric) != 1:
+        return None
+    message = f"`{numeric[0]}` is one column of numbers for {len(texts)} classes"
+    fixes = [
+        "give a column per class, named as its label",
+        "score right and wrong: two columns, `label` (1 or 0) and this one, named 1",
+    ]
     return InputError(message, field="columns", fixes=fixes)
 
 

@@ -154,8 +154,11 @@ def check_replaceable(path: Path, option: str, names: Sequence[str] | None = Non
             return
         if names is not None and _has_names(path, names):
             return
-    fixes = ["move it", "name another"]
-    raise InputError(f"{path}: another file has this name", field=option, fixes=fixes)
+    message, fixes = "another file has this name", ["move it", "name another"]
+    if names is not None:
+        message = "is there, with other columns or arrays than it would get"
+        fixes = ["remove it to write it anew", "name another"]
+    raise InputError(f"{path}: {message}", field=option, fixes=fixes)
 
 
 def _has_names(path: Path, names: Sequence[str]) -> bool:

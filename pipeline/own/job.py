@@ -3,11 +3,16 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
 from typing import Any, Self
 
 from hydra.utils import get_class
 from omegaconf import DictConfig
 
+from utility_calibration.calibrators.wrapped import INSTALL
+from utility_calibration.metrics.errors import MissingResource
+
+from ..harness.code_digest import targets_in
 from ..harness.parameters import UsageError
 from ..harness.settings import DEFAULT_EVALUATION, Benchmark, Settings, Splits
 from ..harness.units import Unit, composed_with, resolved_with, units_of
@@ -16,7 +21,7 @@ from ..scoring.groups import REPAIRS
 from ..scoring.points import CachedLogits
 from .choices import Choices
 from .options import Options
-from .utilities import own_utilities
+from .utilities import TRIED, own_utilities, try_utility
 
 PER_CLASS = ("vector",)
 """Quick methods with parameters for each class."""
@@ -80,6 +85,16 @@ def takes(settings: Settings, what: str) -> bool:
     return bool(getattr(get_class(settings.calibrator["_target_"]), f"takes_{what}"))
 
 
+def _check_installed(settings_by_method: Mapping[str, Settings]) -> None:
+    """Raise `MissingResource` if a method needs a package that is not there; none is imported."""
+    for name, settings in settings_by_method.items():
+        for target in targets_in(settings.calibrator):
+            package = target.partition(".")[0]
+            if find_spec(package) is None:
+                message = f"{name}: the package {package} is not installed"
+                raise MissingResource(f"{message}: pip install {INSTALL}")
+
+
 @dataclass(frozen=True)
 class Job:
     """A person's options and logits, the settings of each method, and the plan that scores them."""
@@ -98,6 +113,7 @@ class Job:
 
         Raises:
             InputError, UsageError: an own utility or a method that does not fit the file.
+            MissingResource: a method's package is not installed.
         """
         details = logits.details
         numbers = [str(number) for number in range(details["classes"])]
@@ -106,7 +122,9 @@ class Job:
         used = list(methods)
         if options.method is not None and options.method not in used:
             used.append(options.method)
-        settings = _completed({name: before[name] for name in used}, options, logits, names)
+        chosen = {name: before[name] for name in used}
+        _check_installed(chosen)
+        settings = _completed(chosen, options, logits, names)
         units = list[Unit]()
         for name in methods:
             of_method = settings[name]
@@ -125,9 +143,14 @@ def _completed(
     logits: CachedLogits,
     class_names: Sequence[str],
 ) -> dict[str, Settings]:
-    """The settings of each method, with what the file adds: its splits and own utilities."""
+    """The settings of each method, with what the file adds: its splits and own utilities.
+
+    InputError: an own utility cannot be used.
+    """
     first = next(iter(before.values()))
     utilities = own_utilities(options.own_utilities, class_names, options.decimal)
+    if options.utility is not None:
+        try_utility(options.utility, logits.arrays()["logits"][:TRIED])
     evaluation = replace(first.evaluation, own=utilities)
     splits = _splits_of(first.splits, logits.details)
     aims = [utilities[f"u_{kind}"] for kind in options.calibrate_for]

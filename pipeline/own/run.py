@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Mapping
 
 from utility_calibration import BEGAN
+from utility_calibration.metrics.errors import InputError
 
 from ..evaluate import run_evaluate
 from ..fit import run_fit
@@ -70,11 +71,20 @@ def checked(options: Options) -> dict[str, Settings]:
     if options.calibrate_for and not can_aim:
         fix = "only patching and logit_shift calibrate for a utility; add one"
         raise UsageError(f"--calibrate-for: {fix}")
+    _check_test(options)
     if options.similarity is not None:
         check_is_file(options.similarity, "a similarity")
     if options.save is not None:
         check_replaceable(options.save, "--save")
     return settings_by_method
+
+
+def _check_test(options: Options) -> None:
+    """Raise `InputError` if the points that test are those that calibrate, also by a link."""
+    test = options.test
+    if test is not None and test.exists() and test.samefile(options.file):
+        message = "the test points are the calibration points"
+        raise InputError(message, field="--test", fixes="leave it out: splits are drawn")
 
 
 def read(options: Options, settings_by_method: Mapping[str, Settings]) -> Job:

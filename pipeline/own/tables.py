@@ -71,7 +71,7 @@ def named(
     import pandas as pd
 
     if table.empty:
-        raise InputError("no rows", fixes=fix)
+        raise InputError("no rows", fixes=[fix, "remove the file if others have the points"])
     table.columns = pd.Index([normal(str(name).strip()) for name in table.columns])
     names = list(table.columns)
     twice = table.columns[table.columns.duplicated()].unique().tolist()

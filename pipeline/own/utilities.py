@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from utility_calibration.metrics.errors import InputError, naming
+from utility_calibration.metrics.errors import InputError, naming, reason_of
+from utility_calibration.metrics.forecast import Forecast
+from utility_calibration.metrics.kernels.softmax import softmax
 from utility_calibration.metrics.utilities.base import UtilityClass
 from utility_calibration.metrics.utilities.decision import Decision
 from utility_calibration.metrics.utilities.function import FunctionUtility
@@ -41,6 +43,8 @@ Utilities = TypeVar("Utilities", bound=UtilityClass)
 ONE_PER_ACTION = "give a column for each action, also for doing nothing"
 FIRST_NAMES = "add a first column with the name of each line's class"
 FIX = ["write numbers such as 0.5"]
+TRIED = 10
+"""Rows for which a function is called before the run."""
 
 
 def own_utilities(
@@ -133,6 +137,22 @@ def utility(function: str, code: str | None = None) -> FunctionUtility:
         message = f"{function}: a {type(member).__name__}, not a function"
         raise InputError(message, field="--utility", fixes=fix)
     return _named(FunctionUtility(member), function)
+
+
+def try_utility(function: str, logits: NDArray[np.float32]) -> None:
+    """Call the utility `module:function` for logits [n, C], before fits that take long.
+
+    InputError: it raises, or returns no finite array [n, C].
+    """
+    tried = utility(function)
+    try:
+        tried.outcome_utilities(Forecast(softmax(logits.astype(np.float64))), 0)
+    except InputError:
+        raise
+    except Exception as error:
+        message = f"{function}: it raised {type(error).__name__}: {reason_of(error)}"
+        fix = "correct it: it gets probabilities [n, C], a NumPy array"
+        raise InputError(message, field="--utility", fixes=fix) from error
 
 
 def _named(utilities: Utilities, *names: str) -> Utilities:

@@ -118,3 +118,25 @@ def test_objects_that_lack_a_class_must_sum_to_one_without_it(saved, tmp_path, c
     write_objects(P[:, :2] / P[:, :2].sum(axis=1, keepdims=True))
     run(saved, tmp_path / "a.jsonl", tmp_path / "out.csv")
     assert f"{N} rows have fewer than 3 entries" in capsys.readouterr().out
+
+
+def test_an_output_of_other_arrays_is_replaced_once_it_is_removed(saved, tmp_path):
+    np.savez(tmp_path / "a.npz", probabilities=P)
+    np.savez(tmp_path / "b.npz", probabilities=P, id=np.arange(N))
+    out = tmp_path / "out.npz"
+    run(saved, tmp_path / "a.npz", out)
+    with refuses("--output", fix="remove it"):
+        run(saved, tmp_path / "b.npz", out)
+    out.unlink()
+    run(saved, tmp_path / "b.npz", out)
+    with np.load(out) as arrays:
+        assert arrays["id"].tolist() == list(range(N))
+
+
+def test_a_space_before_a_cell_stays_only_in_quotes(saved, tmp_path):
+    rows = [", ".join([*map(str, row), '" a, b"', " c "]) for row in P.tolist()]
+    (tmp_path / "a.csv").write_text("\n".join(["cat,dog,owl,quoted,plain", *rows]))
+    run(saved, tmp_path / "a.csv", tmp_path / "out.csv")
+    table = pd.read_csv(tmp_path / "out.csv")
+    assert set(table["quoted"]) == {" a, b"}
+    assert set(table["plain"]) == {"c "}

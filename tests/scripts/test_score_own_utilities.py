@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.pipeline.conftest import write_example
+from tests.refusals import refuses
 from tests.scripts.conftest import quick
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.calibrators.patching.utilities import KINDS
@@ -78,3 +79,16 @@ def test_patching_calibrates_for_the_own_utility(tmp_path):
     assert fitted.utilities == [{"kind": "Linear", "values": [[1, -1, 0], [0, 1, 0]]}]
     assert set(fitted.kinds_) <= {KINDS.index("own")}
     assert set(Calibrator.load(tmp_path / "saved.npz").kinds_) <= {KINDS.index("own")}
+
+
+def test_a_function_that_fails_is_told_before_anything_is_fitted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = write_example(tmp_path / "x.npz", n=60)
+    text = "def failing(p):\n    return {}['cat']\n\n\ndef short(p):\n    return p[:, 0]\n"
+    (tmp_path / "failing_module.py").write_text(text)
+    fits = tmp_path / "out/data/fits"
+    with refuses("--utility", number="KeyError: 'cat'", fix="correct it"):
+        quick(path, tmp_path / "out", "--utility", "failing_module:failing")
+    with refuses("utility function", fix="every outcome"):
+        quick(path, tmp_path / "out", "--utility", "failing_module:short")
+    assert not fits.exists()

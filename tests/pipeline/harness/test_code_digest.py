@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
+from tests.refusals import fails
 from utility_calibration.pipeline.harness import code_digest as code
-from utility_calibration.pipeline.harness.code_digest import code_digest, targets_in
+from utility_calibration.pipeline.harness.code_digest import UnknownTarget, code_digest, targets_in
 
 FILES = {
     "__init__.py": "from {name}.maker import Maker as Given\n",
@@ -104,3 +105,8 @@ def test_a_calibrator_has_the_digest_of_its_own_files():
     )
     fits = {code_digest(fitted, f"{package}.{name}") for name in names}
     assert len(fits) == len(names)
+
+
+def test_a_package_that_is_not_there_is_told_with_what_installs_it():
+    with fails(UnknownTarget, "no_such_package", "pip install", "requirements-peers.txt"):
+        code_digest("no_such_package.parts.Maker")

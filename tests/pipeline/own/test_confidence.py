@@ -71,3 +71,18 @@ def test_a_saved_calibrator_takes_the_same_predictions(tmp_path):
     np.testing.assert_allclose(softmax(points.logits.astype(float), axis=1)[:, 1], P1, 1e-4)
     with refuses("pred", fix="prediction"):
         list(unlabelled(written(tmp_path / "new.csv", TABLE[["score"]]), calibrator, Choices()))
+
+
+@pytest.mark.parametrize("names", [np.arange(3), np.array(["ant", "bee", "cat"])])
+@pytest.mark.parametrize("options", [{}, {"predictions": "pred"}])
+def test_of_three_classes_right_and_wrong_can_be_scored(tmp_path, names, options):
+    p = rng.dirichlet(np.ones(3), 90)
+    labels, predicted = rng.integers(3, size=90), p.argmax(axis=1)
+    columns = {"label": names[labels], "pred": names[predicted], "confidence": p.max(axis=1)}
+    table = pd.DataFrame(columns)
+    with refuses("columns", fix="`label` (1 or 0) and this one, named 1", number="3 classes"):
+        read(tmp_path / "a.csv", table, **options)
+    is_right = 1 * (labels == predicted)
+    table = pd.DataFrame({"label": is_right, "1": p.max(axis=1)})
+    expected = np.where(is_right, p.max(axis=1), 1 - p.max(axis=1))
+    np.testing.assert_allclose(own_of(read(tmp_path / "a.csv", table))[0], expected, 1e-4)

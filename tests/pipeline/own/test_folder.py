@@ -77,9 +77,10 @@ def test_named_files_are_replaced_only_if_the_programs_wrote_them(tmp_path):
     check_replaceable(path, "--output", ["probabilities"])
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     check_replaceable(tmp_path / "x.csv", "--output", ["a", "b"])
-    for name, columns in (("x.csv", ["a", "c"]), ("x.npz", None)):
-        with refuses("--save", fix="move it"):
-            check_replaceable(tmp_path / name, "--save", columns)
+    with refuses("--output", fix="remove it to write it anew", number="other columns"):
+        check_replaceable(tmp_path / "x.csv", "--output", ["a", "c"])
+    with refuses("--save", fix="move it", number="another file"):
+        check_replaceable(tmp_path / "x.npz", "--save")
 
 
 def test_an_output_that_cannot_be_a_folder_is_told_with_the_option(tmp_path):

@@ -113,3 +113,14 @@ def test_a_shard_of_the_same_size_and_time_is_read_again(points: Points, tmp_pat
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert path.stat().st_size == before.st_size
     check_brier(scored(path, tmp_path / "out"), p[:, [1, 2, 0]], labels)
+
+
+def test_a_shard_without_rows_may_be_removed(points: Points, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    table(points, slice(300)).to_csv(folder / "a.csv", index=False)
+    table(points, slice(0)).to_csv(folder / "b.csv", index=False)
+    with fails(UnitsFailed, "b.csv", "no rows", "remove the file"):
+        scored(folder, tmp_path / "out")
+    (folder / "b.csv").unlink()
+    assert scored(folder, tmp_path / "out")["uncalibrated"]["n"] == 300
