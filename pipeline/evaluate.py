@@ -121,7 +121,7 @@ def _write_scores(scored: Mapping[Unit, str], logits: CachedLogits) -> None:
         tasks[name] = all_splits_task(units_of_method, logits)
     if not tasks:
         return
-    run_tasks(f"worst intervals {settings.benchmark.name}", list(tasks.values()))
+    run_tasks(f"worst ranges {settings.benchmark.name}", list(tasks.values()))
     records = {name: record_of(task.path) or {} for name, task in tasks.items()}
     written = write_scores(complete, records, logits)
     say_files(written)

@@ -293,7 +293,7 @@ class UtilityDisplay:
         assert self.worst is not None
         text = f"error {self.worst.error:.3g}"
         if np.isfinite(self.by_chance):
-            text += f", by chance up to {self.by_chance:.3g}"
+            text += f", by chance below {self.by_chance:.3g} in 95 %"
         return text
 
     def _with_error(self, label: str, otherwise: str) -> str:

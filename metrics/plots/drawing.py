@@ -26,7 +26,7 @@ DASH = (0, (5, 3))
 CALIBRATED, EXPECTED, WORST_NAME = (
     "by chance alone, in 95 % of cases",
     "as predicted",
-    "worst interval",
+    "worst range",
 )
 DOT_NAME = "came true, mean of similar predictions"
 SHADE_OPACITY = 0.15

@@ -20,6 +20,7 @@ from ..reporting.page import provenance_of
 from ..reporting.sections import Section, section_of
 from ..reporting.tables import TableSpec
 from ..reporting.write import page_texts, section_texts
+from ..scoring.decisions import INFINITE
 from ..scoring.files import ON_REQUEST, Scores, score_files
 from ..scoring.left_to_gain import left_to_gain
 from ..scoring.recommended import DEFAULT
@@ -136,7 +137,8 @@ def _with_what_is_left(section: Section, job: Job, methods: list[str]) -> Sectio
         recommended = [verdict.overall]
     compared = [method for method in dict.fromkeys([PRESENT, *recommended]) if method in methods]
     losses = {method: row.mean for method, row in section.decisions.column("nll").items()}
-    sentences = left_words(left_to_gain(job.plan.units, compared), losses)
+    gains = left_to_gain(job.plan.units, compared)
+    sentences = left_words(gains, losses, section.decisions.marked(INFINITE))
     return replace(section, verdict=replace(verdict, summary=[*verdict.summary, *sentences]))
 
 
@@ -162,8 +164,8 @@ def _remarks(job: Job) -> Iterator[str]:
     if splits is None:
         share = 100 * job.first.splits.calibration_fraction
         yield (
-            f"Splits are random: {share:.0f} % calibrate. To choose which points test, give "
-            "them by --test, or a column “split”."
+            f"{share:.0f} % of the points, drawn at random, fit the methods; {100 - share:.0f} % "
+            "test them. To choose the test points yourself, use --test or add a column “split”."
         )
     else:
         sizes = "; ".join(f"{one['calibration']} and {one['test']}" for one in splits[:5])

@@ -12,10 +12,15 @@ from .signs import SIGNS
 from .wording import MOST_NAMED, counted, listed, names
 
 STILL_ERR = "more than chance explains"
+IN_COLUMNS = {1: "in this column", 2: "in both of these columns"}
 
 
-def by_use(choice: Choice) -> str:
-    """What to take for which use, alike uses together; "" where the headline says all of it."""
+def by_use(choice: Choice, has_infinite: bool) -> str:
+    """What to take for which use, alike uses together; "" where the headline says all of it.
+
+    Args:
+        has_infinite: whether the NLL of some method is infinite. Such a method is never named.
+    """
     if choice.why_unranked is not None:
         return ""
     overall = (choice.overall,)
@@ -26,7 +31,7 @@ def by_use(choice: Choice) -> str:
     alike: dict[_Advice, list[Use]] = {}
     for use in choice.uses:
         alike.setdefault(_Advice.of(use), []).append(use)
-    clauses = [_clause(uses, choice.overall) for uses in alike.values()]
+    clauses = [_clause(uses, choice.overall, has_infinite) for uses in alike.values()]
     if choice.overall and len(clauses) > 1 and all(use.has_power for use in choice.uses):
         return f"If only one use matters to you: {'; '.join(clauses)}."
     return " ".join(f"{clause[0].upper()}{clause[1:]}." for clause in clauses)
@@ -61,7 +66,7 @@ def _count_not_worse(use: Use) -> int:
     return sum(sign != WORSE for sign in use.signs.values())
 
 
-def _clause(uses: Sequence[Use], overall: str | None) -> str:
+def _clause(uses: Sequence[Use], overall: str | None, has_infinite: bool) -> str:
     """What to take for uses for which the same methods are named; `overall`: for all uses."""
     first, labels = uses[0], listed([use.label for use in uses])
     methods = first.named
@@ -73,8 +78,7 @@ def _clause(uses: Sequence[Use], overall: str | None) -> str:
             only = f"the only method without {SIGNS[WORSE]}"
             return f"for {labels} there are too few points to rule out a large error of {only}"
         text = (
-            f"for {labels} there are too few points to tell the methods without {SIGNS[WORSE]} "
-            f"apart, so a {SIGNS[WITHIN]} proves little there"
+            f"for {labels} the file is too small: {SIGNS[WITHIN]} means only that nothing was seen"
         )
         return f"{text}; no test finds {method_name(overall)} worse" if overall else text
     if not methods:
@@ -91,8 +95,11 @@ def _clause(uses: Sequence[Use], overall: str | None) -> str:
         which = names(methods, "or")
     else:
         shown = listed([sign for name, sign in SIGNS.items() if name in signs], "or")
-        finite = f" and without {INFINITE}" if any(use.left_out for use in uses) else ""
-        which = f"any of the {counted(len(methods))} methods with {shown}{finite}"
+        finite = f" and without {INFINITE}" if has_infinite else ""
+        where = IN_COLUMNS.get(len(uses), "in all of these columns")
+        which = f"any of the {counted(len(methods))} methods with {shown} {where}{finite}"
+        if not is_beyond:
+            return f"for {labels} {which} will do"
     if is_beyond:
         return (
             f"for {labels} no method is clearly better than {which}, but each of these errs by "

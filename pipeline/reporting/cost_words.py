@@ -32,8 +32,8 @@ def cost_sentences(decisions: Decisions, choice: Choice, costs: Mapping[str, Any
         return text + _next_one(methods, best) + _cheaper_action(costs, best)
     if taken == best:
         text = (
-            f"Take {method_name(best)}: your decisions cost least with it, {lowest} per point on "
-            "average."
+            f"Take {method_name(best)}: if you always take the action with the lowest predicted "
+            f"cost, your decisions cost least with it, {lowest} per point on average."
         )
         text += _next_one(methods, best)
     else:
@@ -85,12 +85,15 @@ def _cheaper_action(costs: Mapping[str, Any], method: str) -> str:
     constant = costs["best_constant"]
     gap = costs["methods"][method]["against"][f"always {constant}"]
     half = gap["difference_half_width"]
-    action = f"“{constant}” for every point costs {costs['constant'][constant]:.3g}"
+    price = f"{costs['constant'][constant]:#.4g}".rstrip(".")
+    action = f"Always “{constant}” costs {price}."
     if gap["difference"] > ROUNDING:
-        return f" But {action}, {with_half(gap, 'difference')} less than these decisions."
-    text = f" {action}, {with_half(gap, 'difference', sign=-1)} more than these decisions"
+        return f" But: {action} That is {with_half(gap, 'difference')} less."
+    text = f" {action} That is {with_half(gap, 'difference', sign=-1)} more"
     is_chance = half is not None and abs(gap["difference"]) <= half
-    return f"{text}, which chance can explain." if is_chance else f"{text}."
+    return (
+        f"{text}, so it is not proven that the model saves anything." if is_chance else f"{text}."
+    )
 
 
 def _best_foreseen(choice: Choice) -> str:

@@ -32,7 +32,7 @@ def costs_table(record: Mapping[str, Any]) -> TextTable:
             ]
         )
     constants = ", ".join(f"{name} {cost:.3g}" for name, cost in record["constant"].items())
-    over = f", mean over {splits} splits ± half of a 95 % interval" if splits > 1 else ""
+    over = f", mean over {splits} splits (±: 95 % confidence interval)" if splits > 1 else ""
     note = (
         "At each test point the action with the lowest predicted cost is taken. Cost per point: "
         f"what these actions really cost on average{over}. Predicted cost: what the probabilities "

@@ -1,9 +1,10 @@
 """What a verdict cannot exclude or show: bounds on errors, the rarest class, small differences."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from utility_calibration.metrics.registry import PURPOSES, metric
+from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
 from ..scoring.choice import Choice
 from ..scoring.decisions import Decisions, Rarest
@@ -24,8 +25,8 @@ from .wording import (
 from .worst import LOSSES
 
 CLUSTERED = (
-    "Points of one cluster may resemble each other. So splits, intervals and tests keep each of "
-    "the {:,} clusters whole."
+    "A cluster's points are never divided between calibrating and testing; the ± and the tests "
+    "treat each of the {:,} clusters as one unit."
 )
 FEW_SPLITS = (
     "There {}. So nothing is known about how much the results depend on the points that calibrate: "
@@ -34,6 +35,10 @@ FEW_SPLITS = (
 THRESHOLD_RULE = (
     "If you act where the predicted utility exceeds a threshold, another threshold could gain at "
     "most twice as much."
+)
+REPAIR = (
+    "The repair tried is an average of three simple maps. It was measured on the test points of "
+    "the first split."
 )
 SMALLEST_GAIN = 0.001  # of log loss per point
 HALF = 0.5  # of the rarest class's frequency: an error of this size is worth a sentence
@@ -56,8 +61,8 @@ def limits_of(decisions: Decisions, choice: Choice, is_bound_said: bool = False)
         apart = [_smallest_seen(decisions, use, use.spread) for use in uses if use.spread]
         if apart:
             yield (
-                "Differences between methods that are smaller than this stay unseen here, per 100 "
-                f"points: {'; '.join(apart)}."
+                "This file can show a difference between two methods only above these limits (per "
+                f"100 points): {'; '.join(apart)}."
             )
         if decisions.test == "bootstrap":
             one = "is only one split"
@@ -153,8 +158,8 @@ def bound_of_the_present(decisions: Decisions) -> str:
     size = per_hundred(decisions.users[PRESENT])
     compared = "".join(f" ({words})" for words in _chance_words(decisions, [PRESENT]))
     return (
-        f"In no range of predictions do more than {size} per 100 points of the file come true too "
-        f"often or too seldom{compared}. {_how_sure(decisions)}"
+        "In every range of predictions, the number that came true differs from the number "
+        f"predicted by at most {size} per 100 points of the file{compared}. {_how_sure(decisions)}"
     )
 
 
@@ -163,12 +168,17 @@ def _chance_words(decisions: Decisions, methods: Sequence[str]) -> list[str]:
     covered = [key for key in PURPOSES if decisions.column(key)]
     rows = [decisions.rows[method, key] for key in covered for method in methods]
     chance = largest(row.floor_q95 for row in rows)
-    return [] if chance is None else [f"chance alone makes errors of up to {short(100 * chance)}"]
+    if chance is None:
+        return []
+    return [f"chance alone: below {short(100 * chance)} in 95 % of cases"]
 
 
 def _how_sure(decisions: Decisions) -> str:
     if decisions.splits > 1:
-        return f"This is a 95 % upper bound (the mean over {decisions.splits} splits)."
+        return (
+            f"We computed a 95 % upper bound in each of {decisions.splits} splits; this is their "
+            "mean."
+        )
     return "This is a 95 % upper bound."
 
 
@@ -176,7 +186,10 @@ def _own_bound(key: str, upper: float) -> str:
     """The bound on the error of an own utility, in its unit."""
     if key == LOSSES:
         wrong = with_zero(bound(upper))
-        return f"the predicted mean cost of your decisions is wrong by at most {wrong} per point"
+        return (
+            f"the error of the predicted cost is at most {wrong} (in the worst range of predicted "
+            "costs, the mean difference from the real cost times the share of the points there)"
+        )
     return f"the error for your utility {metric(key).text} is at most {bound(upper)}"
 
 
@@ -206,9 +219,9 @@ def _of_the_rarest(
     if any(UNSEEN in use.signs.values() for use in uses):
         tested = min(round(rarest.tested), rarest.needed - 1)  # rounded up it may seem enough
         yield (
-            f"{warning}: a test part has only about {tested} of its points. At least "
-            f"{rarest.needed} are needed to notice even that it is predicted 1.5 times as often as "
-            "it occurs."
+            f"{warning}: a test part has only about {tested} of its points. With "
+            f"fewer than {rarest.needed} we cannot reliably see even a large error (its total "
+            "predicted probability 1.5 times the real number)."
         )
     elif upper is not None and upper >= HALF * frequency:
         times = "twice" if upper >= frequency else "1.5 times"
@@ -216,27 +229,37 @@ def _of_the_rarest(
 
 
 def left_words(
-    gains: Mapping[str, tuple[float, float]], losses: Mapping[str, float]
-) -> Iterator[str]:
+    gains: Mapping[str, tuple[float, float]],
+    losses: Mapping[str, float],
+    infinite: Collection[str] = (),
+) -> list[str]:
     """What any recalibration could still gain with each method, or that no test finds anything.
 
     Args:
         gains: by method how much lower the NLL could be, and half of the 95 % interval of that.
         losses: by method the NLL.
+        infinite: the methods whose NLL is infinite unless 0 counts as LIKELIHOOD_FLOOR.
     """
+    sentences = []
     for method, (gain, half) in gains.items():
         whose = f"the log loss (NLL) of {method_name(method)}"
         loss = losses.get(method, math.nan)
         if method == PRESENT:
             whose = "the log loss (NLL) of the present probabilities"
-        now = f" (now {short(loss)})" if math.isfinite(loss) else ""
-        measured = "(measured on the first split)"
+        counted_as = f", if probabilities of 0 count as {LIKELIHOOD_FLOOR:g}"
+        more = counted_as if method in infinite else ""
+        now = f" (now {short(loss)}{more})" if math.isfinite(loss) else ""
         if gain > half:
             start = "A repair" if method == PRESENT else "A further repair"
             change = f"{short(gain)} ± {short(half)}"
-            yield f"{start} lowers {whose}{now} by {change} per point {measured}."
+            sentences.append(f"{start} lowers {whose}{now} by {change} per point.")
         else:
             most = max(gain + half, SMALLEST_GAIN)  # nobody needs to know a smaller one
-            start = "No repair" if method == PRESENT else "No further repair"
-            small = f"at most {bound(most)} per point {measured}"
-            yield f"{start} was found to lower {whose}{now}: it could gain {small}."
+            found = "We found no repair" if method == PRESENT else "We found no further repair"
+            sentences.append(
+                f"{found} that lowers {whose}{now}. The one that we tried gains at most "
+                f"{bound(most)} per point."
+            )
+    if sentences:
+        sentences[-1] += f" {REPAIR}"
+    return sentences

@@ -33,6 +33,8 @@ VARIANT_WORDS: dict[str, str] = {
 
 NOISE_FLOOR = "Noise floor"
 MARK = "†"  # behind every number beyond its noise floor, and in the grid of a verdict
+BEYOND_CHANCE = f"an error beyond chance (chance alone gives a {MARK} in 5 % of cases)"
+"""What MARK means, in a grid and below a table."""
 FLOOR_METHOD = "temperature"
 PRESENT = "uncalibrated"  # the method that leaves a forecast as it is
 

@@ -43,7 +43,7 @@ STUDY_CAPTIONS = {
 INTRODUCTION = (
     "This page compares calibration methods on {}. All scores are from points that no method was "
     "fitted on. A calibration error says how far what was predicted is from what came true: for "
-    "every interval of the prediction the differences of the points in it are summed and divided "
+    "every range of predictions the differences of the points in it are summed and divided "
     "by the number of all points, and the error is the largest of these sums. Smaller is better, "
     "except for accuracy."
 )

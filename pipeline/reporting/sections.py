@@ -195,9 +195,9 @@ def pooled_note(splits: int, pooled: int) -> str:
         return ""
     first = "the first split" if pooled == 1 else f"the first {pooled} splits together"
     return (
-        "The interval, its share and its gap are of the test points of "
+        "The range, its share and its gap are of the test points of "
         f"{'all splits together' if pooled == splits else first}. The calibration error is the "
-        "table's: the mean over the splits, each with its own worst interval. So it is usually "
+        "table's: the mean over the splits, each with its own worst range. So it is usually "
         "larger than the gap times the share."
     )
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
 from ..scoring.decisions import HARMED, Decision, Decisions
-from .names import MARK, method_name
+from .names import BEYOND_CHANCE, MARK, method_name
 from .tables import Column, ResultTable
 from .wording import bound, listed, names
 
@@ -26,15 +26,15 @@ LEAST = (
     " So a test can find a method worse and find another one, with a larger mean, not worse. In "
     "each column even the truly best method is found worse by chance in 5 % of cases."
 )
-BEYOND = f"{MARK}: larger than chance explains (chance alone gives a {MARK} in 5 % of cases)."
+BEYOND = f"{MARK}: {BEYOND_CHANCE}."
 TOGETHER = (
-    f"{MARK}: larger than chance explains. All groups of a column, and all utilities of your own, "
+    f"{MARK}: an error beyond chance. All groups of a column, and all utilities of your own, "
     f"are tested together: in 5 % of cases chance gives some of them a {MARK}. The CSV file has "
     "the p-value of each alone (p_value)."
 )
 LAST_ROW = (
     "Noise floor: by chance alone the error of {} is below this in 95 % of cases. "
-    f"A {MARK} goes by the method's own floor, which differs a little."
+    f"A {MARK} goes by the method's own floor, printed where it differs by over a tenth."
 )
 FLOOR = (
     "The noise floor is the 95 % quantile of the errors that the method's own probabilities show "
@@ -120,7 +120,7 @@ def _of_means(table: ResultTable, is_paper: bool) -> Note:
                 if is_paper:
                     return Note(f"{over} ± 2 standard errors.")
                 interval = INTERVALS[_rows(table)[0].interval]
-                return Note(f"{over} ± half of a 95 % interval.", interval)
+                return Note(f"{over}. ±: 95 % confidence interval.", interval)
     return Note(f"{over}.")
 
 

@@ -21,7 +21,8 @@ from ..scoring.decisions import Decision, Decisions
 from .names import FLOOR_METHOD, MARK, NOISE_FLOOR, method_name
 from .wording import bare, decimals, number
 
-OWN_FLOOR = "own floor"  # the note of a marked cell that lies below the last row's floor
+OWN_FLOOR = "own floor"  # the note of a cell whose floor is not nearly that of the last row
+FAR = 0.1  # the share of the last row's floor by which another floor may differ unsaid
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,9 @@ class Column:
             return f"∞, {row.zero_likelihood:.3g}"
         # Below the last row's floor a mark would look like a mistake.
         is_odd = row.beyond_floor and row.mean < self.floor
-        return f"{OWN_FLOOR} {self.text(row.floor_q95)}" if is_odd else ""
+        is_far = abs(row.floor_q95 - self.floor) > FAR * self.floor  # False of NaN
+        is_said = is_odd or (is_far and self.look != "paper")
+        return f"{OWN_FLOOR} {self.text(row.floor_q95)}" if is_said else ""
 
     def cell(self, method: str, form: Form) -> str:
         """Mean and spread, in the pattern of the best if it is; then † and a note, if any."""

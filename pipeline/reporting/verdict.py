@@ -97,7 +97,7 @@ def verdict_of(
     return Verdict(
         answer=answer,
         headline=headline,
-        by_use="" if costs is not None else by_use(choice),
+        by_use="" if costs is not None else by_use(choice, bool(decisions.marked(INFINITE))),
         legend=legend_of(choice.uses, [mark for mark in MARKED if decisions.marked(mark)]),
         summary=[*limits_of(decisions, choice, is_bound_said), *marks_elsewhere(decisions, answer)],
         cautions=cautions_of(decisions, choice),
@@ -160,7 +160,7 @@ def _of_a_tie(decisions: Decisions, uses: Sequence[Use], pick: Pick | None) -> s
     if PRESENT in decisions.methods and pick.method != PRESENT:
         text += " So nothing shows that a change of the present probabilities helps."
         must = "repair them"
-    reason = "this program takes it by default; the data do not support it more than others"
+    reason = "it is the program's default; the data do not prefer it"
     if pick.why != DEFAULTED:
         reason = _reason(decisions, uses, pick)
     return f"{text} If you must {must}, take {method_name(pick.method)}: {reason}."
@@ -205,6 +205,16 @@ def _although_present_is_fine(decisions: Decisions, uses: Sequence[Use], name: s
     )
 
 
+def _count_equals(decisions: Decisions, uses: Sequence[Use]) -> int:
+    """How many methods have a finite NLL and are worse than another one for no use."""
+    infinite = decisions.marked(INFINITE)
+    count = 0
+    for method in decisions.methods:
+        is_worse = any(use.signs[method] == WORSE for use in uses)
+        count += method not in infinite and not is_worse
+    return count
+
+
 def _reason(decisions: Decisions, uses: Sequence[Use], pick: Pick) -> str:
     """Why a method was taken of those that no test finds worse."""
     bad = [SIGNS[WORSE]] if any(WORSE in use.signs.values() for use in uses) else []
@@ -212,13 +222,10 @@ def _reason(decisions: Decisions, uses: Sequence[Use], pick: Pick) -> str:
     unmarked = f"without {listed(bad)}" if bad else "here"
     those = "named below" if pick.are_named else unmarked
     if pick.why == DEFAULTED:
-        is_clean = not errs_for(uses, pick.method) and not decisions.marks.get(pick.method)
-        grid = "nothing in the grid speaks against it"
-        if not is_clean:
-            grid = f"no other method {unmarked} has a better sign in the grid"
         return (
-            "where another one has a smaller error, chance can explain that. Among equals this "
-            f"program takes {method_name(pick.method)} by default, and {grid}"
+            f"{counted(_count_equals(decisions, uses))} methods are equally good here, as far as "
+            f"tests can tell. The program then takes its default, {method_name(pick.method)}; the "
+            "data do not prefer it"
         )
     if pick.why == ONLY or len(pick.values) == 1:
         return "" if pick.are_named else f"it is the only method {unmarked}"

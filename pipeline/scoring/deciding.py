@@ -216,8 +216,8 @@ def refusal(points: int, rarest: Rarest | None, logits: Mapping[str, Any]) -> st
         )
     if points < FEWEST_POINTS:
         return (
-            f"Too few test points to recommend a method: a split has {points}, and at least "
-            f"{FEWEST_POINTS} are needed."
+            f"Too few test points to recommend a method: each test part has {points} points, "
+            f"and at least {FEWEST_POINTS} are needed."
         )
     if rarest is not None and rarest.tested < FEWEST_OF_A_CLASS:
         needed = math.ceil(FEWEST_OF_A_CLASS / rarest.share)

@@ -21,6 +21,7 @@ from utility_calibration.pipeline.reporting.keeping import how_to_keep
 from utility_calibration.pipeline.reporting.leaderboard import Leaderboard, leaderboard_of
 from utility_calibration.pipeline.reporting.limits import left_words
 from utility_calibration.pipeline.reporting.names import SHOWN
+from utility_calibration.pipeline.reporting.signs import ERROR
 from utility_calibration.pipeline.reporting.table_notes import BEYOND as BEYOND_NOTE
 from utility_calibration.pipeline.reporting.table_notes import (
     CERTIFICATE,
@@ -110,6 +111,9 @@ def page_of_sentences(refused: Iterable[tuple[str, str]]) -> Iterator[str]:
     yield "```"
     yield from ("", "## What the signs mean", "")
     named = [f"{look['title']}:" for key, look in SHOWN.items() if key != "isotonic"]
+    errors = [line for line in legend if line.startswith(ERROR)]
+    for line in set(errors) - set(errors[1:2]):  # one is enough as an example
+        legend.pop(line)
     for line in legend:
         if not line.startswith(tuple(named)):  # one short name is enough as an example
             yield f"- {escape_markdown(line)}"

@@ -98,7 +98,7 @@ def test_a_diagram_says_its_error_and_that_by_chance(binary, kind):
     lines = [text.get_text() for text in alone.ax_.get_legend().get_texts()]
     assert any(f"{first.worst.error:.3g}" in line and "before" in line for line in lines)
     assert any(f"{second.worst.error:.3g}" in line and "after" in line for line in lines)
-    assert lines.count("worst interval") == 1
+    assert lines.count("worst range") == 1
 
 
 def test_dots_of_few_points_are_fainter_and_a_rug_shows_the_points(binary):

@@ -52,6 +52,15 @@ def test_a_mark_below_the_last_rows_floor_names_its_own_floor() -> None:
     assert notes == {"temperature": "", "isotonic": "own floor .0201"}
 
 
+def test_a_floor_that_differs_by_more_than_a_tenth_is_printed_but_not_in_the_papers_look() -> None:
+    floors = {"temperature": 0.02, "isotonic": 0.0219, "vector": 0.0221, "dirichlet": 0.0179}
+    rows = {method: error(0.015, floor_q95=floor) for method, floor in floors.items()}
+    for look, printed_floors in (("default", {"vector", "dirichlet"}), ("paper", set())):
+        (column,) = table_of({"tce_bin": rows}, ("tce_bin",), look=look).columns
+        noted = {method for method, row in column.rows.items() if "own floor" in column.note(row)}
+        assert noted == printed_floors
+
+
 def test_a_terminal_shows_the_columns_that_fit_first_those_of_the_verdict() -> None:
     columns = {key: dict.fromkeys(list(METHODS)[:3], error(0.0123)) for key in PAPER_METRICS}
     narrow, wide = (printed(table_of(columns, PAPER_METRICS), wide) for wide in (False, True))

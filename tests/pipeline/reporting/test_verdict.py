@@ -13,6 +13,7 @@ from utility_calibration.pipeline.reporting.answer import (
     Answer,
     answer_of,
 )
+from utility_calibration.pipeline.reporting.limits import left_words
 from utility_calibration.pipeline.reporting.names import method_name
 from utility_calibration.pipeline.reporting.verdict import verdict_of
 from utility_calibration.pipeline.reporting.wording import bound, interval, p_value
@@ -308,13 +309,28 @@ def test_a_bound_stands_beside_the_present_one_and_what_chance_explains():
         for sentence in verdict(columns, users={"uncalibrated": 0.22, TEMP: 0.0702}).summary
         if "upper bound" in sentence
     ]
-    assert re.findall(r"\d[\d.]*(?= per 100| *[;)])", bounds)[:3] == ["7.1", "22", "2.1"]
+    assert re.findall(r"\d[\d.]*(?= per 100| *[;)]| in 95)", bounds)[:3] == ["7.1", "22", "2.1"]
     # It covers the uses, and not the sampled users, who have other payoffs.
     assert "in single decisions" in bounds
 
 
 def test_costs_are_compared_with_the_best_action_that_is_the_same_for_all_points():
     columns, known, *_ = CASES["losses"]
-    assert (
-        "“wait” for every point costs 1.2, 1.000 ± 0.050 more" in verdict(columns, **known).headline
-    )
+    headline = verdict(columns, **known).headline
+    assert "“wait” costs 1.200" in headline
+    assert "1.000 ± 0.050 more" in headline
+
+
+def test_an_infinite_log_loss_says_as_what_probabilities_of_0_count():
+    gains = {"uncalibrated": (0.9, 0.3), TEMP: (0.0, 0.001)}
+    first, second = left_words(gains, {"uncalibrated": 1.5, TEMP: 0.6}, ["uncalibrated"])
+    assert "1e-12" in first and "1e-12" not in second
+    assert left_words({}, {}) == []
+
+
+def test_only_uses_of_gains_or_costs_have_errors_that_count_no_points():
+    columns = {key: {TEMP: cell(0.01, True)} for key in ("u_cwe", "u_topk")}
+    counting = verdict(columns).legend[0]
+    of_gains = verdict(columns | {"u_dcg": {TEMP: cell(0.01, True)}}).legend[0]
+    assert "graded gains" in of_gains.removeprefix(counting)
+    assert of_gains != counting
