@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from utility_calibration.metrics.arrays import Array
-from utility_calibration.metrics.kernels.compiled import compiled_sums
-from utility_calibration.metrics.kernels.softmax import exponential
+from utility_calibration.metrics.kernels.compiled import compiled
+from utility_calibration.metrics.kernels.softmax import exponential, sum_in_lanes
 from utility_calibration.metrics.kernels.threads import over_blocks, row_blocks
 
 Loss = Literal["nll", "brier"]  # the name of a loss, in every calibrator and in the configuration
@@ -25,22 +25,21 @@ def _kernel(is_brier: bool) -> Any:
     times. The arithmetic is float64 also where the array is float32.
     """
 
-    @compiled_sums
+    @compiled
     def overwrite(logits: Any, labels: Any, weights: Any) -> float:
         classes = logits.shape[1]
         values = np.empty(classes)
+        squared = np.empty(classes)
         loss = 0.0
         for i in range(logits.shape[0]):
             row, label = logits[i], labels[i]
             largest = row[0]
             for j in range(classes):
                 largest = max(largest, row[j])
-            total = 0.0
             below = np.float64(row[label]) - np.float64(largest)
             for j in range(classes):
-                value = exponential(np.float64(row[j]) - np.float64(largest))
-                values[j] = value
-                total += value
+                values[j] = exponential(np.float64(row[j]) - np.float64(largest))
+            total = sum_in_lanes(values)
             factor = 1.0 / total
             if not is_brier:
                 share = weights[i]
@@ -49,13 +48,15 @@ def _kernel(is_brier: bool) -> Any:
                 row[label] -= share
                 loss += share * (math.log(total) - below)
                 continue
-            squares = rest = 0.0
             for j in range(classes):
-                p = values[j] * factor
-                values[j] = p
-                squares += p * p
-                rest += p if j != label else 0.0
+                values[j] *= factor
             of_label = values[label]
+            values[label] = 0.0
+            rest = sum_in_lanes(values)
+            values[label] = of_label
+            for j in range(classes):
+                squared[j] = values[j] * values[j]
+            squares = sum_in_lanes(squared)
             pull = squares - of_label
             share = weights[i]
             for j in range(classes):

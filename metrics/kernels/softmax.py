@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from .compiled import compiled, compiled_sums
+from .compiled import compiled
 from .threads import over_blocks, row_blocks
 
 
@@ -48,7 +48,27 @@ def exponential(x: Any) -> Any:
     return value if x > -708.0 else 0.0
 
 
-@compiled_sums
+@compiled
+def sum_in_lanes(values: Any) -> float:
+    """Return the sum of `values` [C], added in four lanes.
+
+    The lanes are written out, because a loop that adds and also writes to another array may get two
+    versions from the compiler: one in vector lanes, and one in order, which runs where the two
+    arrays might overlap. Where they lie in memory then decided the last bit.
+    """
+    first = second = third = fourth = 0.0
+    whole = values.size - values.size % 4
+    for j in range(0, whole, 4):
+        first += values[j]
+        second += values[j + 1]
+        third += values[j + 2]
+        fourth += values[j + 3]
+    for j in range(whole, values.size):
+        first += values[j]
+    return (first + second) + (third + fourth)
+
+
+@compiled
 def softmax_rows(logits: Any, scale: float, out: Any) -> None:
     """Write softmax(scale * logits) to `out`, row by row; scale > 0."""
     for i in range(logits.shape[0]):
@@ -57,12 +77,9 @@ def softmax_rows(logits: Any, scale: float, out: Any) -> None:
         largest = row[0]
         for j in range(row.size):
             largest = max(largest, row[j])
-        total = 0.0
         for j in range(row.size):
-            value = exponential(scale * (np.float64(row[j]) - np.float64(largest)))
-            target[j] = value
-            total += value
-        factor = 1.0 / total
+            target[j] = exponential(scale * (np.float64(row[j]) - np.float64(largest)))
+        factor = 1.0 / sum_in_lanes(target)
         for j in range(row.size):
             target[j] *= factor
 
