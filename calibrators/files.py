@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KIND, PARAMETERS, FORMAT = "calibrator", "params", "format"
 REQUIRED = {KIND, PARAMETERS, FORMAT, "classes_", "n_features_in_"}
-LATEST = 3  # format of the files written and read here; earlier releases wrote 1 and 2
+LATEST = 3  # format of the files written and read here; no other was released
 LARGEST_VALUE = 64 << 20
 """Bytes of a value that declares no free size, unless a map of all classes takes more."""
 

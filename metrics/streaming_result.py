@@ -140,7 +140,7 @@ class StreamingResult:
         return self._walks.noise_floor(float(self.lower.max()))
 
     def calibration_interval(self, confidence: float = 0.95) -> CalibrationInterval:
-        """Return bounds on the largest true UC on fresh points, as `calibration_interval` does."""
+        """Return bounds on the largest true UC on fresh points, as `evaluate(…).interval` has."""
         return self._walks.interval(self.lower, self.upper, confidence)
 
 

@@ -14,7 +14,7 @@ import sys
 from omegaconf import DictConfig
 
 from .harness.command import FULL_ERROR, SHOW_TRACEBACKS, command
-from .harness.units import Request
+from .harness.units import Request, studied_of
 from .harness.workers import UnitsFailed
 
 
@@ -27,12 +27,10 @@ def main(config: DictConfig) -> None:
     benchmarks = f"benchmark={','.join(request.benchmarks)}"
     pairs = [benchmarks, f"calibrator={','.join(request.calibrators)}"]
     jobs = {"logits": [benchmarks], "fit": pairs, "evaluate": pairs}
-    study = config.suite.get("dynamics")
-    if study:
-        jobs["dynamics"] = [f"benchmark={','.join(study)}"]
-    users = config.suite.get("users")
-    if users:
-        jobs["users"] = [f"benchmark={','.join(users)}"]
+    for stage in ("dynamics", "users"):
+        studied = studied_of(config, stage, request.benchmarks)
+        if studied:
+            jobs[stage] = [f"benchmark={','.join(studied)}"]
     failed = [stage for stage, pair in jobs.items() if _run(stage, "--multirun", *pair, *shared)]
     if not failed:
         failed = [stage for stage in ("evaluate", "report") if _run(stage, *here)]

@@ -145,11 +145,11 @@ class Request:
 
     @classmethod
     def for_study(cls, config: DictConfig, study: str) -> Self:
-        """The request, on the benchmarks that its suite names for a study, unless one is chosen."""
+        """The request, on its benchmarks that the suite names for a study, unless one is chosen."""
         request = cls.from_hydra(config)
         if HydraConfig.get().runtime.choices.get("benchmark"):
             return request
-        return replace(request, benchmarks=tuple(config.suite.get(study) or ()))
+        return replace(request, benchmarks=studied_of(config, study, request.benchmarks))
 
     def units(self) -> list[Unit]:
         """All requested units, in the order of benchmarks, then calibrators, then splits."""
@@ -170,6 +170,14 @@ class Request:
     def _composed(self, benchmark: str, calibrator: str) -> DictConfig:
         pair = f"benchmark={benchmark}", f"calibrator={calibrator}"
         return composed([*self.overrides, *pair])
+
+
+def studied_of(config: DictConfig, study: str, benchmarks: Sequence[str]) -> tuple[str, ...]:
+    """The benchmarks that the suite names for `study` and that are among those of this run.
+
+    A part of a suite (suite.benchmarks=[…]) has no logits of the others.
+    """
+    return tuple(name for name in config.suite.get(study) or () if name in benchmarks)
 
 
 def units_of(settings: Settings, calibrator: str, splits: Sequence[int]) -> list[Unit]:

@@ -37,7 +37,7 @@ SHADES = (0.25, 0.5)
 
 
 def look(method: str) -> LineLook:
-    """The look that conf/calibrator asks for; a variant has its family's, shaded and marked."""
+    """The look in looks.yaml; a variant has its family's, shaded and marked."""
     root, base = family(method), OTHER
     shown = SHOWN.get(root)
     if shown:

@@ -1,5 +1,7 @@
 """Weighted points: a weight of k counts as the point k times, in every score and error."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -202,4 +204,6 @@ def test_weights_that_do_not_go_with_labels_are_not_told():
     p = random.dirichlet(np.ones(4), 300)
     y = labels_from(p, random)
     for weights in (random.gamma(0.5, size=300), 10 ** p[:, 0], np.where(p[:, 1] > 0.4, 9.0, 1.0)):
-        m.ClassWise().evaluate(p, y, sample_weight=weights)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            m.ClassWise().evaluate(p, y, sample_weight=weights)

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
+from omegaconf import OmegaConf
 
 from tests.pipeline.conftest import files_below, request_of, tiny_overrides
 from tests.refusals import check_line, fails, refuses
@@ -27,7 +28,7 @@ from utility_calibration.pipeline.harness.parameters import (
     names_in,
     searched,
 )
-from utility_calibration.pipeline.harness.units import composed, resolved
+from utility_calibration.pipeline.harness.units import composed, resolved, studied_of
 
 ROOT = CONF.parent
 
@@ -266,3 +267,14 @@ def test_a_sweep_on_two_cores_gives_the_bytes_of_a_plain_run(evaluated_once, tmp
         found.pop("all.csv", None)  # the report wrote it, which the plain run leaves out
         assert found == files_below(evaluated_once / part)
     assert (tmp_path / "results/report-tiny.html").is_file()
+
+
+def test_a_part_of_a_suite_is_studied_on_its_own_benchmarks_alone():
+    part = ("cifar10_resnet", "cifar10_repvgg")
+    config = OmegaConf.create(
+        {"suite": {"dynamics": ["cifar100_resnet"], "users": ["cifar100_resnet", "cifar10_resnet"]}}
+    )
+    assert studied_of(config, "dynamics", part) == ()
+    assert studied_of(config, "users", part) == ("cifar10_resnet",)
+    assert studied_of(config, "dynamics", ("cifar100_resnet",)) == ("cifar100_resnet",)
+    assert studied_of(OmegaConf.create({"suite": {}}), "users", part) == ()
