@@ -95,7 +95,7 @@ def _module_of(name: str) -> str:
 
 
 def refuse_short(name: str) -> None:
-    """Raise UnknownTarget for `metrics.X`, the name of older versions, unless it is a person's."""
+    """Raise UnknownTarget for `metrics.X`, unless a person has a module of that name."""
     top = _package_of(name)
     if top not in ROOMS:
         return

@@ -76,8 +76,8 @@ def take(folder: Path, names: Sequence[str]) -> None:
         shown = ", ".join(map(str, others[:3]))
         more = f" and {len(others) - 3} more" if len(others) > 3 else ""
         raise UsageError(
-            f"--output {folder}: holds {shown}{more}, not written by this program or by an earlier "
-            "version; name another folder, or move them"
+            f"--output {folder}: holds {shown}{more}, not written by this program; "
+            "name another folder, or move them"
         )
     if new:
         try:

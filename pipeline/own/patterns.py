@@ -58,7 +58,7 @@ def folded(name: str) -> str:
 
 
 def _varying_parts(columns: Iterable[str], affixes: tuple[str, str]) -> dict[str, str]:
-    """What stands between the affixes, by column; columns that the pattern does not fit lack."""
+    """The text between the affixes of each column that the pattern fits."""
     before, after = affixes
     pattern = re.compile(f"{re.escape(before)}(.+){re.escape(after)}", re.DOTALL)
     parts = {}
@@ -124,7 +124,7 @@ def _bearing(columns: Sequence[str], label_of_key: Mapping[Any, str], key: Key) 
 
 
 def _affixes_around(label: Any, texts: Sequence[str], key: Key) -> list[tuple[str, str]]:
-    """What stands before and after each place of a label, text or number, in some texts."""
+    """The texts before and after a label (text or number), at each of its places in `texts`."""
     affixes = dict[tuple[str, str], None]()
     for text in texts:
         if isinstance(label, str):

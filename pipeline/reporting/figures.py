@@ -53,7 +53,6 @@ PANEL_TITLES = {
 }
 MARKS = (("o", "#0072B2"), ("s", "#B8860B"), ("^", "#009E73"))
 """Markers and colours of the figure's kinds of numbers (Okabe-Ito)."""
-STANDARD = ("u_cwe", "u_topk")  # classes with a figure of their worst utility, as own ones have
 USUAL_PRIOR = "uniform"  # the paper's users, of whom a figure says nothing more
 WIDEST = 34  # characters of a line above a panel, beyond which it runs into its neighbour's
 
@@ -84,7 +83,7 @@ def drawings_of(
             "cost" if key == LOSSES else "utility",
         )
         for key, group in section.worst.items()
-        if key in STANDARD or is_own(key)
+        if key in PLAIN or is_own(key)
     }
     acting = {f"decision_curve{end}": partial(decision_curve_figure, curve)} if curve else {}
     return {**present, **curves, **worst, **acting}

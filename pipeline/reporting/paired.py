@@ -14,10 +14,10 @@ from utility_calibration.metrics.registry import metric
 from ..harness.artifacts import write_text
 from ..scoring.files import csv_text
 from ..scoring.inference import two_standard_errors
+from .agreement import LIMIT
 from .names import PRESENT, method_name
 from .wording import decimals, markdown_table, number
 
-LIMIT = 3.0
 PRINTED = ("printed_change", "printed_unit")
 COLUMNS = (
     *("table", "method", "metric", "benchmark", "configuration", "variant"),

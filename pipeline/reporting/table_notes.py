@@ -111,7 +111,7 @@ def _rows(table: ResultTable) -> list[Decision]:
 
 
 def _of_means(table: ResultTable, is_paper: bool) -> Note:
-    """What a mean is over, and what stands behind ±."""
+    """The note on what the means are taken over, and on what ± means."""
     splits = table.decisions.splits
     over = f"Mean over {splits} splits" if splits > 1 else "One split"
     for column in table.columns:

@@ -1,7 +1,7 @@
 """A person's classifier: a file with labels and logits or probabilities (docs/your-data.md).
 
-`pipeline/own/` reads it: `read` (bytes to columns or arrays), `decide` (which one is what, as a
-`Layout`), `check` (splits, weights). A second file may hold the test points of one split.
+`pipeline/own/` reads it: `read` (bytes to columns or arrays), `layout_from_rows` (which one is
+what, as a `Layout`), `check` (splits, weights). A second file may hold the test points of a split.
 """
 
 from pathlib import Path

@@ -46,7 +46,7 @@ class Coverage(NamedTuple):
     in_part: dict[str, list[str]]
     """By class the tokens without one."""
     by_synonym: dict[str, str]
-    """By class the synonym that stands for its name."""
+    """For each class that has no vector of its own: the synonym whose vector it gets."""
 
     def add(self, name: str, tokens: Tokens) -> None:
         """Note what the tokens of one class say."""
