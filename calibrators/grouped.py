@@ -53,8 +53,8 @@ def names_to_predict(calibrator: Any, X: Any, groups: Any, n: int) -> Named:
     unseen = np.setdiff1d(names, fitted)
     if len(unseen):
         warnings.warn(
-            f"groups: {', '.join(unseen[:5])} had no calibration point, so they get the map "
-            "without groups",
+            f"groups: {', '.join(unseen[:5])} had no calibration point, so they get the repair "
+            "of all points",
             stacklevel=4,  # the caller of predict_proba
         )
     return {"names": names}

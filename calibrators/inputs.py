@@ -155,7 +155,8 @@ def warn_of_absent(labels: Array, classes: NDArray[Any], is_learned: bool) -> No
         shown += f" and {len(absent) - 5} more" * (len(absent) > 5)
         warnings.warn(
             f"labels: class {shown} of {len(classes)} has no calibration point; its probability "
-            "is multiplied by a factor from 0 to 1, kept_, that all classes' counts chose",
+            "is multiplied by kept_, a factor from 0 to 1 that follows from how often the other "
+            "classes occur",
             stacklevel=3,
         )
 

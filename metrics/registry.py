@@ -114,41 +114,53 @@ def _class_wise_binned(m: Measurement) -> Array:
 METRICS: dict[str, Metric] = {
     metric.key: metric
     for metric in (
-        Metric("accuracy", "Accuracy", 2, "share of right classes", "share", True, has_floor=False,
+        Metric("accuracy", "Accuracy", 2, "how often the most probable class is right",
+               "share", True, has_floor=False,
                compute=lambda m: _late().scores.accuracies(m.outcomes)),
-        Metric("brier", "Brier", 2, "Brier score", "squared error", has_floor=False,
+        Metric("brier", "Brier", 2, "mean squared error of all probabilities of a point",
+               "squared error", has_floor=False,
                compute=lambda m: _late().scores.brier_scores(m.forecast, m.outcomes)),
-        Metric("nll", "NLL", 2, "negative log-likelihood", "nats", has_floor=False,
+        Metric("nll", "NLL", 2, "log loss, the mean of -log(probability of the true class)",
+               "nats", has_floor=False,
                compute=lambda m: _late().scores.log_losses(m.forecast, m.outcomes)),
-        Metric("cwe_bin", "CWE_bin", 4, "binned class-wise error, bins of equal weight", "share",
+        Metric("cwe_bin", "CWE_bin", 4,
+               "error of the probabilities of single classes, in bins of equal weight", "share",
                compute=_class_wise_binned),
-        Metric("tce_bin", "TCE_bin", 3, "binned top-class error, bins of equal weight", "share",
+        Metric("tce_bin", "TCE_bin", 3,
+               "error of the largest probability, in bins of equal weight", "share",
                compute=lambda m: m.with_bins(_late().payoffs.TopClass())[1][:, 0]),
         utility_metric("u_cwe", "CWE", lambda _: _late().payoffs.ClassWise(),
-                       "each class's probability", 4),
+                       "error of the probability of one class, for the worst class", 4),
         utility_metric("u_topk", "topK", lambda _: _late().payoffs.TopK(),
-                       "label among the K most probable"),
+                       "error of the probability that the true class is among the K most probable, "
+                       "for the worst K"),
         utility_metric("u_tce", "TCE", lambda _: _late().payoffs.TopClass(),
-                       "label is the most probable class"),
+                       "error of the probability that the most probable class is true"),
         Metric("u_comb", "U_comb", 3, "the larger of U_CWE and U_topK", compute=lambda m:
                _late().np.maximum(METRICS["u_cwe"].value(m), METRICS["u_topk"].value(m))),
         utility_metric("u_dcg", "dcg",
                        lambda options: _late().payoffs.DiscountedCumulativeGain(
                            tuple(options.exponents)),
-                       "pay by the label's rank, discounted"),
+                       "error of the expected gain: the lower the true class is ranked, the less "
+                       "it is worth"),
         utility_metric("u_w2v", "w2v",
                        lambda options: None if options.similarity is None
                        else _late().similarity.Similarity(options.similarity),
-                       "pay by similarity to the label"),
+                       "error of the expected gain: a class like the true one is partly right"),
         _quantile("u_lin_median", "U_lin median", "linear", 0.5,
-                  "median over sampled users paid by class"),
+                  "half of the random users whose payoff depends on the true class have a smaller "
+                  "error"),
         _quantile("u_lin_q95", "U_lin 95 %", "linear", 0.95,
-                  "95 % over sampled users paid by class"),
+                  "95 % of the random users whose payoff depends on the true class have a smaller "
+                  "error"),
         _quantile("u_rank_median", "U_rank median", "rank", 0.5,
-                  "median over sampled users paid by rank"),
+                  "half of the random users whose payoff depends on the true class's rank have a "
+                  "smaller error"),
         _quantile("u_rank_q95", "U_rank 95 %", "rank", 0.95,
-                  "95 % over sampled users paid by rank"),
-        Metric("two_bin", "Two-bin", 4, "truthful two-bin error, smallest for the truth",
+                  "95 % of the random users whose payoff depends on the true class's rank have a "
+                  "smaller error"),
+        Metric("two_bin", "Two-bin", 4,
+               "squared error in two bins, on average smallest for the true probabilities",
                "squared share", has_floor=False, resampled=False,
                compute=lambda m: _late().two_bin.two_bin_errors(m.forecast, m.outcomes)),
     )

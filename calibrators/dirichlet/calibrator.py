@@ -208,10 +208,13 @@ class DirichletCalibration(LinearMapCalibrator):
         self.fell_back_ = self.fallback and best["score"] > fits.temperature_loss * FALLBACK
         if self.worse_than_temperature_:
             near = ", because it is less than 2 % worse" if self.fallback else ""
-            then = "temperature scaling is taken" if self.fell_back_ else f"the map is taken{near}"
+            then = f"the best setting is used all the same{near}"
+            if self.fell_back_:
+                then = "temperature scaling is used in its place"
             warnings.warn(
-                f"DirichletCalibration: no map beats temperature scaling on the hold-out (loss "
-                f"{best['score']:.4f} for {fits.temperature_loss:.4f}); {then}",
+                "DirichletCalibration: no setting was better than temperature scaling on held-out "
+                f"points (loss {best['score']:.4f}, with temperature scaling "
+                f"{fits.temperature_loss:.4f}); {then}",
                 stacklevel=5,  # the caller of fit
             )
         return dict(best["parameters"])

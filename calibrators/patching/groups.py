@@ -80,8 +80,8 @@ def group_patches(members: Members, begin: Begin, most: int, seed: int) -> list[
     small = distinct[np.bincount(codes, members.weights) < SMALLEST]
     if len(small):
         warnings.warn(
-            f"groups: {', '.join(small[:5])} have fewer than {SMALLEST} points, so they get the "
-            "map without groups",
+            f"groups: {', '.join(small[:5])} have fewer than {SMALLEST} points, which is too "
+            "few for a repair of their own; they get that of all points",
             stacklevel=6,
         )
     members = members.rows(np.flatnonzero(~np.isin(members.names, small)))

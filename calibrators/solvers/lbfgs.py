@@ -195,8 +195,8 @@ def warn_unless_converged(fit: Minimum, name: str) -> None:
         from sklearn.exceptions import ConvergenceWarning  # it takes long to import
 
         warnings.warn(
-            f"{name}: stopped after {fit.iterations} iterations, about {fit.decrement / 2:.1e} "
-            "above the optimum; raise max_iterations",
+            f"{name}: the fit stopped after {fit.iterations} iterations, before the best map was "
+            f"found (its loss is about {fit.decrement / 2:.1e} too high); raise max_iterations",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -54,13 +54,13 @@ class TemperatureFit:
 
 
 OUTCOMES = {
-    "separable": "the calibration data hold no error, so the likelihood grows without bound as "
+    "separable": "all calibration points are classified right, so the loss falls without end as "
     "T -> 0; T was set where the mean NLL is log((n+2)/(n+1))",
-    "uninformative": "the logits do not favour the labels on the calibration data, so the best "
-    "temperature is infinite; T was set to its upper bound",
+    "uninformative": "the logits do not favour the true classes of the calibration points, so the "
+    "best temperature is infinite; T was set to its upper bound",
     "constant": "the logits are the same for all classes, so every temperature is as good; T = 1",
     "bound": "the best temperature lies outside the bounds; T was set to the nearest bound",
-    "unconverged": "Newton's iteration stopped before the slope vanished; check the logits",
+    "unconverged": "the fit stopped before the best temperature was found; check the logits",
 }
 
 

@@ -27,7 +27,7 @@ from .options import Options
 from .results import WITHOUT_DEFAULT, lacks_default, write_results
 from .size import check_fits
 
-SAID_BY_A_MARK = "no map beats temperature scaling"
+SAID_BY_A_MARK = "no setting was better than temperature scaling"
 """Of a warning that the mark ▽ and its explanation below the grid say more plainly."""
 MOST_NAMED = 5  # classes without calibration points that are named
 

@@ -154,7 +154,7 @@ def test_a_map_that_is_worse_than_temperature_scaling_on_the_hold_out_is_reporte
 ):
     logits, labels = made_up(n=150, classes=30)
     method = DirichletCalibration(odir_range=(1e-4, 1e-3), tuning_runs=20, fallback=fallback)
-    with pytest.warns(UserWarning, match="hold-out"):
+    with pytest.warns(UserWarning, match="held-out"):
         method.fit(logits, labels)
     temperature = TemperatureScaling().fit(logits, labels).predict_proba(logits)
     same = np.allclose(method.predict_proba(logits), temperature, rtol=0, atol=1e-12)
@@ -165,7 +165,7 @@ def test_a_map_that_is_worse_than_temperature_scaling_on_the_hold_out_is_reporte
 
 def test_the_path_ends_once_fits_overfit(made_up):
     method = DirichletCalibration(tuning_runs=30)
-    with pytest.warns(UserWarning, match="hold-out"):
+    with pytest.warns(UserWarning, match="held-out"):
         method.fit(*made_up(n=600, classes=10))
     scores = [run["score"] for run in method.tuning_log_]
     assert HOPELESS < len(scores) < 30
@@ -174,7 +174,7 @@ def test_the_path_ends_once_fits_overfit(made_up):
 
 def test_a_map_that_is_hardly_worse_than_temperature_scaling_is_kept(made_up):
     method = DirichletCalibration(tuning_runs=10)
-    with pytest.warns(UserWarning, match="hold-out"):
+    with pytest.warns(UserWarning, match="held-out"):
         method.fit(*made_up(n=600))
     assert method.worse_than_temperature_ and not method.fell_back_
     assert np.ptp(method.matrix_.diagonal()) > 0  # temperature scaling has equal slopes
