@@ -12,30 +12,18 @@ from every grid point whose score is below its neighbours'. The lowest minimum i
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from utility_calibration.metrics.arrays import Array
-from utility_calibration.metrics.kernels.threads import over_blocks, row_blocks
 
-from ..losses import Loss, row_weights
+from ..losses import Loss
+from .moments import Moments, moments
 from .root import solve_increasing
 
 SMALLEST, LARGEST = 1e-6, 1e6
 """Bounds of β times the logits' spread (root mean square of the row-centred logits)."""
-EPS = float(np.finfo(np.float64).eps)
 SCANNED = 1 << 18  # from twice this many logits on, the grid is of every second row, or fewer
-BLOCK = 1 << 18  # logits per block, few enough that their copies in float64 fit into the cache
-
-
-class Moments(NamedTuple):
-    """The mean loss at one β, its first two derivatives, and the slope that rounding can make."""
-
-    loss: float
-    slope: float
-    curvature: float
-    rounding: float
 
 
 @dataclass(frozen=True)
@@ -62,71 +50,6 @@ OUTCOMES = {
     "bound": "the best temperature lies outside the bounds; T was set to the nearest bound",
     "unconverged": "the fit stopped before the best temperature was found; check the logits",
 }
-
-
-def _nll_terms(d: Array, scaled: Array, labels: Array, beta: float) -> Array:
-    """Return -log p_y, its two derivatives by β and the size of the slope's terms: [4, n].
-
-    d = z - max z [n, C], `scaled` is βd, and p = softmax(βd). The slope is Σ p d - d_y, the
-    curvature the variance of d under p.
-    """
-    weight = np.exp(scaled)
-    total = weight.sum(axis=1)
-    weight *= d
-    mean = weight.sum(axis=1) / total
-    variance = np.maximum(np.vecdot(weight, d) / total - mean * mean, 0)
-    of_label = d[np.arange(len(d)), labels]
-    loss = np.log(total) - beta * of_label
-    return np.stack([loss, mean - of_label, variance, np.abs(mean) + np.abs(of_label)])
-
-
-def _brier_terms(d: Array, scaled: Array, labels: Array, beta: float) -> Array:
-    """Return Σ (p - y)², its two derivatives by β and the size of the slope's terms: [4, n].
-
-    Let d = z - max z, p = softmax(βd), m = Σ p d, v = Σ p d² - m², q_k = Σ p² d^k and y the label.
-    The score is q_0 - 2 p_y + 1, half its slope q_1 - m q_0 - p_y (d_y - m), and half its curvature
-    2 (q_2 - 2 m q_1 + m² q_0) - v q_0 - p_y ((d_y - m)² - v).
-    """
-    p = np.exp(scaled)
-    p /= p.sum(axis=1, keepdims=True)
-    m = (p * d).sum(axis=1)
-    v = (p * d * d).sum(axis=1) - m * m
-    squares = p * p
-    q0, q1, q2 = squares.sum(axis=1), (squares * d).sum(axis=1), (squares * d * d).sum(axis=1)
-    at = np.arange(len(d)), labels
-    p_label, away = p[at], d[at] - m
-    score = q0 - 2 * p_label + 1
-    slope = 2 * (q1 - m * q0 - p_label * away)
-    curved = 2 * (q2 - 2 * m * q1 + m * m * q0) - v * q0 - p_label * (away * away - v)
-    size = 2 * (np.abs(q1) + np.abs(m * q0) + np.abs(p_label * away))
-    return np.stack([score, slope, 2 * curved, size])
-
-
-def moments(
-    logits: Array, labels: Array, beta: float, loss: Loss = "nll", weights: Array | None = None
-) -> Moments:
-    """Return the `Moments` of `logits` [n, C], `labels`, `weights` [n] at `beta`, in float64.
-
-    A logit of -inf has the probability 0 for every β, 0 included.
-    """
-    terms = _nll_terms if loss == "nll" else _brier_terms
-    shares = row_weights(weights, logits)
-
-    def of_rows(start: int, stop: int) -> Array:
-        rows = slice(start, stop)
-        d = logits[rows].astype(np.float64, copy=False)
-        d = d - d.max(axis=1, keepdims=True)
-        with np.errstate(invalid="ignore"):  # 0 times -inf
-            scaled = beta * d
-        if bool(np.isneginf(d.sum())):
-            never = np.isneginf(d)
-            scaled[never], d[never] = -math.inf, 0.0
-        return (terms(d, scaled, labels[rows], beta) * shares[rows]).sum(axis=1)
-
-    blocks = row_blocks(len(logits), logits.shape[1], BLOCK)
-    totals = np.sum(over_blocks(of_rows, blocks), axis=0)
-    mean, slope, curvature, size = (totals / float(shares.sum())).tolist()
-    return Moments(mean, slope, curvature, 4 * EPS * size)
 
 
 class Passes:

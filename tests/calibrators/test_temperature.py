@@ -10,12 +10,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from utility_calibration.calibrators import TemperatureScaling, reference
 from utility_calibration.calibrators.reference import log_loss
+from utility_calibration.calibrators.solvers.moments import moments
 from utility_calibration.calibrators.solvers.root import solve_increasing
 from utility_calibration.calibrators.solvers.temperature import (
     Passes,
     fit_temperature,
     least_brier,
-    moments,
 )
 from utility_calibration.metrics.kernels.threads import set_threads
 
