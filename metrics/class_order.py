@@ -1,7 +1,7 @@
 """Which column belongs to which class: numbers by place, names by equal names.
 
 Names that are only alike, such as prob_cat for cat, are for those who read a person's file to
-match (`pipeline/own/patterns.py`).
+match (`pipeline/own/words/patterns.py`).
 """
 
 import re

@@ -145,7 +145,7 @@ def sums_task(
 
     place: the file below those of the benchmark, without its ending. size: of `Task`.
     """
-    maker = f"{__package__}.own.sums.summed"
+    maker = f"{__package__}.own.streaming.sums.summed"
     path = settings.paths.data / "shards" / settings.benchmark.name / f"{place}.npz"
     make = partial(late, maker, *arguments)
     return Task(name, settings, path, key_of(content, maker), make, size)

@@ -24,7 +24,7 @@ if __name__ == "__main__":
     raise SystemExit("error: type: utility-calibration apply")
 
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
-from utility_calibration.pipeline.own.options import READING, add_options
+from utility_calibration.pipeline.own.request.options import READING, add_options
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -62,6 +62,6 @@ def main() -> None:
     with user_errors_in_one_line():
         options = parse()
         # It imports numba, which takes a second.
-        from utility_calibration.pipeline.own.new_points import write_calibrated
+        from utility_calibration.pipeline.own.applying.new_points import write_calibrated
 
         write_calibrated(options)

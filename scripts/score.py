@@ -35,8 +35,8 @@ if __name__ == "__main__":
     raise SystemExit("error: type: utility-calibration score")
 
 from utility_calibration.pipeline.harness.command import user_errors_in_one_line
-from utility_calibration.pipeline.own.forms import check_is_given, shards_of
-from utility_calibration.pipeline.own.options import Options, parsed
+from utility_calibration.pipeline.own.request.options import Options, parsed
+from utility_calibration.pipeline.own.words.forms import check_is_given, shards_of
 
 
 def parse(arguments: Sequence[str] | None = None) -> Options:
@@ -56,7 +56,7 @@ def score(options: Options) -> None:
     for path in files:
         if shards_of(path) == [path]:
             check_is_given(path)
-    from utility_calibration.pipeline.own.run import run
+    from utility_calibration.pipeline.own.running.run import run
 
     run(options)
 

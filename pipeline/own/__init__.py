@@ -1,31 +1,17 @@
 """The parts of the programs score and apply, which take files of a user's classifier.
 
-An order in which to read them. Each line begins where the line before it ends:
+Nine rooms, in an order in which to read them. Each imports only from rooms above it, and its own
+docstring says which of its files to read first:
 
-    read             bytes become named columns, or named arrays. forms: which file is read how.
-                     tables, table_memory, text_tables, json_lines, decimals, spelling, entries,
-                     lists: its parts.
-    prepared         leaves out what is ignored, and makes one row and one label per point.
-                     cells: what a cell says; class_masses: rows that list some candidates.
-    whole_file       joins a file, or a file for calibration and one for tests.
-    layout_from_rows decides what each column is. choices: what the person says; roles and
-                     usual_names: labels, groups and other purposes.
-    classes_by_name  which column of a table is which class, by patterns; column_errors: why not.
-    classes_by_place which column is which class where no name says it. single_column, confidence:
-                     one column for two classes; classes_of_calibrator: points without labels.
-    layout           applies the layout to all rows. answers, answer_array: what it takes from them;
-                     scale: logits or probabilities; file_points: what it returns.
-    check            checks all points by the tables in rules and point_rules. point_notes, copies,
-                     ties: what is odd, though it may be meant; splits: which points test.
-                     message_text: how messages name parts of a file.
-
-Then the programs, which share these parts:
-
-    run              `score`: options and job say what is asked, size whether it fits into the
-                     memory, the stages compute it, results writes it. utilities, similarity:
-                     a person's other files; folder: which files of the output are ours.
-    stream           `score --stream`: batches, shards and sums; one_pass says when.
-    new_points       `apply`: deployed holds the calibrator, rewritten writes whole_rows again.
+    words            how files, persons and messages name things.
+    reading          bytes become named columns, or named arrays.
+    rows             one row and one label per point, without what is left out.
+    columns          which column is which class, and on which scale: the `Layout`.
+    points           the layout applied to whole files or parts, and the points checked.
+    request          what the person asks for: options, other files, the folder of the output.
+    applying         `apply`: a saved calibrator for new points.
+    streaming        `score --stream`: one pass over points beyond memory.
+    running          `score`: the stages run, and the reports are written.
 
 Words:
 

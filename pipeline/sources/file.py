@@ -1,7 +1,7 @@
 """A person's classifier: a file with labels and logits or probabilities (docs/your-data.md).
 
-`pipeline/own/` reads it: `read` (bytes to columns or arrays), `layout_from_rows` (which one is
-what, as a `Layout`), `check` (splits, weights). A second file may hold the test points of a split.
+`pipeline/own/` reads it: `reading` (bytes to columns or arrays), `columns` (which one is what, as a
+`Layout`), `points` (splits, weights). A second file may hold the test points of a split.
 """
 
 from pathlib import Path
@@ -11,10 +11,10 @@ import numpy as np
 
 from utility_calibration.metrics.errors import InputError, naming
 
-from ..own.check import checked
-from ..own.choices import Choices
-from ..own.read import read
-from ..own.whole_file import points_and_layout_of_files
+from ..own.points.check import checked
+from ..own.points.whole_file import points_and_layout_of_files
+from ..own.reading.read import read
+from ..own.words.file_options import FileOptions
 from .input_digests import any_content
 from .source_result import SourceResult
 
@@ -37,18 +37,18 @@ def file_logits(
         test: a second such file: its points test, those of `path` calibrate.
         values: the kind of the answers. `auto`: the name of the array; in a table, probabilities
             if all values are in [0, 1] and all rows sum to one.
-        others: the other fields of `Choices` (pipeline/own/choices.py).
+        others: the other fields of `FileOptions` (pipeline/own/words/file_options.py).
     """
     if values not in VALUES:
         fix = f"choose one of {', '.join(VALUES)}"
         raise InputError(f"{values}, which is no kind", field="values", fixes=fix)
-    choices = Choices(values=values, **others)
+    file_options = FileOptions(values=values, **others)
     files = [Path(file) for file in (path, test) if file is not None]
-    contents = [read(file, choices, choices.gives_role) for file in files]
+    contents = [read(file, file_options, file_options.gives_role) for file in files]
     mistakes = list[InputError]()
     with naming(" and ".join(map(str, files))):
-        decided = points_and_layout_of_files(files, contents, choices, mistakes)
-        points = checked(decided.points, mistakes, choices.distinct)
+        decided = points_and_layout_of_files(files, contents, file_options, mistakes)
+        points = checked(decided.points, mistakes, file_options.distinct)
     origin = {
         "file": str(files[0].absolute()),
         "sha256": any_content(files[0]),

@@ -71,7 +71,7 @@ def made(settings: Settings, inputs: Record, progress: Progress) -> tuple[Save, 
         arrays, details = _computed(settings, progress)
     if similarity is not None:
         _check_size(similarity[0], details["classes"])
-        from ..own.similarity import in_order
+        from ..own.request.similarity import in_order
 
         arrays["similarity"], details["similarity"] = in_order(similarity, details)
         line = details["similarity"].get("line")

@@ -11,9 +11,9 @@ import numpy as np
 
 from utility_calibration.calibrators import TemperatureScaling
 from utility_calibration.calibrators.base import Calibrator
-from utility_calibration.pipeline.own.choices import Choices
-from utility_calibration.pipeline.own.deployed import unlabelled
-from utility_calibration.pipeline.own.similarity import file_similarity
+from utility_calibration.pipeline.own.applying.deployed import unlabelled
+from utility_calibration.pipeline.own.request.similarity import file_similarity
+from utility_calibration.pipeline.own.words.file_options import FileOptions
 from utility_calibration.pipeline.sources.file import file_logits
 
 Random = np.random.Generator
@@ -165,7 +165,7 @@ READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "similarity": (".npz", lambda path: file_similarity(path=path)),
     "calibrator": (".npz", load_and_predict),
     "changed": (".npz", load_and_predict),
-    "points": (".npz", lambda path: list(unlabelled(path, CALIBRATOR, Choices()))),
-    "table": (".csv", lambda path: list(unlabelled(path, CALIBRATOR, Choices()))),
+    "points": (".npz", lambda path: list(unlabelled(path, CALIBRATOR, FileOptions()))),
+    "table": (".csv", lambda path: list(unlabelled(path, CALIBRATOR, FileOptions()))),
 }
 """Ending of the file, and the function that reads it."""

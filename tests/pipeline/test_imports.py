@@ -1,5 +1,6 @@
 """Imports point one way and make no circle."""
 
+import re
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from utility_calibration import calibrators, metrics
 from utility_calibration.metrics import plots
+from utility_calibration.pipeline import own
 from utility_calibration.pipeline.harness import code_digest as code
 from utility_calibration.pipeline.harness.parameters import CONF
 
@@ -19,6 +21,11 @@ LEVELS = (
     *("calibrators", "pipeline.harness", "pipeline", "scripts"),
 )
 """Each may import itself and what is before it."""
+ROOMS = (
+    *("words", "reading", "rows", "columns", "points", "request"),
+    *("applying", "streaming", "running"),
+)
+"""The rooms of pipeline/own, in the order of its docstring: each imports what is before it."""
 
 
 @cache
@@ -53,6 +60,29 @@ def test_imports_point_one_way():
         if level_of(other) > level_of(module)
     ]
     assert upward == []
+
+
+def room_of(module: str) -> str | None:
+    """The room of pipeline/own in which a module is; None: it is in none of them."""
+    inside = module.removeprefix(f"{OURS}pipeline.own.")
+    return None if inside == module else inside.partition(".")[0]
+
+
+def test_rooms_for_a_persons_file_import_one_way():
+    assert {room_of(module) for module in modules()} == {None, *ROOMS}
+    upward = []
+    for module in modules():
+        room = room_of(module)
+        above = ROOMS[ROOMS.index(room) + 1 :] if room else ()
+        upward += [
+            f"{module} imports {name}" for name in imported(module) if room_of(name) in above
+        ]
+    assert upward == []
+
+
+def test_the_docstring_has_the_rooms_in_their_order():
+    said = own.__doc__.partition("Words:")[0]
+    assert tuple(re.findall(r"^ {4}(\w+) {2,}\S", said, re.MULTILINE)) == ROOMS
 
 
 def test_no_import_waits_for_the_lock_of_first_uses():

@@ -108,7 +108,7 @@ def test_damaged_logits_are_told_with_the_fix_and_made_again(request_made, tmp_p
 def test_another_similarity_under_the_same_name_gives_another_number(request_made, tmp_path):
     path, scores = tmp_path / "s.csv", tmp_path / "data/scores/tiny/temperature/0.npz"
     similarity = (
-        "+benchmark.similarity._target_=utility_calibration.pipeline.own.similarity.file_similarity",
+        "+benchmark.similarity._target_=utility_calibration.pipeline.own.request.similarity.file_similarity",
         f"+benchmark.similarity.path={path}",
     )
     values = []

@@ -20,8 +20,8 @@ from utility_calibration.calibrators import (
 from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.pipeline.harness.artifacts import read_json
-from utility_calibration.pipeline.own import batches
-from utility_calibration.pipeline.own.new_points import write_calibrated
+from utility_calibration.pipeline.own.applying.new_points import write_calibrated
+from utility_calibration.pipeline.own.points import batches
 from utility_calibration.scripts import apply as program
 
 ONE = ("--methods", "temperature", "--splits", "1")

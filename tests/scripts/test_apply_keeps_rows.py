@@ -10,8 +10,8 @@ import pytest
 
 from tests.refusals import refuses
 from utility_calibration.calibrators import TemperatureScaling
-from utility_calibration.pipeline.own import batches
-from utility_calibration.pipeline.own.new_points import write_calibrated
+from utility_calibration.pipeline.own.applying.new_points import write_calibrated
+from utility_calibration.pipeline.own.points import batches
 from utility_calibration.scripts import apply as program
 
 NAMES = np.array(["cat", "dog", "owl"])

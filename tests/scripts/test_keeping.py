@@ -9,7 +9,7 @@ import pytest
 
 from tests.scripts.conftest import FEW_DRAWS, quick
 from utility_calibration.pipeline.harness.artifacts import read_json
-from utility_calibration.pipeline.own.options import as_typed
+from utility_calibration.pipeline.own.request.options import as_typed
 from utility_calibration.scripts import apply, score
 
 NAMES = ("fine", "my ill", "$dead")

@@ -20,10 +20,10 @@ from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.metrics import scorecard
 from utility_calibration.pipeline.harness.artifacts import read_json
 from utility_calibration.pipeline.harness.parameters import UsageError
-from utility_calibration.pipeline.own import run as running
-from utility_calibration.pipeline.own.choices import Choices
-from utility_calibration.pipeline.own.folder import LIST, give_back
-from utility_calibration.pipeline.own.job import settings_of
+from utility_calibration.pipeline.own.request.folder import LIST, give_back
+from utility_calibration.pipeline.own.request.job import settings_of
+from utility_calibration.pipeline.own.running import run as running
+from utility_calibration.pipeline.own.words.file_options import FileOptions
 from utility_calibration.scripts import score
 
 TWO = ("--methods", "uncalibrated", "temperature", "--splits", "2")
@@ -75,7 +75,7 @@ def test_what_looks_like_a_setting_is_taken_literally(tmp_path, text):
 
 
 def test_every_choice_of_the_command_line_reaches_the_reader(tmp_path):
-    said: dict[str, object] = {of.name: of.name for of in fields(Choices)}
+    said: dict[str, object] = {of.name: of.name for of in fields(FileOptions)}
     said |= {"values": "logits", "decimal": ",", "distinct": True}
     flags = {name: "" if text is True else f"={text}" for name, text in said.items()}
     given = [f"--{name.replace('_', '-')}{text}" for name, text in flags.items()]

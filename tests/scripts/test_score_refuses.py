@@ -6,7 +6,7 @@ from tests.pipeline.conftest import write_example
 from tests.refusals import fails, refuses
 from tests.scripts.conftest import quick
 from utility_calibration.metrics.errors import MissingResource
-from utility_calibration.pipeline.own import job
+from utility_calibration.pipeline.own.request import job
 
 
 def test_a_method_whose_package_is_not_there_says_what_installs_it(tmp_path, monkeypatch):

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.pipeline.own.streams import NAMES, Points
-from utility_calibration.pipeline.own import batches
+from tests.pipeline.own.streaming.streams import NAMES, Points
+from utility_calibration.pipeline.own.points import batches
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from scipy.special import softmax
 
 from tests.pipeline.own.files import PATTERNS, WORDS
 from utility_calibration.metrics import InputError
-from utility_calibration.pipeline.own.check import checked
-from utility_calibration.pipeline.own.choices import Choices
-from utility_calibration.pipeline.own.whole_file import points_and_layout_of_files
+from utility_calibration.pipeline.own.points.check import checked
+from utility_calibration.pipeline.own.points.whole_file import points_and_layout_of_files
+from utility_calibration.pipeline.own.words.file_options import FileOptions
 from utility_calibration.pipeline.sources.file import file_logits
 
 NUMBERED = (*PATTERNS, "p_00{}", "{}.0", "p_{}.0")
@@ -51,7 +51,7 @@ def read(table: pd.DataFrame, **options):
     """Probabilities by class and labels, by the classes' names."""
     mistakes = list[str]()
     rows = dict(table.items())
-    decided = points_and_layout_of_files([Path("x")], [rows], Choices(**options), mistakes)
+    decided = points_and_layout_of_files([Path("x")], [rows], FileOptions(**options), mistakes)
     held = checked(decided.points, mistakes)
     p = softmax(held.matrix.astype(float), axis=1)
     return p[np.arange(len(p)), held.labels], held

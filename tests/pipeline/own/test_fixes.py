@@ -14,8 +14,8 @@ from scipy.special import softmax
 from tests.pipeline.own.files import LOGITS, N, P, Y, table, written
 from tests.pipeline.own.test_refused import PARTS, UNCLEAR
 from utility_calibration.metrics.errors import InputError
-from utility_calibration.pipeline.own.choices import Choices
-from utility_calibration.pipeline.own.options import parsed
+from utility_calibration.pipeline.own.request.options import parsed
+from utility_calibration.pipeline.own.words.file_options import FileOptions
 from utility_calibration.pipeline.sources.file import file_logits
 
 OPTIONS = re.compile(r"--[a-z-]+[ =](?:'[^']*'|[^\s;)]+)")
@@ -91,7 +91,7 @@ CHANGES = {
 
 def typed(path, options):
     """What is read after these options were typed on the command line."""
-    said = Choices.of(parsed("", [str(path), *options]))
+    said = FileOptions.of(parsed("", [str(path), *options]))
     return file_logits(path=path, **asdict(said))
 
 

@@ -12,9 +12,9 @@ from scipy.special import softmax
 from tests.pipeline.own.files import LOGITS, NAMES, N, P, Y, table, written
 from tests.refusals import check_line, refuses
 from utility_calibration.metrics.errors import InputError, MissingResource
-from utility_calibration.pipeline.own import read as reading
-from utility_calibration.pipeline.own import table_memory
-from utility_calibration.pipeline.own.forms import shards_of
+from utility_calibration.pipeline.own.reading import read as reading
+from utility_calibration.pipeline.own.reading import table_memory
+from utility_calibration.pipeline.own.words.forms import shards_of
 from utility_calibration.pipeline.sources.file import file_logits
 
 TEXT = "label,c0,c1\n0,1.5,2\n1,0,3\n"

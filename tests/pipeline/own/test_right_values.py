@@ -14,8 +14,8 @@ from scipy.special import softmax
 
 from tests.pipeline.own.files import read
 from tests.refusals import refuses
-from utility_calibration.pipeline.own import batches
-from utility_calibration.pipeline.own.choices import Choices
+from utility_calibration.pipeline.own.points import batches
+from utility_calibration.pipeline.own.words.file_options import FileOptions
 from utility_calibration.pipeline.precision import in_float32
 
 N = 400
@@ -62,8 +62,8 @@ def test_a_row_may_have_any_common_offset(tmp_path, name):
 
 def test_a_stream_and_a_whole_file_read_an_offset_alike(tmp_path):
     held = dict(table(Z + OFFSETS, "z_{}").items())
-    layout, _notes = batches.decided_from(tmp_path / "a.csv", held, Choices())
-    points = batches.points_of(held, Choices(), layout, [])
+    layout, _notes = batches.decided_from(tmp_path / "a.csv", held, FileOptions())
+    points = batches.points_of(held, FileOptions(), layout, [])
     assert np.abs(softmax(points.logits.astype(float), axis=1) - P).max() < 1e-6
 
 
@@ -174,15 +174,15 @@ def test_a_stream_leaves_training_rows_out(tmp_path, monkeypatch):
     words = np.where(ROWS < 120, "train", "test")
     path = tmp_path / "a.csv"
     table(Z, "z_{}", split=words).to_csv(path, index=False)
-    choices, notes = Choices(ignore="split"), batches.Notes()
-    first = batches.first_rows_of([path], choices)
-    parts = list(batches.labelled(path, choices, first.layout, notes))
+    file_options, notes = FileOptions(ignore="split"), batches.Notes()
+    first = batches.first_rows_of([path], file_options)
+    parts = list(batches.labelled(path, file_options, first.layout, notes))
     assert sum(len(points.labels) for points in parts) == N - 120
     assert [note.partition(":")[0] for note in notes.values()] == ["a.csv, rows 0 to 49"]
     (tmp_path / "only.csv").write_text("\n".join(path.read_text().splitlines()[:100]))
-    assert batches.first_rows_of([tmp_path / "only.csv", path], choices).notes == first.notes
+    assert batches.first_rows_of([tmp_path / "only.csv", path], file_options).notes == first.notes
     with refuses("split", file=tmp_path / "only.csv"):
-        batches.first_rows_of([tmp_path / "only.csv"], choices)
+        batches.first_rows_of([tmp_path / "only.csv"], file_options)
 
 
 @pytest.mark.parametrize("empty", [None, [], [None] * 4])

@@ -12,7 +12,7 @@ from scipy.special import softmax
 
 from tests.pipeline.own.files import LOGITS, NAMES, OWN, N, P, Y, own_of, read, rng, table, written
 from tests.refusals import refuses
-from utility_calibration.pipeline.own.read import read_table
+from utility_calibration.pipeline.own.reading.read import read_table
 from utility_calibration.pipeline.sources.file import file_logits
 
 ORDER = [2, 0, 1]

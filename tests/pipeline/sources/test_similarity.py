@@ -10,9 +10,9 @@ from hydra.utils import instantiate
 from tests.pipeline.sources.conftest import refused
 from tests.refusals import check_line, refuses
 from utility_calibration.calibrators.heavy_imports import require
-from utility_calibration.pipeline.own.job import settings_of
-from utility_calibration.pipeline.own.options import parsed
-from utility_calibration.pipeline.own.similarity import file_similarity, in_order
+from utility_calibration.pipeline.own.request.job import settings_of
+from utility_calibration.pipeline.own.request.options import parsed
+from utility_calibration.pipeline.own.request.similarity import file_similarity, in_order
 from utility_calibration.pipeline.scoring.class_names import CIFAR100, class_names
 from utility_calibration.pipeline.sources.similarity import class_similarity
 
