@@ -169,7 +169,7 @@ METRICS: dict[str, Metric] = {
 PURPOSES = {
     "u_cwe": "single decisions",
     "u_topk": "shortlists",
-    "u_dcg": "graded gains",
+    "u_dcg": "rankings",
     "u_w2v": "similarity",
 }
 """What people do with probabilities, by the metric that decides whether these are good for it."""

@@ -47,7 +47,7 @@ WITHOUT_FLOOR = (
 NO_EVIDENCE = "Chance explains all errors in {}: there no method was found to be miscalibrated."
 CERTIFICATE = (
     "95 % upper bounds on the errors of all columns with a use (single decisions, shortlists, "
-    "graded gains, similarity){}: {}. Random users (U_lin, U_rank) have other payoffs, which these "
+    "rankings, similarity){}: {}. Random users (U_lin, U_rank) have other payoffs, which these "
     "bounds do not cover."
 )
 PAPER_RUNS = {"dirichlet": 80, "patching": 20}  # the paper's tuning runs (app. C.1)

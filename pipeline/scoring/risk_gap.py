@@ -49,7 +49,7 @@ def risk_users(classes: int, options: Users) -> dict[str, UtilityClass]:
     return {
         "single classes": ClassWise(),
         "shortlists": TopK(range(1, most + 1)),
-        "graded gains": DiscountedCumulativeGain(),
+        "rankings": DiscountedCumulativeGain(),
         "paid by class": Linear.sample(options.sampled, classes, options.seed),
         "paid by rank": Rank.sample(options.sampled, classes, options.seed + 1),
     }

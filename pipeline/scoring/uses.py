@@ -5,7 +5,7 @@ from utility_calibration.metrics.registry import PURPOSES
 SHARED = ("u_tce", "u_comb", "u_lin_median", "u_lin_q95", "u_rank_median", "u_rank_q95")
 """Utility metrics that name no use of their own; any other `u_…` is a user's own utility."""
 COST = "cost"  # stands for a metric, in the use that is about the cost of decisions
-LABELS = {"u_utility": "your utility"}
+LABELS = {"u_utility": "your utility", "u_losses": "predicted cost", COST: "real cost"}
 
 
 def is_own(key: str) -> bool:

@@ -332,5 +332,5 @@ def test_only_uses_of_gains_or_costs_have_errors_that_count_no_points():
     columns = {key: {TEMP: cell(0.01, True)} for key in ("u_cwe", "u_topk")}
     counting = verdict(columns).legend[0]
     of_gains = verdict(columns | {"u_dcg": {TEMP: cell(0.01, True)}}).legend[0]
-    assert "graded gains" in of_gains.removeprefix(counting)
+    assert "rankings" in of_gains.removeprefix(counting)
     assert of_gains != counting

@@ -172,5 +172,5 @@ def check_answer(decisions, verdict):
 
 
 def labels_in(text):
-    """The uses in a list such as `single decisions, shortlists and graded gains`."""
+    """The uses in a list such as `single decisions, shortlists and rankings`."""
     return re.split(r", | and ", text)
