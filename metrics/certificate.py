@@ -46,9 +46,8 @@ errors, because it is never negative. If it is outside the bounds, the nearer bo
 
 *Weights.* Weights w_i are scaled to a mean of one. The asymptotic bounds then hold for w g instead
 of g, with the range ρ max w. So a weight of 3 moves the error like three points, and narrows the
-bounds like one point. The finite-sample bound needs the mean and the largest weight of the
-population, because a rare large weight may not have occurred; without them it is ρ. Equal weights
-are none.
+bounds like one point. The finite-sample bound is ρ, because a rare large weight of the population
+may not have occurred on these points. Equal weights are none.
 
 *Clusters.* The rows of one patient, say, are one observation. With G clusters of n points in all,
 everything above holds for the G sums of g over a cluster, times G/n. Such a sum is at most that of
@@ -88,7 +87,7 @@ class CalibrationInterval(NamedTuple):
     Each bound holds with the stated confidence by itself; both together hold with less. `lower` and
     `upper` are approximate: at 95 % they held in at least 93 % of the samples in all cells of
     `tests/metrics/test_coverage.py`. `upper_finite` holds for any number of points. With weights
-    that differ it is the utility's range, unless the population's weights are known.
+    that differ it is the utility's range.
     """
 
     estimate: float
@@ -145,7 +144,6 @@ def evidence_of(
     redrawn: Array,
     confidence: float,
     multipliers: Array,
-    population_weights: tuple[float, float] | None = None,
 ) -> Evidence:
     """Return the evidence of one sample of labels on a class of utilities.
 
@@ -154,7 +152,7 @@ def evidence_of(
     """
     largest, uppers, finite, multiplied = [], [], [], []
     n, count, weights = sample.forecast.n, sample.count, sample.outcomes.weights
-    known = sample.known(population_weights)
+    has_equal_weights = sample.has_equal_weights
     if weights is not None:
         weights = weights / weights.mean()
         multipliers = multipliers * weights
@@ -169,11 +167,12 @@ def evidence_of(
         deviation = asymptotic_deviation(second, spread * sample.largest, count, confidence)
         largest.append(errors)
         uppers.append(np.minimum(errors + deviation, spread))
-        finite.append(spread)
-        if known is not None:
-            most, scale = known
-            deviation = finite_deviation(second * scale**2, spread * most, count, confidence)
-            finite[-1] = np.minimum(errors * scale + deviation, spread)
+        # Where weights differ, the population may have larger ones, so only the range is sure.
+        upper_finite = spread
+        if has_equal_weights:
+            deviation = finite_deviation(second, spread * sample.largest, count, confidence)
+            upper_finite = np.minimum(errors + deviation, spread)
+        finite.append(upper_finite)
         ranges, _ = prefix_range(*block[:3], weights=multipliers, orders=block.orders)
         multiplied.append(ranges.max(axis=1))
     return Evidence(

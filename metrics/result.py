@@ -37,7 +37,6 @@ class Question:
         utilities, sample: the utility class, and the checked points.
         confidence: of each bound of the interval.
         repetitions, seed: number of draws of the labels for the floor, and their seed.
-        population_weights: the mean and the largest weight in the population, if they are known.
         example: an array of the kind that the errors shall have.
     """
 
@@ -46,7 +45,6 @@ class Question:
     confidence: float
     repetitions: int
     seed: int
-    population_weights: tuple[float, float] | None
     example: Any
 
 
@@ -116,7 +114,6 @@ class CalibrationResult(Generic[AnyArray]):
             self._drawn(len(multipliers)),
             asked.confidence,
             multipliers,
-            asked.population_weights,
         )
         return evidence.interval(asked.confidence)
 

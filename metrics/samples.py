@@ -99,29 +99,12 @@ class Sample:
             shares = shares * (self.count / n)
         return float(shares.max())
 
-    def known(self, population_weights: tuple[float, float] | None) -> tuple[float, float] | None:
-        """The largest weight of a unit for the finite-sample bound, and the factor of its sums.
-
-        `metrics/certificate.py` explains both. None if the population's weights are not known.
-        """
+    @property
+    def has_equal_weights(self) -> bool:
+        """Whether all points weigh the same, so that no unseen point can weigh more."""
         if self.weights is None:
-            return self.largest, 1.0
-        if population_weights is None:
-            is_known = are_equal(float(self.weights.min()), float(self.weights.max()))
-            return (self.largest, 1.0) if is_known else None
-        largest_here = float(self.weights.max())
-        is_pair = np.shape(population_weights) == (2,)
-        mean, most = population_weights if is_pair else (0.0, 0.0)
-        if not 0 < mean <= most or most < largest_here:
-            raise InputError(
-                f"{population_weights}, and the largest weight here is {largest_here:g}",
-                field="population_weights",
-                fixes="give (mean, largest) of all weights in the population",
-            )
-        size = 1.0
-        if self.of_units is not None:
-            size = float(np.bincount(self.of_units).max()) * self.count / self.forecast.n
-        return most / mean * size, float(self.weights.mean()) / mean
+            return True
+        return are_equal(float(self.weights.min()), float(self.weights.max()))
 
     def second_moments(self, residuals: Array) -> Array:
         """Return the mean over the units of the square of the sum of |residuals| [b, n]: [b]."""
@@ -156,16 +139,16 @@ def sample_of(
     *,
     population: int | None = None,
     rows_sum_to_one: bool = True,
-    keeps_unit: bool = False,
     **options: Unpack[SampleOptions],
 ) -> Sample:
     """Return the checked points of the arguments of `UtilityClass.evaluate` and `scorecard`.
 
-    Points of weight 0 are left out, and equal weights are none (metrics/weights.py), except with
-    `keeps_unit`: beside weights of a population both say something.
+    Points of weight 0 are left out, and equal weights are none (metrics/weights.py). With
+    `population`, `clusters` are numbers below it, from 0; else they are names. A warning says of
+    which weights the floors are approximate.
     """
     check_keywords(options, SampleOptions)
-    values = points_of(
+    probabilities, labels, sample_weight, clusters, points = points_of(
         probabilities,
         labels,
         options.get("ignore_index"),
@@ -173,7 +156,6 @@ def sample_of(
         clusters=options.get("clusters"),
         points=options.get("points"),
     )
-    probabilities, labels, sample_weight, clusters, points = values
     forecast, labels, sample_weight = checked_points(
         probabilities,
         labels,
@@ -181,41 +163,53 @@ def sample_of(
         classes=options.get("classes"),
         rows_sum_to_one=rows_sum_to_one,
     )
+    # Before points of weight 0 leave, so that a message counts the rows of the caller.
     for name, values in (("clusters", clusters), ("points", points)):
         if values is not None:
             check_one_each(values, forecast.n, name)
-    if sample_weight is not None and not keeps_unit:
+    if sample_weight is not None:
         rows, sample_weight = counted(sample_weight)
         if rows is not None:
-            forecast, labels = Forecast(forecast.probabilities[rows]), labels[rows]
-            clusters, points = (entries_at(each, rows) for each in (clusters, points))
-    outcomes, n = forecast.outcomes(labels, sample_weight), forecast.n
-    numbers = np.arange(n) if points is None else points
-    numbers = check_labels(numbers, n, LARGEST_POINT, "points")
-    if clusters is not None and population is not None:
-        clusters = check_labels(clusters, n, population, "clusters")
-    elif clusters is not None:
-        clusters = cluster_numbers(clusters, n)
+            forecast = Forecast(forecast.probabilities[rows])
+            labels = labels[rows]
+            clusters = entries_at(clusters, rows)
+            points = entries_at(points, rows)
+    n_points = forecast.n
+    if points is None:
+        points = np.arange(n_points)
+    points = check_labels(points, n_points, LARGEST_POINT, "points")
+    if clusters is not None:
+        if population is None:
+            clusters = cluster_numbers(clusters, n_points)
+        else:
+            clusters = check_labels(clusters, n_points, population, "clusters")
+    outcomes = forecast.outcomes(labels, sample_weight)
     by_label = weights_by_label(forecast, outcomes)
-    n_absent = 0
-    if by_label is not None:
+    # A function of the label follows a drawn label; any other dependence is only approximated.
+    are_dependent = by_label is None and weights_go_with_labels(forecast, outcomes)
+    _warn_of_weights(forecast, outcomes, by_label, are_dependent)
+    return Sample(forecast, outcomes, points, by_label, clusters, are_dependent)
+
+
+def _warn_of_weights(
+    forecast: Forecast, outcomes: Outcomes, by_label: Array | None, are_dependent: bool
+) -> None:
+    """Warn where drawn labels have no sure weights: how weights depend on labels is a guess."""
+    message = ""
+    if are_dependent:
+        message = (
+            "weights differ by label more than the forecast explains, and are no function of the "
+            "label; noise floors and p-values are approximate (alarms of 5 % may be 8 %)"
+        )
+    elif by_label is not None:
         n_absent = forecast.classes - len(np.unique(outcomes.labels[0]))
-    goes = by_label is None and weights_go_with_labels(forecast, outcomes)
-    if goes:
-        warnings.warn(
-            "sample_weight: weights differ by label more than the forecast explains, and are no "
-            "function of the label; noise floors and p-values are approximate (alarms of 5 % may "
-            "be 8 %)",
-            stacklevel=3,
-        )
-    elif n_absent:
-        warnings.warn(
-            f"sample_weight: {n_absent} classes have no point here, so their "
-            "weights are not known; noise floors take weights with which one point of each is "
-            "expected",
-            stacklevel=3,
-        )
-    return Sample(forecast, outcomes, numbers, by_label, clusters, goes)
+        if n_absent:
+            message = (
+                f"{n_absent} classes have no point here, so their weights are not known; noise "
+                "floors take weights with which one point of each is expected"
+            )
+    if message:
+        warnings.warn(f"sample_weight: {message}", stacklevel=4)  # the caller of `evaluate`
 
 
 def weights_by_label(forecast: Forecast, outcomes: Outcomes) -> Array | None:

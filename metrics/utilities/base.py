@@ -104,7 +104,6 @@ class UtilityClass(Utilities):
         confidence: float = 0.95,
         repetitions: int = 400,
         seed: int = 0,
-        population_weights: tuple[float, float] | None = None,
         **options: Unpack[SampleOptions],
     ) -> CalibrationResult[OtherArray]: ...
     @overload
@@ -116,7 +115,6 @@ class UtilityClass(Utilities):
         confidence: float = 0.95,
         repetitions: int = 400,
         seed: int = 0,
-        population_weights: tuple[float, float] | None = None,
         **options: Unpack[SampleOptions],
     ) -> CalibrationResult[NDArray[np.float64]]: ...
     def evaluate(
@@ -127,7 +125,6 @@ class UtilityClass(Utilities):
         confidence: float = 0.95,
         repetitions: int = 400,
         seed: int = 0,
-        population_weights: tuple[float, float] | None = None,
         **options: Unpack[SampleOptions],
     ) -> Any:
         """Return errors, worst interval, floor, interval and gain; each is computed when asked for.
@@ -143,8 +140,6 @@ class UtilityClass(Utilities):
             confidence: 1 - α of each bound of the interval.
             repetitions, seed: number of draws of the labels for floor and gain, and the seed of
                 all that is drawn.
-            population_weights: the mean and the largest weight in the population, for
-                `interval.upper_finite`.
             **options: those of `SampleOptions`: as in `accuracy`; `clusters` [n], text or numbers,
                 as points of one cluster need not be independent; `points` [n], the number of each
                 point in the whole data set.
@@ -161,16 +156,10 @@ class UtilityClass(Utilities):
         check_whole(repetitions, "repetitions", 1)
         question = Question(
             self,
-            sample_of(
-                probabilities,
-                labels,
-                keeps_unit=population_weights is not None,
-                **options,
-            ),
+            sample_of(probabilities, labels, **options),
             confidence,
             repetitions,
             seed,
-            population_weights,
             kind_example(probabilities),
         )
         return CalibrationResult(repr(self), question)
