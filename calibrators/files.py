@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KIND, PARAMETERS, FORMAT = "calibrator", "params", "format"
 REQUIRED = {KIND, PARAMETERS, FORMAT, "classes_", "n_features_in_"}
-LATEST = 3  # format of the files written and read here; no other was released
+FORMAT_NUMBER = 1  # a later version that writes other files gives them another number
 LARGEST_VALUE = 64 << 20
 """Bytes of a value that declares no free size, unless a map of all classes takes more."""
 
@@ -42,7 +42,7 @@ def write_archive(
         except (TypeError, AttributeError) as error:
             kind_of = type(value).__name__
             raise InputError(f"a {kind_of} cannot be stored in JSON", field=name) from error
-    head: dict[str, Any] = {KIND: kind, FORMAT: LATEST, PARAMETERS: json.dumps(plain)}
+    head: dict[str, Any] = {KIND: kind, FORMAT: FORMAT_NUMBER, PARAMETERS: json.dumps(plain)}
     content = head | dict(sorted(fitted.items()))
     arrays = plain_arrays(content)
     with atomic_path(path) as temporary, temporary.open("xb") as stream:
@@ -87,17 +87,9 @@ def read_archive(
             "no such file", file=path, fixes="fit and save the calibrator first"
         ) from error
     content.pop("allow_pickle", None)  # see `plain_arrays`
-    version = content.pop(FORMAT)
-    if version.shape or version.dtype.kind not in "iu":
-        raise InputError("damaged format number", file=path, fixes=fix)
-    if version != LATEST:
-        is_newer = version > LATEST
-        release = "a newer release" if is_newer else "an earlier release"
-        raise InputError(
-            f"format {version} of {release}, this one reads {LATEST}",
-            file=path,
-            fixes="update utility-calibration" if is_newer else fix,
-        )
+    if content.pop(FORMAT).tolist() != FORMAT_NUMBER:
+        message = f"its format is not {FORMAT_NUMBER}, the one that this version reads"
+        raise InputError(message, file=path, fixes=[fix, "update utility-calibration"])
     kind, text = str(content.pop(KIND)), str(content.pop(PARAMETERS))
     try:
         parameters = dict(json.loads(text))

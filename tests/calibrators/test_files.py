@@ -83,8 +83,8 @@ def small_only(stream, stored, unpacked=archives._unpacked):
         (TemperatureScaling, lambda path: None, "Calibrator.load"),
         (Calibrator, partial(changed, calibrator="Mine"), "import the module"),
         (Calibrator, partial(changed, format=None), "fit and save"),
-        (Calibrator, partial(changed, format=99), "update"),
-        (Calibrator, partial(changed, format=2), "fit and save"),  # of 0.3.0 and the like
+        (Calibrator, partial(changed, format=2), "update"),
+        (Calibrator, partial(changed, format=[1, 1]), "fit and save"),
         (Calibrator, partial(changed, kept_=None), "fit and save"),
         (Calibrator, partial(changed, format="one"), "fit and save"),
         (Calibrator, partial(changed, params=np.array('{"l2": 1e-8, "gone": 1}')), "fit again"),
