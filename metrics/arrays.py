@@ -87,7 +87,10 @@ def as_array(values: Any, field: str = "") -> Array:
     array = np.asarray(plain(values, field))
     if array.dtype == object and hasattr(values, "to_numpy"):  # pandas' nullable types
         array = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    elif array.dtype == object and all(isinstance(entry, Real) for entry in array.flat):
+    elif array.dtype == object:
+        others = [entry for entry in array.flat if not isinstance(entry, Real)]
+        if others:
+            raise TypeError(f"a {type(others[0]).__name__} is among them")
         array = array.astype(np.float64)
     if array.dtype.kind not in "biufc":
         raise TypeError(f"the type is {array.dtype}")

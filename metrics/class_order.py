@@ -55,15 +55,15 @@ def classes_of(
         return frame
     some_names = ", ".join(map(repr, names[:3])) + ", …" * (len(names) > 3)
     beside = "without names" if frame is None else ", ".join(frame.tolist()[:3]) + ", …"
-    raise InputError(
-        f"{len(names)} names ({some_names}) beside {columns} columns {beside}",
-        field=name,
-        fixes=[
-            "give an array and say which column is which, in their order: classes=[…] (of "
-            "scikit-learn: classes=model.classes_)",
-            "give a data frame whose columns have the classes' names",
-        ],
-    )
+    fixes = [
+        "give an array and say which column is which, in their order: classes=[…] (of "
+        "scikit-learn: classes=model.classes_)",
+        "give a data frame whose columns have the classes' names",
+    ]
+    if frame is None and set(names) <= {str(number) for number in range(columns)}:
+        fixes = ["these are column numbers as text: make them numbers, as `.astype(int)` does"]
+    message = f"{len(names)} names ({some_names}) beside {columns} columns {beside}"
+    raise InputError(message, field=name, fixes=fixes)
 
 
 def _checked_classes(classes: Any, columns: int, frame: NDArray[np.str_] | None) -> NDArray[Any]:

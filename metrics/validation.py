@@ -136,11 +136,16 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Arr
     vector = check_numbers(labels, name, [f"{whole}: map names", "name the columns: classes="])
     _check_length(vector, n, classes, name)
     if vector.dtype.kind == "f":
-        for is_wrong in (vector != np.rint(vector), ~np.isfinite(vector)):
-            if is_wrong.any():
-                row = _first(is_wrong)
-                message = f"expected whole numbers, got {float(vector[row]):.6g}"
-                raise InputError(message, field=name, row=row, fixes=whole)
+        is_missing = np.isnan(vector)
+        if is_missing.any():
+            fixes = [whole, "leave such rows out"]
+            message = f"{int(is_missing.sum())} are missing (NaN), the first"
+            raise InputError(message, field=name, row=_first(is_missing), fixes=fixes)
+        is_wrong = (vector != np.rint(vector)) | np.isinf(vector)
+        if is_wrong.any():
+            row = _first(is_wrong)
+            message = f"expected whole numbers, got {float(vector[row]):.6g}"
+            raise InputError(message, field=name, row=row, fixes=whole)
     else:
         vector = vector.astype(np.int64, copy=False)
     low, high = vector.min().item(), vector.max().item()
@@ -149,6 +154,8 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Arr
         fixes = ["correct or remove such rows", "add the columns of the other classes"]
         if low >= 1 and high == classes:
             fixes = ["labels start at 0: subtract 1 from all"]
+        elif classes == 2 and np.unique(vector).tolist() == [-1, 1]:
+            fixes = ["map -1 to 0, as `labels > 0` does"]
         message = (
             f"values run from {low:.9g} to {high:.9g}, allowed are 0 to {classes - 1} "
             f"({classes} classes), the first outside is {vector[row].item():.9g}"

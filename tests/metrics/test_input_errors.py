@@ -56,11 +56,16 @@ LABELS = [
     ([1, 3], 1, "subtract 1"),
     ([1, 0.5], 1, "from 0 to 2"),
     ([0, NAN], 1, "from 0 to 2"),
+    ([0, NAN], 1, "leave such rows out"),
+    ([0, None], None, "from 0 to 2"),
     ([0, INF], 1, "from 0 to 2"),
     (["cat", "dog"], None, "classes="),
+    (["0", "2"], None, "make them numbers"),
+    (["0", "3"], None, "classes="),
     ([0, 1e20], 1, "remove"),
     (np.ma.masked_array([0, 1], [False, True]), 1, "fill"),
 ]
+SIGNS = [1, -1], np.array([1.0, -1.0])
 OPTIONS = [
     ("floor_repetitions", {"floor_repetitions": -1}),
     ("utility_batch", {"utility_batch": 0}),
@@ -144,6 +149,8 @@ BY_FIELD = [
 BY_PLACE = [
     *(("probabilities", row, fix, lambda p=p: m.accuracy(p, Y)) for p, row, fix in PROBABILITIES),
     *(("labels", row, fix, lambda y=y: m.accuracy(P, y)) for y, row, fix in LABELS),
+    *(("labels", 1, "map -1 to 0", lambda y=y: m.accuracy(P[:, :1] * 0, y)) for y in SIGNS),
+    ("labels", 1, "remove", lambda: m.accuracy(P, [1, -1])),
     ("labels", 1, "correct", lambda: m.accuracy(P, ["b", "z"], classes=list("abc"))),
     *(
         (name, row, fix, lambda call=call, n=name, v=value: call(*UNIFORM, **{n: v}))
