@@ -115,7 +115,7 @@ def _state(task: Task, absent: str, errors: Mapping[str, str]) -> State:
     for name, key, wanted in (
         ("calibrator", "config", settings.calibrator),
         ("splits", "splits", asdict(settings.splits)),
-        ("evaluation", "evaluation", asdict(settings.evaluation)),
+        ("evaluation", "evaluation", settings.evaluation.measured()),
     ):
         if key in record and record[key] != wanted:
             return State(STALE, f"other settings of {name}")

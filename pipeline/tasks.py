@@ -9,7 +9,7 @@ logits” are a digest of all that a benchmark has of its points, except groups)
                  of classes; of ready-made logits the content of their file instead
     fit          the calibrator's settings, the split, the logits; the groups if it needs them
     score        the fitted arrays and their predictions, the split, the logits, the similarity,
-                 the settings of the evaluation
+                 the settings of the evaluation, except those that name files
     all splits   the keys of the scores, the groups, the names of the classes
     costs        the keys of the scores
     dynamics     the split, the logits, the settings of the family
@@ -105,7 +105,7 @@ def score_task(unit: Unit, logits: CachedLogits) -> Task:
         **_points(unit.settings, unit.split, logits),
         "fitted": [fit["arrays"], fit.get("predictions")],
         "similarity": logits.similarity_sha256,
-        "evaluation": asdict(unit.settings.evaluation),
+        "evaluation": unit.settings.evaluation.measured(),
     }
     path, maker = unit.scores_path, "held_out.evaluated"
     return _task(str(unit), unit.settings, logits, path, maker, content, unit)

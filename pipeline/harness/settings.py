@@ -3,7 +3,7 @@
 What goes to a calibrator, a source or a metric stays a dictionary: its keys are their arguments.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +89,10 @@ def suffix_of(evaluation: str) -> str:
     return "" if evaluation == DEFAULT_EVALUATION else f"-{evaluation}"
 
 
+NAMING_FILES = ("name", "suffix", "suffixes")
+"""The settings of an evaluation that change no score."""
+
+
 @dataclass
 class Evaluation:
     """The options of a scorecard, and the name of their results (conf/evaluation)."""
@@ -108,6 +112,10 @@ class Evaluation:
     bootstrap_repetitions: int = MISSING
     noise_seed: int = MISSING
     own: Any = MISSING
+
+    def measured(self) -> dict[str, Any]:
+        """What is measured, and how: all settings except those that only name files."""
+        return {key: value for key, value in asdict(self).items() if key not in NAMING_FILES}
 
 
 @dataclass

@@ -16,8 +16,8 @@ from utility_calibration.metrics.shown import ALL_CLASSES
 
 from ..harness.artifacts import save_npz
 from ..harness.cache import Record, Save
-from ..harness.parallel import Progress
 from ..harness.settings import Settings
+from ..harness.task import Progress
 from ..harness.units import Unit
 from . import points
 
@@ -67,7 +67,7 @@ def evaluated(unit: Unit, progress: Progress) -> tuple[Save, Record]:
         "logits_sha256": cached.sha256,
         "n": cached.n,
         **entries,
-        "evaluation": asdict(unit.settings.evaluation),
+        "evaluation": unit.settings.evaluation.measured(),
     }
 
 
@@ -166,9 +166,7 @@ def _arrays(card: Scorecard) -> dict[str, Any]:
 
 def options_of(settings: Settings) -> dict[str, Any]:
     """The options of an evaluation as `utility_calibration.metrics.scorecard` takes them."""
-    options = asdict(settings.evaluation)
-    for key in ("name", "suffix", "suffixes"):  # these name files
-        del options[key]
+    options = settings.evaluation.measured()
     if options["own"]:
         options["own"] = instantiate(options["own"], _convert_="all")
     if options["prior"] == "frequent":

@@ -115,8 +115,8 @@ def writes_results(settings: Settings) -> AbstractContextManager[None]:
 
 
 def _behind(settings: Settings) -> dict[str, Any]:
-    evaluation = without_folders(asdict(settings.evaluation))
-    return {"evaluation": evaluation, "splits": asdict(settings.splits)}
+    evaluation = {"name": settings.evaluation.name, **settings.evaluation.measured()}
+    return {"evaluation": without_folders(evaluation), "splits": asdict(settings.splits)}
 
 
 def _difference(made: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:

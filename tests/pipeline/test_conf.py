@@ -12,6 +12,7 @@ from hydra.utils import get_method, instantiate
 from utility_calibration.metrics import METRICS
 from utility_calibration.metrics.measurement import Options
 from utility_calibration.pipeline.harness.parameters import CONF
+from utility_calibration.pipeline.harness.settings import NAMING_FILES
 from utility_calibration.pipeline.harness.units import (
     composed,
     composed_with,
@@ -97,7 +98,7 @@ def test_evaluations_are_options_of_scorecard():
     known = {field.name for field in fields(Options)}
     for option in options("evaluation"):
         content = set(composed([f"evaluation={option}"]).evaluation)
-        assert content - {"name", "suffix", "suffixes"} <= known
+        assert content - {*NAMING_FILES} <= known
 
 
 @pytest.mark.parametrize(

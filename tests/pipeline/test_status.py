@@ -46,6 +46,11 @@ def test_stale_units_say_why(request_made, override, why):
     assert found(request_made("calibrator=vector", override)) == {("stale", why): 3}
 
 
+def test_how_the_files_of_evaluations_are_called_makes_no_score_stale(request_made):
+    request = request_made("calibrator=vector", "+evaluation.suffixes.mine=-of-mine")
+    assert found(request) == {("done", ""): 3}
+
+
 def test_scores_that_are_gone_are_in_no_key(request_made, tmp_path):
     plan = Plan(request_made("calibrator=vector").units())
     gone = tmp_path / "data/scores/tiny/vector/1.npz"
