@@ -20,8 +20,7 @@ from .command import is_user_error, one_line
 from .machine import core_count, free_memory, run_notes
 from .progress import Bar, say
 from .run_log import add_to_log
-from .task import Progress as Progress  # sources and makers import it from here
-from .task import Task
+from .task import Progress, Task, no_progress
 from .workers import UnitsFailed, can_fork, workers
 
 BYTES_PER_LOGIT = 60  # of a process, per n x C of its task; patching takes most, about 48
@@ -30,10 +29,6 @@ NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP)  # errors of a file system that cannot 
 NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")  # equal but for numbers: printed once
 
 Result = TypeVar("Result")
-
-
-def no_progress(done: int, total: int, what: str) -> None:
-    """Show nothing."""
 
 
 @dataclass(frozen=True)

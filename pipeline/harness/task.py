@@ -23,6 +23,10 @@ from .settings import Settings
 Progress = Callable[[int, int, str], None]  # pieces done, all pieces, the current one's name
 
 
+def no_progress(done: int, total: int, what: str) -> None:
+    """Show nothing."""
+
+
 @dataclass(frozen=True)
 class Task:
     """A file to make.

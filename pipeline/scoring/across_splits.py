@@ -23,8 +23,8 @@ from utility_calibration.metrics.uc import first_largest
 
 from ..harness.artifacts import save_npz
 from ..harness.cache import Record, Save
-from ..harness.parallel import Progress
 from ..harness.settings import Settings
+from ..harness.task import Progress
 from ..harness.units import Unit
 from .class_names import class_names
 from .families import p_values_together

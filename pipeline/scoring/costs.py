@@ -24,7 +24,7 @@ from utility_calibration.metrics.resampling import resampled_weights
 
 from ..harness.artifacts import save_npz
 from ..harness.cache import Record, Save
-from ..harness.parallel import Progress
+from ..harness.task import Progress
 from ..harness.units import Unit
 from .held_out import HeldOut, held_out
 from .inference import FEWEST_SPLITS, paired_difference

@@ -24,8 +24,8 @@ from utility_calibration.metrics.kernels.softmax import softmax
 
 from ..harness.artifacts import save_npz
 from ..harness.cache import Record, Save
-from ..harness.parallel import Progress
 from ..harness.settings import Dynamics, Settings
+from ..harness.task import Progress
 from .points import find_logits, indices_of
 
 ARGUMENTS = {"aligned": {"high"}, "misaligned": {"subsets", "partition_seed", "gain"}}

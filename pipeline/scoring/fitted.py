@@ -8,8 +8,8 @@ import numpy as np
 from hydra.utils import instantiate
 
 from ..harness.cache import Record, Save
-from ..harness.parallel import Progress
 from ..harness.settings import Settings
+from ..harness.task import Progress
 from ..harness.units import Unit
 from .points import CachedLogits, find_logits, groups_at, indices_of, logits_at, weights_at
 

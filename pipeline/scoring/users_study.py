@@ -19,8 +19,8 @@ from utility_calibration.metrics.samples import Sample, sample_of
 
 from ..harness.artifacts import save_npz
 from ..harness.cache import Record, Save
-from ..harness.parallel import Progress
 from ..harness.settings import Settings, Users
+from ..harness.task import Progress
 from ..harness.units import Unit
 from . import risk_gap, user_priors
 from .held_out import class_shares, held_out

@@ -22,7 +22,7 @@ from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.errors import InputError, reason_of
 
 from ..harness.artifacts import sha256_of
-from ..harness.parallel import Progress, no_progress
+from ..harness.task import Progress, no_progress
 from . import downloads
 from .forward_pass import Run, forward_logits
 from .input_digests import Place, file_content, file_in, reads

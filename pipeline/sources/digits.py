@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from ..harness.parallel import Progress, no_progress
+from ..harness.task import Progress, no_progress
 from .source_result import SourceResult
 
 

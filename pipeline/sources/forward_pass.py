@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, default_collate
 from utility_calibration.metrics.errors import InputError, reason_of
 
 from ..harness.machine import core_count, is_out_of_memory
-from ..harness.parallel import Progress, no_progress
+from ..harness.task import Progress, no_progress
 from .device import device_name, use_plain_float32
 from .source_result import drawn_rows
 

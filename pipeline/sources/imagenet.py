@@ -9,7 +9,7 @@ from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.errors import InputError, reason_of
 
 from ..harness.artifacts import sha256_of_json
-from ..harness.parallel import Progress, no_progress
+from ..harness.task import Progress, no_progress
 from .forward_pass import Run, forward_logits, warnings_on
 from .hub import hub_files, weights_digest
 from .input_digests import Place, file_content, file_in, reads

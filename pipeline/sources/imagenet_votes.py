@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from utility_calibration.metrics.errors import InputError, reason_of
 
 from ..harness.artifacts import sha256_of_json
-from ..harness.parallel import Progress, no_progress
+from ..harness.task import Progress, no_progress
 from .downloads import check_digest
 from .imagenet import SYNSETS, VALIDATION_IMAGES
 from .input_digests import reads

@@ -20,10 +20,10 @@ from utility_calibration.metrics.errors import InputError
 from ..harness.artifacts import read_npz, save_npz
 from ..harness.cache import Record, Save, record_of
 from ..harness.machine import versions
-from ..harness.parallel import Progress
 from ..harness.parameters import UsageError
 from ..harness.progress import say
 from ..harness.settings import Settings
+from ..harness.task import Progress
 from ..precision import in_float32
 from ..scoring.points import logits_path
 from .input_digests import class_count, ready_made

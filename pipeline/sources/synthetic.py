@@ -18,7 +18,7 @@ from scipy.special import softmax
 
 from utility_calibration.metrics.errors import InputError
 
-from ..harness.parallel import Progress, no_progress
+from ..harness.task import Progress, no_progress
 from .source_result import SourceResult
 
 BLOCK = 2048  # rows drawn from one random stream, so that results depend on the seed alone

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from utility_calibration.metrics.errors import InputError
 
-from ..harness.parallel import Progress, no_progress
+from ..harness.task import Progress, no_progress
 from ..scoring.class_names import YAHOO
 from .forward_pass import Run, warnings_on
 from .hub import hub_files, is_hub_name, weights_digest

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from utility_calibration.metrics.errors import InputError
 
-from ..harness.parallel import Progress, no_progress
+from ..harness.task import Progress, no_progress
 from ..scoring.class_names import YAHOO
 from .forward_pass import Run
 from .hub import hub_files, weights_digest

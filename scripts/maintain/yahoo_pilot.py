@@ -13,8 +13,8 @@ import sys
 from collections.abc import Sequence
 
 from utility_calibration.pipeline.harness.command import Parser, user_errors_in_one_line
-from utility_calibration.pipeline.harness.parallel import no_progress
 from utility_calibration.pipeline.harness.progress import say
+from utility_calibration.pipeline.harness.task import no_progress
 from utility_calibration.pipeline.harness.units import composed, resolved
 from utility_calibration.pipeline.reporting.wording import markdown_table
 from utility_calibration.pipeline.sources.logits_maker import from_source, two_standard_errors
