@@ -5,10 +5,10 @@ A source says by `reads` which of its options name files, and how their content 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from pydoc import locate
+from pydoc import ErrorDuringImport, locate
 from typing import Any, NamedTuple, TypeVar
 
-from utility_calibration.metrics.errors import InputError, MissingResource
+from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
 
 from ..harness.artifacts import sha256_of, sha256_of_json
 from ..harness.code_digest import UnknownTarget, refuse_short
@@ -103,10 +103,28 @@ def _reads(entry: Options) -> Reads | None:
     """What the source of a `_target_` says by `reads`; None of one that says nothing."""
     name = str(entry["_target_"])
     refuse_short(name)
-    source = locate(name)
+    try:
+        source = locate(name)
+    except ErrorDuringImport as error:
+        reason = reason_of(error.value or error)
+        message = f"{name}: its module cannot be imported ({reason})"
+        raise UnknownTarget(f"{message}; mend it, or install what it needs") from error
     if source is None:
-        raise UnknownTarget(f"{name}: no such module or name; check `_target_`")
+        raise UnknownTarget(f"{name}: {_what_is_missing(name)}")
     return READS.get(source)  # type: ignore[call-overload]
+
+
+def _what_is_missing(name: str) -> str:
+    """Why a dotted name leads nowhere, and what mends that."""
+    package = name.partition(".")[0]
+    if locate(package) is None:
+        fix = f"correct `_target_`, or install the package that has {package}"
+        return f"no package {package} is installed; {fix}"
+    module = name
+    while locate(module) is None:
+        module = module.rpartition(".")[0]
+    missing = name.removeprefix(f"{module}.")
+    return f"{module} has no {missing}; correct `_target_`"
 
 
 def ready_made(settings: Settings) -> Path | None:

@@ -10,6 +10,7 @@ from omegaconf import OmegaConf
 
 from tests.pipeline.conftest import request_of
 from tests.refusals import fails
+from utility_calibration.pipeline.harness.code_digest import UnknownTarget
 from utility_calibration.pipeline.harness.parameters import CONF, UsageError
 from utility_calibration.pipeline.harness.units import composed
 from utility_calibration.pipeline.sources.input_digests import inputs_of
@@ -95,3 +96,21 @@ def test_a_word_vectors_file_stays_in_effect_for_commands_that_name_none(tmp_pat
     np.savez(tmp_path / "v.npz", a=1)
     named = inputs_of({**entry, "vectors_path": str(tmp_path / "v.npz")}, {})
     assert len(named["files"]["vectors_path"]) == 64
+
+
+@pytest.mark.parametrize(
+    ("target", "missing"),
+    [
+        ("no_such_package.logits", ("no package no_such_package", "install")),
+        ("utility_calibration.pipeline.sources.digits.nothing", ("digits has no nothing",)),
+        ("utility_calibration.pipeline.nothing.logits", ("pipeline has no nothing.logits",)),
+        ("source_of_mine.logits", ("no_such_library", "install")),
+    ],
+)
+def test_an_unknown_source_says_which_part_of_its_name_is_missing(
+    target, missing, tmp_path, monkeypatch
+):
+    (tmp_path / "source_of_mine.py").write_text("import no_such_library\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with fails(UnknownTarget, f"{target}: ", *missing):
+        inputs_of({"_target_": target}, {})
