@@ -20,6 +20,7 @@ from .kernels.ranks import (
     places_above,
     places_of,
     ranked_sums,
+    ranked_values,
     ranks_of,
 )
 from .kernels.threads import row_blocks
@@ -130,7 +131,13 @@ class Forecast:
         """Return `values(part)` [k, points] for all parts, side by side: [k, n]."""
         if not self.is_large:
             return values(self)
-        return np.concatenate([values(part) for _, part in self.parts()], axis=1)
+        whole: Array = np.empty((0, self.n))
+        for rows, part in self.parts():
+            of_part = values(part)
+            if not len(whole):
+                whole = np.empty((len(of_part), self.n))
+            whole[:, rows] = of_part
+        return whole
 
     @cached_property
     def order(self) -> Array:
@@ -159,7 +166,7 @@ class Forecast:
         """[n, C], or [n, depth]: each row's probabilities in descending order."""
         if self.depth is not None:
             return largest_values(self.probabilities, self.depth)
-        return np.take_along_axis(self.probabilities, self.order, axis=1)
+        return ranked_values(self.probabilities, self.order)
 
     @cached_property
     def top_sums(self) -> Array:
@@ -176,7 +183,10 @@ class Forecast:
     @cached_property
     def ranked_alike(self) -> Array | None:
         """[n]: the first point with the same sorted probabilities; None if all differ."""
-        second = self.joined(lambda part: part.ranked[None, :, 1])[0]
+        if self.depth is not None:
+            second = self.ranked[:, 1]
+        else:  # the other ranks are not needed of rows that differ in this one
+            second = np.take_along_axis(self.probabilities, self.order[:, 1:2], axis=1)[:, 0]
         return _first_alike(second, lambda rows: self.at(rows).ranked)
 
     def outcomes(self, labels: Array, weights: Array | None = None) -> Outcomes:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from .arrays import Array
 from .forecast import Forecast, Outcomes
-from .kernels.ranks import descending_order
+from .kernels.ranks import descending_order, ranked_sums, ranked_values
 from .kernels.threads import row_blocks
 from .keywords import PointOptions
 from .scores import checked
@@ -62,7 +62,7 @@ def _of_classes(forecast: Forecast, outcomes: Outcomes, start: int, stop: int) -
     """The parts of the classes from `start` to `stop` in the sums, [R]."""
     p = np.ascontiguousarray(forecast.probabilities[:, start:stop].T)
     order = descending_order(-p)
-    ordered = np.take_along_axis(p, order, axis=1)
+    ordered = ranked_values(p, order)
     # Between two neighbours t has the same two bins; tied ones have no t between them.
     lengths = np.diff(ordered, axis=1, append=1.0)
     errors = []
@@ -73,7 +73,7 @@ def _of_classes(forecast: Forecast, outcomes: Outcomes, start: int, stop: int) -
         residuals[labels[points] - start, points] += 1
         if outcomes.weights is not None:
             residuals *= outcomes.weights[draw % len(outcomes.weights)]
-        sums = np.take_along_axis(residuals, order, axis=1).cumsum(axis=1)
+        sums = ranked_sums(residuals, order)
         whole = sums[:, -1:]
         below = ordered[:, 0] * whole[:, 0] ** 2
         errors.append((lengths * (sums**2 + (whole - sums) ** 2)).sum() + below.sum())

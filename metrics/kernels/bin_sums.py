@@ -52,7 +52,7 @@ def _add_residuals(rows: Any, occurred: Any, weights: Any, sums: Any) -> None:
         for column in range(row.size):
             value = row[column]
             sums[column, min(max(np.int64(value * bins), 0), bins - 1)] -= weight * value
-        event = occurred[i]
-        if event >= 0:
-            value = row[event]
-            sums[event, min(max(np.int64(value * bins), 0), bins - 1)] += weight
+        # Without a branch: whether the event occurred is no pattern that a processor can guess.
+        event = max(occurred[i], 0)
+        gain = weight if occurred[i] >= 0 else 0.0
+        sums[event, min(max(np.int64(row[event] * bins), 0), bins - 1)] += gain

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from ..arrays import Array
 from .buckets import memory_of, ranges_by_buckets
 from .drawn_ranges import draws_of, ranges_of_draws
+from .grid import on_grid
 from .ranks import descending_order
 from .threads import BLOCK_ELEMENTS, by_row, over_blocks, row_blocks
 from .weighted_ranges import ranges_of_weights
@@ -48,6 +49,7 @@ def prefix_range(
     margin: float = math.inf,
     known: float = 0.0,
     orders: Orders | None = None,
+    cells: Array | None = None,
 ) -> tuple[Array, Array]:
     """Return the range of the running sums of payoff - prediction, and these sums at the edges.
 
@@ -73,16 +75,24 @@ def prefix_range(
             more than this. That saves time in a search for the largest.
         known: a range of utilities outside this call, with which `margin` compares, too.
         orders: what calls with the same predictions share: their order.
+        cells: float64 [b, 1], powers of two; for one draw without edges, predictions are rounded to
+            multiples of them first (kernels/grid.py), while they are in the cache.
     """
     if edges is None:
         edges = np.zeros((1 if weights is None else len(weights), 0))
         if len(codes) == 1 and weights is None:
-            return _one_draw(predicted, payoffs, codes, tolerance, margin, known)
+            return _one_draw(predicted, payoffs, codes, tolerance, margin, known, cells)
     return _several(predicted, payoffs, codes, edges, weights, [] if orders is None else orders)
 
 
 def _one_draw(
-    predicted: Array, payoffs: Array, codes: Array, tolerance: float, margin: float, known: float
+    predicted: Array,
+    payoffs: Array,
+    codes: Array,
+    tolerance: float,
+    margin: float,
+    known: float,
+    cells: Array | None,
 ) -> tuple[Array, Array]:
     table = np.ascontiguousarray(payoffs)
     outcome = _short_codes(codes, table.shape[1])[0]
@@ -92,6 +102,8 @@ def _one_draw(
     def work(start: int, stop: int) -> None:
         block = slice(start, stop)
         v = by_row(predicted[block])
+        if cells is not None:
+            v = on_grid(v, cells[block], v if v.flags.owndata else None)
         points = v, v.view(np.int64), table[block], outcome, memory_of(n)
         ranges_by_buckets(*points, tolerance, margin, known, ranges[block])
 

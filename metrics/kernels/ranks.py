@@ -274,13 +274,24 @@ def _find_places(sums: Any, shares: Any, places: Any) -> None:
 
 def ranked_sums(matrix: Array, order: Array) -> Array:
     """Return the running sums of each row's values in their `order`: [n, C]."""
-    values, sums = np.ascontiguousarray(matrix), np.empty(matrix.shape)
+    return _in_order(_sum_ranked, matrix, order)
+
+
+def ranked_values(matrix: Array, order: Array) -> Array:
+    """Return each row's values in their `order`: [n, C]."""
+    return _in_order(_take_ranked, matrix, order)
+
+
+def _in_order(kernel: Any, matrix: Array, order: Array) -> Array:
+    """Return what a kernel makes of values [n, C] in their order, whose type may be shorter."""
+    values, made = np.ascontiguousarray(matrix), np.empty(matrix.shape)
 
     def work(start: int, stop: int) -> None:
-        _sum_ranked(values[start:stop], order[start:stop], sums[start:stop])
+        places = order[start:stop].astype(np.int32, copy=False)  # one type is compiled
+        kernel(values[start:stop], places, made[start:stop])
 
     over_blocks(work, row_blocks(*values.shape))
-    return sums
+    return made
 
 
 @compiled
@@ -290,3 +301,11 @@ def _sum_ranked(matrix: Any, order: Any, sums: Any) -> None:
         for k in range(places.size):
             total += row[places[k]]
             out[k] = total
+
+
+@compiled
+def _take_ranked(matrix: Any, order: Any, ranked: Any) -> None:
+    for i in range(matrix.shape[0]):
+        row, places, out = matrix[i], order[i], ranked[i]
+        for k in range(places.size):
+            out[k] = row[places[k]]

@@ -16,6 +16,10 @@ from .buckets import sum_and_extremes
 from .compiled import compiled
 from .threads import over_blocks, row_blocks
 
+TOGETHER = 1 << 21
+"""Probabilities of a block. On fewer than two blocks, a pool of threads would take longer than the
+work: 7,000 points of a hundred classes took .5 milliseconds on two threads and .3 on one."""
+
 
 class RowFacts(NamedTuple):
     """What is known of a matrix [n, C].
@@ -53,7 +57,7 @@ def facts_of_rows(matrix: Array) -> RowFacts:
         )
         return extremes
 
-    extremes = over_blocks(work, row_blocks(*matrix.shape))
+    extremes = over_blocks(work, row_blocks(len(matrix), matrix.shape[1], TOGETHER))
     smallest, largest = np.stack(extremes).T
     return RowFacts(float(smallest.min()), float(largest.max()), sums, top)
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.metrics.kernels.plain import plain_prefix_range
 from utility_calibration.metrics import reference
 from utility_calibration.metrics.kernels.buckets import memory_of, ranges_by_buckets
+from utility_calibration.metrics.kernels.grid import on_grid
 from utility_calibration.metrics.kernels.prefix_range import prefix_range
 
 
@@ -43,6 +44,18 @@ def test_both_implementations_are_the_definition(utilities, n, codes, draws, bin
         for ranges, at_edges in (compiled, plain):
             assert float(ranges[draw, row]) == pytest.approx(width, abs=1e-12)
             assert at_edges[draw, row].tolist() == pytest.approx(sums, abs=1e-12)
+
+
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
+def test_predictions_are_rounded_to_cells_and_stay_as_they_are(layout):
+    predicted, payoffs, codes = problem(3, 500, 4, draws=1, seed=0, distinct=40)
+    predicted = layout(predicted + np.random.default_rng(0).uniform(0, 1e-3, predicted.shape))
+    before, cells = predicted.copy(), np.array([[2.0**-6], [2.0**-8], [1.0]])
+    ranges, _ = prefix_range(predicted, payoffs, codes, cells=cells)
+    expected, _ = prefix_range(on_grid(predicted, cells), payoffs, codes)
+    assert ranges.tolist() == expected.tolist()
+    assert (ranges != prefix_range(predicted, payoffs, codes)[0]).all()
+    assert np.array_equal(predicted, before)
 
 
 def test_outcome_codes_may_be_many():

@@ -6,7 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from utility_calibration.calibrators.reference import tied_order
-from utility_calibration.metrics.kernels.ranks import _plain_order, descending_order
+from utility_calibration.metrics.kernels.ranks import (
+    _plain_order,
+    descending_order,
+    ranked_sums,
+    ranked_values,
+)
 
 TIED = 2.5e-7
 SHAPES = ["softmax", "crowded", "plateau", "chains", "one hot", "rounded", "large", "logs"]
@@ -76,3 +81,12 @@ def test_the_descending_order_is_numpys_stable_order(kind, n):
     values = np.stack([odd_values(kind, n), odd_values("distinct", n), odd_values(kind, n)[::-1]])
     found = descending_order(values)
     np.testing.assert_array_equal(found, np.argsort(-values, axis=1, kind="stable"))
+
+
+@pytest.mark.parametrize("kind", [np.int16, np.int32, np.int64])
+def test_values_and_sums_in_order_are_numpys(kind):
+    matrix = np.random.default_rng(0).random((50, 7))
+    order = descending_order(matrix).astype(kind)
+    ranked = np.take_along_axis(matrix, order, axis=1)
+    np.testing.assert_array_equal(ranked_values(matrix, order), ranked)
+    np.testing.assert_array_equal(ranked_sums(matrix, order), ranked.cumsum(axis=1))
