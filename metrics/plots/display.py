@@ -152,7 +152,7 @@ class UtilityDisplay:
             **keywords: `sample_weight`, `classes` and `ignore_index` as in `accuracy`; others are
                 arguments of `plot`.
         """
-        about_points, about_plot = _sorted_out(keywords)
+        about_points, about_plot = _about_points_and_plot(keywords)
         diagram, by_chance = diagram_of(
             utility_of(utility or TopClass()),
             *_in_order(probabilities, labels),
@@ -181,7 +181,7 @@ class UtilityDisplay:
         **keywords: Any,
     ) -> UtilityDisplay:
         """Draw the running difference, without bins (eq. 3.2). Arguments as `reliability`."""
-        about_points, about_plot = _sorted_out(keywords)
+        about_points, about_plot = _about_points_and_plot(keywords)
         diagram, by_chance = diagram_of(
             utility_of(utility or TopClass()),
             *_in_order(probabilities, labels),
@@ -197,7 +197,7 @@ class UtilityDisplay:
         cls, probabilities: ArrayLike, labels: ArrayLike, utility: UtilityClass, **keywords: Any
     ) -> UtilityDisplay:
         """Draw the errors of all utilities of a class (section 4) with their 95 % band."""
-        about_points, about_plot = _sorted_out(keywords)
+        about_points, about_plot = _about_points_and_plot(keywords)
         errors = utility.calibration_errors(*_in_order(probabilities, labels), **about_points)
         return cls._drawn("ecdf", uc.ecdf(errors), about_plot)
 
@@ -206,7 +206,7 @@ class UtilityDisplay:
         cls, probabilities: ArrayLike, labels: ArrayLike, *, event: int = 1, **keywords: Any
     ) -> UtilityDisplay:
         """Draw the net benefit of acting on the probability of class `event` (Vickers & Elkin)."""
-        about_points, about_plot = _sorted_out(keywords)
+        about_points, about_plot = _about_points_and_plot(keywords)
         forecast, outcomes = checked(*_in_order(probabilities, labels), **about_points)
         p, y = forecast.probabilities, outcomes.labels[0]
         weights = None if outcomes.weights is None else outcomes.weights[0]
@@ -308,7 +308,7 @@ class UtilityDisplay:
         drawing.mark_worst(axes, self.worst.low, self.worst.high)
 
 
-def _sorted_out(keywords: dict[str, Any]) -> tuple[PointOptions, dict[str, Any]]:
+def _about_points_and_plot(keywords: dict[str, Any]) -> tuple[PointOptions, dict[str, Any]]:
     """Return what is said of the points, and the arguments of `plot`."""
     names = PointOptions.__annotations__
     about_points: Any = {name: value for name, value in keywords.items() if name in names}

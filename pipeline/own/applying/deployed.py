@@ -21,7 +21,7 @@ from utility_calibration.metrics.errors import InputError
 from ...harness.settings import Settings
 from ...scoring.fitted import fitted_on
 from ...scoring.points import CachedLogits
-from ..columns.answers import Answers as FileAnswers
+from ..columns.answers import Answers
 from ..columns.classes_of_calibrator import CalibratorClasses, layout_for
 from ..columns.layout import Layout
 from ..columns.scale import scaled
@@ -50,17 +50,15 @@ def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calib
     return fitted
 
 
-class Answers(NamedTuple):
-    """Where the answers of some points are in their file.
-
-    array: the name of one array, or of one column of lists; "" if each class has a column.
-    order: the class of each column of that array, [C], a number among the calibrator's classes.
-    columns: the class of each column of a table, by the column's name.
-    """
+class AnswerColumns(NamedTuple):
+    """Where the answers of some points are in their file."""
 
     array: str
+    """The name of one array, or of one column of lists; "" if each class has a column."""
     order: NDArray[np.int64]
+    """The class of each column of that array, [C], a number among the calibrator's classes."""
     columns: Mapping[str, int]
+    """The class of each column of a table, by the column's name."""
 
 
 class Unlabelled(NamedTuple):
@@ -68,7 +66,7 @@ class Unlabelled(NamedTuple):
 
     logits: NDArray[np.float32]
     groups: NDArray[np.str_] | None
-    answers: Answers
+    answers: AnswerColumns
 
 
 def kind_taken(calibrator: Calibrator) -> str:
@@ -201,14 +199,14 @@ def _check_kind(takes: str, file_options: FileOptions) -> None:
         raise InputError(message, field="values", fixes=fixes)
 
 
-def _places(layout: Layout, answers: FileAnswers) -> Answers:
+def _places(layout: Layout, answers: Answers) -> AnswerColumns:
     """Where the answers of these rows are in their file."""
     order = np.argsort(layout.order_of(answers))
     if layout.is_array:
-        return Answers(answers.name, order, {})
+        return AnswerColumns(answers.name, order, {})
     if layout.single is not None:
-        return Answers("", order, {answers.name: layout.single})
-    return Answers("", order, {name: number for number, name in enumerate(layout.columns)})
+        return AnswerColumns("", order, {answers.name: layout.single})
+    return AnswerColumns("", order, {name: number for number, name in enumerate(layout.columns)})
 
 
 def forecaster_of(path: Path, layout: Layout) -> Callable[[NDArray[np.float32]], NDArray[Any]]:

@@ -23,7 +23,7 @@ from ..request.folder import check_replaceable
 from ..words.file_options import FileOptions
 from ..words.forms import LINES, check_is_file, ending_of, is_table
 from ..words.message_text import normal, some_of
-from .deployed import Answers, calibrated, class_names_of, loaded, unlabelled
+from .deployed import AnswerColumns, calibrated, class_names_of, loaded, unlabelled
 from .rewritten import (
     Parts,
     by_column,
@@ -64,7 +64,7 @@ def write_calibrated(options: argparse.Namespace) -> None:
 
     notes = Notes()
 
-    def batches() -> Iterator[tuple[Answers, NDArray[np.float64]]]:
+    def batches() -> Iterator[tuple[AnswerColumns, NDArray[np.float64]]]:
         for points in unlabelled(options.file, calibrator, file_options, notes):
             probabilities = calibrated(calibrator, points.logits, points.groups)
             if prior is not None:
@@ -131,7 +131,7 @@ def _check_output(options: argparse.Namespace) -> None:
             raise InputError(message, field="--output", fixes="name another")
 
 
-def _check_in_place(path: Path, answers: Answers, file_options: FileOptions) -> None:
+def _check_in_place(path: Path, answers: AnswerColumns, file_options: FileOptions) -> None:
     """Raise `InputError` if the old answers have no place for probabilities of the classes."""
     message = ""
     if answers.array and is_table(path):
@@ -145,7 +145,7 @@ def _check_in_place(path: Path, answers: Answers, file_options: FileOptions) -> 
 
 def _extended(
     old: Table,
-    answers: Answers,
+    answers: AnswerColumns,
     probabilities: NDArray[np.float64],
     labels: NDArray[Any],
     options: argparse.Namespace,

@@ -14,7 +14,7 @@ from ..reading.cells import FileColumns, are_arrays
 from ..words.file_options import FileOptions, matching
 from ..words.patterns import bearers_of, borne_alone, whole_sets
 from ..words.usual_names import SINGLE, spelt, with_names
-from .answer_array import array_of_answers
+from .answers import array_of_answers
 from .column_errors import in_question, no_bearers, not_each_once, several_sets
 from .confidence import may_be_confidence
 from .layout import Layout

@@ -11,8 +11,7 @@ from ..rows.lists import has_lists
 from ..words.file_options import MOST, matching
 from ..words.message_text import IGNORE, NAME_CLASSES, some_of
 from ..words.patterns import Bearers, as_number, bearers_of, borne_alone
-from ..words.usual_names import NO_LABELS, REJECTS, spelt
-from .confidence import PREDICTED
+from ..words.usual_names import NO_LABELS, PREDICTED, REJECTS, spelt
 
 IN_ORDER = "say which they are, in the order of the labels: --classes NAME,NAME"
 

@@ -18,14 +18,8 @@ from ..reading.cells import FileColumns, distinct_labels, plain_column
 from ..words.file_options import FileOptions
 from ..words.message_text import cut_off
 from ..words.patterns import borne_alone
-from ..words.usual_names import spelt
+from ..words.usual_names import PREDICTED, spelt
 from .answers import Answers
-
-PREDICTED = (
-    *("pred", "prediction", "predictions", "predicted", "y_pred", "yhat", "y_hat"),
-    *("pred_label", "predicted_label", "pred_class", "predicted_class", "decision"),
-)
-"""Usual names of a column with the predicted class of each point."""
 
 
 def is_confidence(values: Any) -> bool:

@@ -30,8 +30,7 @@ from ..words.file_options import FileOptions
 from ..words.message_text import IGNORE, cut_off, some_of
 from ..words.patterns import as_number, whole_sets
 from ..words.usual_names import with_names
-from .answer_array import answers_of_array
-from .answers import Answers
+from .answers import Answers, answers_of_array
 from .classes_by_place import check_start
 from .confidence import by_predictions
 from .file_points import FilePoints

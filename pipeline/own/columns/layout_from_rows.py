@@ -17,8 +17,7 @@ from ..rows.lists import CLASS_NAMES, has_lists
 from ..rows.roles import Roles, roles_of
 from ..words.file_options import FileOptions
 from ..words.message_text import kept, some_of
-from .answer_array import array_of_answers, two_answers
-from .answers import Answers
+from .answers import Answers, array_of_answers, two_answers
 from .classes_by_name import classes_by_name
 from .classes_by_place import LabelledClasses, classes_by_place
 from .confidence import by_predictions, check_meaning, may_be_confidence

@@ -13,10 +13,13 @@ from utility_calibration.calibrators.inputs import ENOUGH_ROWS
 from ..columns.file_points import FilePoints
 from ..words.message_text import some_of
 from .point_rules import zero_likelihood
-from .ties import note_on_ties
 
 BELOW_CHANCE = "WARNING: worse than guessing"
 """First words of the note on an accuracy below chance."""
+MOST_VALUES = 2_000_000
+"""Of the rows in which ties are looked for, which are spread over all."""
+MANY_TIES = 0.5
+"""Share of rows with equal values that is noted even if the largest one is always single."""
 
 
 def _class_names(points: FilePoints) -> list[str]:
@@ -105,7 +108,24 @@ def _right_by_column(matrix: NDArray[Any], labels: NDArray[Any]) -> float:
 
 
 def _on_ties(points: FilePoints) -> list[str]:
-    return note_on_ties(points.matrix, _class_names(points))
+    """A note on the share of rows in which classes tie, if that may change results.
+
+    Metrics rank equal classes by the order of their names, which is no answer of the classifier.
+    Impossible classes (-inf) do not count.
+    """
+    matrix, names = points.matrix, _class_names(points)
+    step = max(1, matrix.size // MOST_VALUES)
+    rows = np.sort(matrix[::step], axis=1)
+    are_equal = (rows[:, 1:] == rows[:, :-1]) & np.isfinite(rows[:, 1:])
+    share_at_top = are_equal[:, -1].mean()
+    share = are_equal.any(axis=1).mean()
+    if not share_at_top and share < MANY_TIES:
+        return []
+    several, equal = f"{100 * share_at_top:.3g}", f"{100 * share:.3g}"
+    return [
+        f"{several} % of the rows have several largest values, {equal} % have equal ones: they are "
+        f"ranked in the order of the classes ({some_of(names)}); another order may change results"
+    ]
 
 
 NOTES: tuple[Callable[[FilePoints], list[str]], ...] = (

@@ -5,6 +5,8 @@ pandas and `datasets` read them. What would take too much memory is refused from
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.errors import InputError, MissingResource, reason_of
 
-from ..words.forms import LINES, ending_of
-from ..words.message_text import is_plain, normal, some_of
-from .json_lines import table_of_lines
-from .table_memory import check_memory, parquet_size
-from .text_tables import tables_of_text
+from ..words.forms import LINE_BY_LINE, LINES, ending_of
+from ..words.message_text import cut_off, is_plain, normal, some_of
+from .table_memory import check_memory, check_text, parquet_size
+from .text_tables import opened, tables_of_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +52,7 @@ def tables(
             yield from map(named, _of_parquet(path, rows))
         elif ending_of(path) in LINES:
             form = "text in UTF-8 with one object per line"
-            yield named(table_of_lines(path), "give one object per line, one line per point")
+            yield named(_of_json_lines(path), "give one object per line, one line per point")
         else:
             yield from map(named, tables_of_text(path, rows, decimal, may_group, has_names))
     except (InputError, MissingResource):
@@ -113,3 +114,43 @@ def _of_parquet(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
 def _without_categories(table: pd.DataFrame) -> pd.DataFrame:
     """Text in place of categories, whose codes would be another order of the classes."""
     return table.astype({name: object for name in table if hasattr(table[name], "cat")})
+
+
+def _of_json_lines(path: Path) -> pd.DataFrame:
+    """The objects of a file as the rows of a table; InputError: a line is no object."""
+    import pandas as pd
+
+    check_text(path)
+    rows = list[dict[str, Any]]()
+    with opened(path) as file:
+        for line in filter(str.strip, file):
+            if not rows and line.lstrip().startswith("["):
+                raise InputError("an array of JSON", fixes=LINE_BY_LINE)
+            rows.append(_json_object(line, len(rows)))
+    return pd.DataFrame(rows)
+
+
+def _json_object(line: str, row: int) -> dict[str, Any]:
+    """The object of a line of JSON."""
+
+    def with_each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        entries = dict(pairs)  # Python's reader would keep the last of two entries of one name
+        if len(entries) < len(pairs):
+            counts = Counter(name for name, _ in pairs)
+            twice = cut_off(counts.most_common(1)[0][0])
+            raise InputError("two entries", row=row, column=twice, fixes="rename one of them")
+        return entries
+
+    try:
+        value = json.loads(line, object_pairs_hook=with_each_name_once)
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        reason = reason_of(error)
+        if isinstance(error, json.JSONDecodeError):
+            reason = f"{error.msg}, letter {min(error.pos, len(line.rstrip())) + 1}"
+        fixes = ["correct it", LINE_BY_LINE]
+        raise InputError(f"broken JSON ({reason})", row=row, fixes=fixes) from error
+    if not isinstance(value, dict):
+        raise InputError("JSON that is no object", row=row, fixes=LINE_BY_LINE)
+    return value

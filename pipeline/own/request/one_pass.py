@@ -6,6 +6,7 @@ The pass itself is in streaming/stream.py, which is imported only where there is
 from __future__ import annotations
 
 from dataclasses import fields
+from pathlib import Path
 from typing import NamedTuple
 
 from ...harness.parameters import UsageError
@@ -55,23 +56,23 @@ RULES = (
 """What one pass refuses: no option is accepted that would have no effect."""
 
 
-def is_streamed(options: Options) -> bool:
-    """Whether the points are read in one pass: by choice, or because they are too many.
+def shards_to_stream(options: Options) -> list[Path]:
+    """The files to read in one pass: by choice, or because they are too many; [] if it is not so.
 
     Raises:
         UsageError: an option has no effect in one pass.
     """
-    is_asked = options.stream or options.calibrator is not None
-    is_asked = is_asked or shards_of(options.file) != [options.file]
+    shards = shards_of(options.file)
+    is_asked = options.stream or options.calibrator is not None or shards != [options.file]
     refused = [(rule, name) for rule in RULES for name in rule.options if _is_set(options, name)]
     if not is_asked:
         needs_all = any(rule.needs_all for rule, _ in refused)
         if needs_all or not is_too_large(options.file):
-            return False
+            return []
     if refused:
         lines = [f"--{name.replace('_', '-')}: {rule.why}; {rule.fix}" for rule, name in refused]
         raise UsageError("; also ".join(lines))
-    return True
+    return shards
 
 
 def _is_set(options: Options, name: str) -> bool:

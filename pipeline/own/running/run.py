@@ -21,7 +21,7 @@ from ...scoring.groups import REPAIRS
 from ...scoring.points import absent_in_calibration
 from ..request.folder import check_replaceable, give_back, names_of, only_run
 from ..request.job import Job, settings_of, takes
-from ..request.one_pass import is_streamed
+from ..request.one_pass import shards_to_stream
 from ..request.options import Options
 from ..words.forms import check_is_file, is_table
 from .results import WITHOUT_DEFAULT, lacks_default, write_results
@@ -34,10 +34,11 @@ MOST_NAMED = 5  # classes without calibration points that are named
 
 def run(options: Options) -> None:
     """Score a file, in one pass where its points are too many for the memory."""
-    if is_streamed(options):
+    shards = shards_to_stream(options)
+    if shards:
         from ..streaming.stream import score_streamed  # with the modules of streams
 
-        score_streamed(options)
+        score_streamed(options, shards)
     else:
         score_whole(options)
 

@@ -22,7 +22,7 @@ from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.errors import InputError
 
 from ..points.batches import Points
-from ..words.forms import check_is_given, ending_of, shards_of
+from ..words.forms import check_is_given, ending_of
 
 END = 1 << 16
 """Bytes at the head and at the tail of a file that are compared before the whole file is."""
@@ -83,14 +83,14 @@ def unchanged(shard: Shard) -> Iterator[None]:
     shard.check_unchanged()
 
 
-def all_shards(path: Path) -> list[Shard]:
-    """The shards that a file, a folder or a pattern means.
+def all_shards(paths: Sequence[Path]) -> list[Shard]:
+    """The shards as they are now.
 
     Raises:
         InputError, MissingResource: one is not there, or two have the same points.
     """
-    shards = [Shard.of(one) for one in shards_of(path)]
-    refuse_twice([shard.path for shard in shards])
+    shards = [Shard.of(path) for path in paths]
+    refuse_twice(paths)
     return shards
 
 

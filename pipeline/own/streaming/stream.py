@@ -55,14 +55,14 @@ EVIDENCE_NOTE = (
 )
 
 
-def score_streamed(options: Options) -> None:
-    """Score all shards; write and print streaming.json and streaming.md.
+def score_streamed(options: Options, files: Sequence[Path]) -> None:
+    """Score the shards in some files; write and print streaming.json and streaming.md.
 
     Raises:
         InputError, MissingResource, UsageError, UnitsFailed: what cannot be used, in one line.
     """
     settings = settings_of(options, [PRESENT])[PRESENT]
-    shards = all_shards(options.file)
+    shards = all_shards(files)
     deeper = note_on_deeper(options.file)
     if deeper:
         say(deeper)
@@ -107,7 +107,7 @@ def tasks_of(settings: Settings, shards: Sequence[Shard], reading: Reading) -> l
     """A task per shard, or per several that follow each other where the sums would fill a disk."""
     calibrator = reading.calibrator
     common = {
-        "choices": vars(reading.file_options),
+        "file_options": vars(reading.file_options),
         "layout": asdict(reading.layout),
         "calibrator": None if calibrator is None else sha256_of(calibrator),
     }

@@ -1,4 +1,4 @@
-"""Words that files, persons and messages use; nothing here opens a file.
+"""Words that files, persons and messages use: names of files, of columns and of classes.
 
 Read `forms` first: which kinds of files there are, by their endings. Then `file_options`: what a
 person may say about their file, as options of the commands. `usual_names` and `patterns` know the

@@ -27,6 +27,11 @@ USUAL = {
     "weights": ("weight", "weights", "sample_weight", "sample_weights"),
 }
 """Names of other purposes."""
+PREDICTED = (
+    *("pred", "prediction", "predictions", "predicted", "y_pred", "yhat", "y_hat"),
+    *("pred_label", "predicted_label", "pred_class", "predicted_class", "decision"),
+)
+"""Names of a column with the predicted class of each point."""
 LIKE_CLUSTERS = re.compile(
     r"(?:^|[\W_])(?:id|uid|patient|subject|person|user|doc|document|session|image)(?:[\W_]|$)", re.I
 )

@@ -13,14 +13,14 @@ import pytest
 from utility_calibration.metrics import brier_score
 from utility_calibration.pipeline.harness.artifacts import read_json
 from utility_calibration.pipeline.own.request.options import parsed
-from utility_calibration.pipeline.own.streaming import stream
+from utility_calibration.pipeline.own.running.run import run
 
 NAMES = ["ant", "bee", "cat"]
 Points = tuple[Any, Any]
 
 
 def scored(file: Path, output: Path, *more: str) -> Any:
-    stream.score_streamed(parsed("", [str(file), "--output", str(output), "--stream", *more]))
+    run(parsed("", [str(file), "--output", str(output), "--stream", *more]))
     return read_json(output / "streaming.json")
 
 

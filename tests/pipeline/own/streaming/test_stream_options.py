@@ -37,7 +37,9 @@ from utility_calibration.pipeline.own.request.options import parsed
 def test_an_option_without_effect_in_one_pass_is_refused(tmp_path: Path, options: str) -> None:
     name = options.split()[0]
     with fails(UsageError, f"{name}: "):
-        one_pass.is_streamed(parsed("", [str(tmp_path / "a.npz"), "--stream", *options.split()]))
+        one_pass.shards_to_stream(
+            parsed("", [str(tmp_path / "a.npz"), "--stream", *options.split()])
+        )
 
 
 def test_a_large_file_is_read_as_a_whole_for_what_needs_all_points(
@@ -45,10 +47,10 @@ def test_a_large_file_is_read_as_a_whole_for_what_needs_all_points(
 ) -> None:
     monkeypatch.setattr(one_pass, "is_too_large", lambda path: True)
     path = str(tmp_path / "a.npz")
-    assert one_pass.is_streamed(parsed("", [path]))
-    assert not one_pass.is_streamed(parsed("", [path, "--groups", "site", "--quick"]))
+    assert one_pass.shards_to_stream(parsed("", [path]))
+    assert not one_pass.shards_to_stream(parsed("", [path, "--groups", "site", "--quick"]))
     with fails(UsageError, "--quick"):
-        one_pass.is_streamed(parsed("", [path, "--quick"]))
+        one_pass.shards_to_stream(parsed("", [path, "--quick"]))
 
 
 @pytest.mark.parametrize("name", ["split", "cluster", "groups"])

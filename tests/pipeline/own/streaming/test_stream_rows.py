@@ -108,7 +108,7 @@ def test_what_does_not_fit_is_refused_with_its_place(shards: Path, tmp_path: Pat
         np.savez(arrays / f"{classes}.npz", probabilities=p, labels=np.arange(9) % 2)
     with fails(UnitsFailed, "probabilities", "3.npz"):
         scored(arrays, tmp_path / "other")
-    assert not one_pass.is_streamed(parsed("", [str(shards / "0.parquet")]))
+    assert not one_pass.shards_to_stream(parsed("", [str(shards / "0.parquet")]))
     with refuses(number="*.csv"):
         shards_of(shards / "*.csv")
 
