@@ -17,10 +17,10 @@ from .utilities.base import UtilityClass as UtilityClass
 from .utilities.decision import Decision as Decision
 from .utilities.function import FunctionUtility as FunctionUtility
 from .utilities.gain_matrix import GainMatrix as GainMatrix
-from .utilities.payoffs import ClassWise as ClassWise
-from .utilities.payoffs import DiscountedCumulativeGain as DiscountedCumulativeGain
-from .utilities.payoffs import Linear as Linear
-from .utilities.payoffs import Rank as Rank
-from .utilities.payoffs import TopClass as TopClass
-from .utilities.payoffs import TopK as TopK
+from .utilities.linear_and_rank import Linear as Linear
+from .utilities.linear_and_rank import Rank as Rank
 from .utilities.similarity import Similarity as Similarity
+from .utilities.standard import ClassWise as ClassWise
+from .utilities.standard import DiscountedCumulativeGain as DiscountedCumulativeGain
+from .utilities.standard import TopClass as TopClass
+from .utilities.standard import TopK as TopK

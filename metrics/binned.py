@@ -25,7 +25,7 @@ from .keywords import PointOptions
 from .option_checks import check_whole
 from .scores import checked
 from .utilities.base import UtilityClass
-from .utilities.payoffs import ClassWise, TopClass
+from .utilities.standard import ClassWise, TopClass
 from .weights import are_counts
 
 Scheme = Literal["equal_weight", "equal_width"]

@@ -29,7 +29,7 @@ from .option_checks import (
 from .priors import PRIORS, check_shares
 from .utilities.base import UtilityClass
 from .utilities.function import utility_of
-from .utilities.payoffs import ClassWise, TopClass
+from .utilities.standard import ClassWise, TopClass
 
 
 @dataclass(frozen=True)

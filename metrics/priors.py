@@ -25,8 +25,8 @@ from .arrays import Array
 from .errors import InputError
 from .kernels.draws import Draws
 from .option_checks import check_known
+from .utilities.linear_and_rank import Linear, Rank, sample_unit_sphere_infinity
 from .utilities.parameters import check_sample
-from .utilities.payoffs import Linear, Rank, sample_unit_sphere_infinity
 
 MOST_PAYING = 3
 """The largest number of classes that pay a sparse user."""

@@ -87,10 +87,15 @@ def _late() -> Any:
     """The modules that compute. Imported when a metric is computed: a report needs no kernels."""
 
     from . import binned, scores, two_bin
-    from .utilities import payoffs, similarity
+    from .utilities import similarity, standard
 
     return SimpleNamespace(
-        np=np, binned=binned, scores=scores, two_bin=two_bin, payoffs=payoffs, similarity=similarity
+        np=np,
+        binned=binned,
+        scores=scores,
+        two_bin=two_bin,
+        similarity=similarity,
+        standard=standard,
     )
 
 
@@ -108,7 +113,7 @@ def _quantile(key: str, text: str, family: str, level: float, meaning: str) -> M
 def _class_wise_binned(m: Measurement) -> Array:
     kind, classes = m.options.class_weights, m.forecast.classes
     weights = _late().binned.class_weights(kind, m.outcomes, classes)
-    return (m.with_bins(_late().payoffs.ClassWise())[1] * weights).sum(axis=1)
+    return (m.with_bins(_late().standard.ClassWise())[1] * weights).sum(axis=1)
 
 
 METRICS: dict[str, Metric] = {
@@ -128,18 +133,18 @@ METRICS: dict[str, Metric] = {
                compute=_class_wise_binned),
         Metric("tce_bin", "TCE_bin", 3,
                "error of the largest probability, in bins of equal weight", "share",
-               compute=lambda m: m.with_bins(_late().payoffs.TopClass())[1][:, 0]),
-        utility_metric("u_cwe", "CWE", lambda _: _late().payoffs.ClassWise(),
+               compute=lambda m: m.with_bins(_late().standard.TopClass())[1][:, 0]),
+        utility_metric("u_cwe", "CWE", lambda _: _late().standard.ClassWise(),
                        "error of the probability of one class, for the worst class", 4),
-        utility_metric("u_topk", "topK", lambda _: _late().payoffs.TopK(),
+        utility_metric("u_topk", "topK", lambda _: _late().standard.TopK(),
                        "error of the probability that the true class is among the K most probable, "
                        "for the worst K"),
-        utility_metric("u_tce", "TCE", lambda _: _late().payoffs.TopClass(),
+        utility_metric("u_tce", "TCE", lambda _: _late().standard.TopClass(),
                        "error of the probability that the most probable class is true"),
         Metric("u_comb", "U_comb", 3, "the larger of U_CWE and U_topK", compute=lambda m:
                _late().np.maximum(METRICS["u_cwe"].value(m), METRICS["u_topk"].value(m))),
         utility_metric("u_dcg", "dcg",
-                       lambda options: _late().payoffs.DiscountedCumulativeGain(
+                       lambda options: _late().standard.DiscountedCumulativeGain(
                            tuple(options.exponents)),
                        "error of the expected gain: the lower the true class is ranked, the less "
                        "it is worth"),

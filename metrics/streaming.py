@@ -42,7 +42,7 @@ from .streaming_evidence import CalibrationEvidence, calibration_evidence, log_e
 from .streaming_result import Seen, StreamingResult, Totals, result_of, totals_of
 from .utilities.blocks import Block
 from .utilities.function import Utility, utilities_of
-from .utilities.payoffs import ClassWise, TopK
+from .utilities.standard import ClassWise, TopK
 from .validation import both_classes, check_logits, check_probabilities, check_weights
 
 BUCKETS = 1000

@@ -28,7 +28,7 @@ from .precision import warn_of_lost_digits
 from .streaming import StreamingCalibration
 from .streaming_result import COMBINED, Seen, Totals
 from .utilities.function import Utility, utilities_of
-from .utilities.payoffs import ClassWise, TopK
+from .utilities.standard import ClassWise, TopK
 from .validation import both_classes, check_logits, check_probabilities
 
 try:

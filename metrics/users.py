@@ -12,7 +12,7 @@ from .kernels.threads import product
 from .measurement import Options
 from .priors import check_shares, linear_users, rank_users
 from .samples import Sample
-from .utilities.payoffs import Linear, Rank
+from .utilities.linear_and_rank import Linear, Rank
 
 ENOUGH = 1 << 20
 """So many probabilities tell how noisy users are: 10,000 points of a hundred classes."""

@@ -20,7 +20,7 @@ from utility_calibration.metrics.kernels.prefix_range import prefix_range
 from utility_calibration.metrics.kernels.threads import row_blocks
 from utility_calibration.metrics.uc import interval_of_sums
 from utility_calibration.metrics.utilities.base import UtilityClass
-from utility_calibration.metrics.utilities.payoffs import Linear, Rank
+from utility_calibration.metrics.utilities.linear_and_rank import Linear, Rank
 
 from .state import PatchedForecast
 from .utilities import Kind, Utility, drops

@@ -20,14 +20,10 @@ from utility_calibration.metrics.utilities.base import UtilityClass
 from utility_calibration.metrics.utilities.decision import Decision
 from utility_calibration.metrics.utilities.function import utility_of
 from utility_calibration.metrics.utilities.gain_matrix import GainMatrix
-from utility_calibration.metrics.utilities.payoffs import (
-    ClassWise,
-    Linear,
-    PayoffClass,
-    Rank,
-    TopK,
-)
+from utility_calibration.metrics.utilities.linear_and_rank import Linear, Rank
+from utility_calibration.metrics.utilities.payoffs import PayoffClass
 from utility_calibration.metrics.utilities.similarity import Similarity
+from utility_calibration.metrics.utilities.standard import ClassWise, TopK
 
 from .state import PatchedForecast
 

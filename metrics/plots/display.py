@@ -25,7 +25,7 @@ from ..scores import checked
 from ..shown import WorstInterval, dkw_band
 from ..utilities.base import UtilityClass
 from ..utilities.function import Utility, utility_of
-from ..utilities.payoffs import TopClass
+from ..utilities.standard import TopClass
 from . import drawing
 from .drawing import Array
 

@@ -19,7 +19,7 @@ from utility_calibration.metrics import ClassWise, Linear, Rank, TopK
 from utility_calibration.metrics.acting import acting_gains
 from utility_calibration.metrics.forecast import Forecast, Outcomes
 from utility_calibration.metrics.utilities.base import UtilityClass
-from utility_calibration.metrics.utilities.payoffs import DiscountedCumulativeGain
+from utility_calibration.metrics.utilities.standard import DiscountedCumulativeGain
 
 from ..harness.settings import Users
 from .inference import corrected_half_width

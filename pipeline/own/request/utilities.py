@@ -26,7 +26,7 @@ from utility_calibration.metrics.utilities.base import UtilityClass
 from utility_calibration.metrics.utilities.decision import Decision
 from utility_calibration.metrics.utilities.function import FunctionUtility
 from utility_calibration.metrics.utilities.gain_matrix import GainMatrix
-from utility_calibration.metrics.utilities.payoffs import Linear, Rank
+from utility_calibration.metrics.utilities.linear_and_rank import Linear, Rank
 
 from ...harness.artifacts import sha256_of
 from ...harness.code_digest import UnknownTarget, code_digest

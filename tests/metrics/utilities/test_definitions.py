@@ -8,10 +8,8 @@ import pytest
 from tests.forecasts import KINDS, forecast_of
 from utility_calibration import metrics as m
 from utility_calibration.metrics import reference
-from utility_calibration.metrics.utilities.payoffs import (
-    PayoffClass,
-    sample_unit_sphere_infinity,
-)
+from utility_calibration.metrics.utilities.linear_and_rank import sample_unit_sphere_infinity
+from utility_calibration.metrics.utilities.payoffs import PayoffClass
 
 CLASSES = 4
 EXACT = [-1.0, -0.5, 0.0, 0.25, 1.0]
