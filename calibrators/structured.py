@@ -17,8 +17,8 @@ from utility_calibration.metrics.kernels.threads import one_thread
 
 from .base import Calibrator
 from .dirichlet import linear_map
-from .dirichlet.curvature import ClassCurvature
 from .dirichlet.linear_map import LinearMapCalibrator, LinearMapProblem
+from .dirichlet.reduced import ReducedHessian
 from .solvers.lbfgs import warn_unless_converged
 from .solvers.temperature import fit_temperature
 from .stored import POSITIVE, SHARE, Learned
@@ -94,22 +94,10 @@ class StructuredMatrixScaling(_OfMixture, LinearMapCalibrator):
         strengths = self.diagonal * share, off_diagonal, self.intercept * share
         penalties = linear_map.penalty_weights(classes, *strengths)
         with one_thread(x.size * classes <= linear_map.ONE_THREAD_WORK):
-            curvature = ClassCurvature.at(x.astype(np.float32), 1.0, counts=weights)
-        begin, left, pairs, precondition = None, self.max_iterations, None, None
-        # Products of float32 take half the time. Where they say no more, those of float64 go on.
-        for kind in dict.fromkeys((np.float32, linear_map.products_type(n, classes))):
-            inputs: Array = x.astype(kind, copy=False)
-            problem = LinearMapProblem(inputs, labels, 1.0, spread, "nll", weights, curvature)
-            if precondition is None:
-                precondition = problem.preconditioner(penalties)
-            best = problem.solve(
-                penalties,
-                begin,
-                max_iterations=left,
-                pairs=pairs,
-                precondition=precondition,
-            )
-            begin, left, pairs = best.point, max(1, left - best.iterations), best.pairs
+            curvature = ReducedHessian.at(x.astype(np.float32), weights)
+        inputs: Array = x.astype(linear_map.products_type(n, classes), copy=False)
+        problem = LinearMapProblem(inputs, labels, 1.0, spread, "nll", weights, curvature)
+        best = problem.solve(penalties, max_iterations=self.max_iterations)
         warn_unless_converged(best, "StructuredMatrixScaling")
         self.nll_ = linear_map.map_loss(x, labels, best.point, counts=weights)
         self._keep(best.point)

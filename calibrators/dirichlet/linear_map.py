@@ -28,7 +28,8 @@ from ..losses import Loss, block_residuals, row_weights
 from ..solvers.lbfgs import PRINTED_DIGITS, Minimum, Pairs, dot, minimize
 from ..solvers.sums import summed
 from ..stored import Learned, Stored
-from .curvature import ClassCurvature, Precondition
+from .curvature import ClassCurvature
+from .reduced import ReducedHessian
 
 LOSS_ELEMENTS = 1 << 17
 """Logits in a block of `map_loss`, so few that the cache holds them between its two products: for
@@ -84,8 +85,8 @@ class LinearMapProblem:
     loss: Loss = "nll"
     counts: Array | None = None
     """float64 [n], the weights of the rows; None: all are 1."""
-    curvature: ClassCurvature | None = None
-    """None: computed at the start."""
+    curvature: ClassCurvature | ReducedHessian | None = None
+    """None: `ClassCurvature` at the start."""
 
     def __post_init__(self) -> None:
         self.start = start_point(self.inputs.shape[1], self.beta)
@@ -104,12 +105,10 @@ class LinearMapProblem:
         max_iterations: int,
         give_up: Callable[[int, Array], bool] | None = None,
         pairs: Pairs | None = None,
-        precondition: Precondition | None = None,
     ) -> Minimum:
         """Minimise the mean loss + Σ weights (V - start)² + ridge, from `begin` or the start.
 
         The start is (β I, 0), so off the diagonal the penalties are those of V itself.
-        `precondition` is the `preconditioner` of these weights, computed anew if None.
         """
 
         origin = self.start if begin is None else begin
@@ -122,23 +121,19 @@ class LinearMapProblem:
             penalty = dot(pull, away) + 0.5 * dot(ridge, away)
             return loss + penalty, ridge + 2.0 * pull + gradient
 
+        assert self.curvature is not None  # `__post_init__` computes it
         exact = self.inputs.dtype == np.float64
         with one_thread(self.inputs.size * self.inputs.shape[1] <= ONE_THREAD_WORK):
             return minimize(
                 objective,
                 origin,
-                precondition or self.preconditioner(weights),
+                self.curvature.preconditioner(2 * weights + self.ridge),
                 tolerance=tolerance,
                 max_iterations=max_iterations,
                 noise=0.0 if exact else FLOAT32_NOISE,
                 give_up=give_up,
                 pairs=pairs,
             )
-
-    def preconditioner(self, weights: Array) -> Precondition:
-        """Return the approximate inverse Hessian of the objective with penalties `weights`."""
-        assert self.curvature is not None  # `__post_init__` computes it
-        return self.curvature.preconditioner(2 * weights + self.ridge)
 
     def _loss_and_gradient(self, point: Array) -> tuple[float, Array]:
         """Return the mean loss and its gradient [C, C + 1] at `point`, without penalties."""

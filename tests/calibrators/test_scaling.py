@@ -16,6 +16,8 @@ from utility_calibration.calibrators import (
     TemperatureScaling,
     VectorScaling,
 )
+from utility_calibration.calibrators.dirichlet.linear_map import map_loss
+from utility_calibration.calibrators.dirichlet.reduced import ReducedHessian
 from utility_calibration.calibrators.losses import residuals
 
 ROWS, CLASSES = 300, 3
@@ -103,3 +105,27 @@ def test_a_loss_and_its_gradient_are_those_of_autograd(values, seed, loss):
     total = residuals(block, labels, loss=loss)
     assert total == pytest.approx(expected.item(), rel=1e-12, abs=1e-13)
     np.testing.assert_allclose(block, z.grad.numpy(), rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("classes", [4, 80])
+def test_the_reduced_hessian_is_exact_along_its_directions(made_up, classes):
+    logits, labels = made_up(60, classes, seed=4)
+    x = log_softmax(logits.astype(np.float64), axis=1)
+    counts = np.linspace(0.5, 2, 60)
+    penalty = np.full((classes, classes + 1), 0.1)
+    reduced = ReducedHessian.at(x.astype(np.float32), counts)
+    start = np.eye(classes, classes + 1)
+
+    def gradient(point):
+        slopes = np.empty_like(point)
+        map_loss(x, labels, point, slopes, counts=counts)
+        return slopes + penalty * point
+
+    rng = np.random.default_rng(0)
+    steps = rng.normal(size=(classes, reduced.directions.shape[2], 1))
+    step = (reduced.directions @ steps)[:, :, 0]
+    pushed = (gradient(start + 1e-5 * step) - gradient(start - 1e-5 * step)) / 2e-5
+    along = reduced.directions.mT @ pushed[:, :, None]
+    inside = (reduced.directions @ along)[:, :, 0]
+    solved = reduced.preconditioner(penalty)(inside[None])[0]
+    np.testing.assert_allclose(solved, step, rtol=1e-3, atol=1e-4)
