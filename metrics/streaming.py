@@ -24,26 +24,23 @@ from typing import IO, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .archive import read_arrays
 from .arrays import Array
-from .atomic import atomic_path
-from .class_order import classes_of, codes_of, frame_names
-from .errors import InputError, MissingResource
+from .errors import InputError
 from .forecast import PART, Forecast, Outcomes
 from .kernels import bets
 from .kernels.bucket_sums import Borders, Buckets
 from .kernels.softmax import softmax
 from .kernels.threads import row_blocks
-from .keywords import PointOptions, check_keywords
-from .layout import is_kept, points_of
+from .keywords import PointOptions
 from .option_checks import check_whole
 from .precision import warn_of_lost_digits
+from .streaming_batch import check_same_columns, checked_batch
 from .streaming_evidence import CalibrationEvidence, calibration_evidence, log_evidence
+from .streaming_file import State, are_equal_kinds, read_state, write_state
 from .streaming_result import Seen, StreamingResult, Totals, result_of, totals_of
 from .utilities.blocks import Block
 from .utilities.function import Utility, utilities_of
 from .utilities.standard import ClassWise, TopK
-from .validation import both_classes, check_logits, check_probabilities, check_weights
 
 BUCKETS = 1000
 """Buckets of a utility at most: 39 KB."""
@@ -131,36 +128,15 @@ class StreamingCalibration:
             InputError: as `accuracy`; another number of columns, or another order of them than
                 before; utilities outside their bounds.
         """
-        name = "logits" if self.logits else "probabilities"
-        check_keywords(options, PointOptions)
-        ignore_index = options.get("ignore_index")
-        sample_weight = options.get("sample_weight")
-        if ignore_index is not None and not is_kept(labels, ignore_index).any():
+        batch = checked_batch(probabilities, labels, self.classes, self.logits, options)
+        if batch is None:
             return
-        probabilities, labels, sample_weight = points_of(
-            probabilities, labels, ignore_index, name, sample_weight=sample_weight
-        )
-        matrix = both_classes(probabilities, name, log_odds=self.logits)
         if self.logits:
-            matrix = check_logits(matrix, name)
-            warn_of_lost_digits(matrix)
-        else:
-            matrix = check_probabilities(matrix, name)
-        if matrix.shape[1] != self.classes:
-            message = f"{matrix.shape[1]} columns, expected {self.classes}"
-            raise InputError(message, field=name, fixes="give one column per class")
-        classes = classes_of(labels, probabilities, self.classes, options.get("classes"))
-        y = codes_of(labels, len(matrix), classes)
-        columns = _column_names(classes, probabilities)
-        _check_same_columns(columns, self._columns, name)
-        weights = np.ones(len(y))
-        if sample_weight is not None:
-            weights = check_weights(sample_weight, len(y))
-            rows = weights > 0
-            if not rows.all():
-                matrix, y, weights = matrix[rows], y[rows], weights[rows]
-        self._seen = self.updated(self._seen, matrix, y, weights)
-        self._columns = columns or self._columns
+            warn_of_lost_digits(batch.matrix)
+        name = "logits" if self.logits else "probabilities"
+        check_same_columns(batch.columns, self._columns, name)
+        self._seen = self.updated(self._seen, batch.matrix, batch.labels, batch.weights)
+        self._columns = batch.columns or self._columns
         self._look(self._seen)
 
     def nothing(self) -> Seen:
@@ -233,9 +209,9 @@ class StreamingCalibration:
         Only `evidence().log_largest` depends on the order. Merge in the order of time: the points
         of `other` come after those of this, and there is one look after all of them.
         """
-        if not _same(self._kind(), other._kind()) or self.utilities != other.utilities:
+        if not are_equal_kinds(self._kind(), other._kind()) or self.utilities != other.utilities:
             raise InputError("has other utilities, classes or buckets", field="other")
-        _check_same_columns(other._columns, self._columns, "other")
+        check_same_columns(other._columns, self._columns, "other")
         if other._seen is not None:
             self._columns = other._columns or self._columns
             seen = self._seen or self.nothing()
@@ -278,14 +254,7 @@ class StreamingCalibration:
     def save(self, file: str | Path | IO[bytes]) -> None:
         """Write an npz, in whole or not at all; `load` needs the same arguments as this object."""
         seen = self._seen or self.nothing()
-        arrays: dict[str, Any] = dict(seen._asdict())
-        arrays |= self._kind() | {"log_largest": np.array([self._log_largest])}
-        arrays["columns"] = np.array(self._columns, dtype=np.str_)
-        if not isinstance(file, str | Path):
-            np.savez(file, **arrays)
-            return
-        with atomic_path(file) as temporary, temporary.open("xb") as stream:
-            np.savez(stream, **arrays)
+        write_state(file, self._kind(), State(seen, self._log_largest, self._columns))
 
     def load(self, file: str | Path | IO[bytes]) -> StreamingCalibration:
         """Replace all that this has seen by what a file says, and return this.
@@ -297,23 +266,8 @@ class StreamingCalibration:
             InputError: the file is damaged, or of other utilities, classes or buckets.
             MissingResource: there is no such file.
         """
-        if isinstance(file, str | Path) and not Path(file).is_file():
-            raise MissingResource(f"{file}: no such file; give the path that `save` was given")
-        arrays = read_arrays(file)
-        empty = self.nothing()._asdict()
-        expected = {**empty, "log_largest": np.zeros(1)}
-        for name, values in expected.items():
-            if name not in arrays or arrays[name].shape != values.shape:
-                raise _other_kind()
-        if not _same(self._kind(), arrays) or "columns" not in arrays:
-            raise _other_kind()
-        damaged = [name for name in expected if not _is_state(name, arrays[name])]
-        if damaged:
-            message = f"damaged, {', '.join(damaged)} cannot come from points"
-            raise InputError(message, field="file", fixes="begin anew, or take a copy")
-        self._seen = Seen(*(arrays[name].astype(np.float64) for name in empty))
-        self._log_largest = float(arrays["log_largest"][0])
-        self._columns = arrays["columns"].astype(np.str_).tolist()
+        state = read_state(file, self._kind(), self.nothing())
+        self._seen, self._log_largest, self._columns = state
         return self
 
     def result(self) -> StreamingResult:
@@ -321,23 +275,6 @@ class StreamingCalibration:
         if self._seen is None or Totals(*self._seen.totals).weight == 0:
             raise InputError("no points: call update before result")
         return result_of(self._seen, self._ranges, self.borders.bins)
-
-
-def _column_names(classes: Array, matrix: Any) -> list[str]:
-    """Return what labels or a data frame call the columns; [] if neither has names for them."""
-    names = classes if classes.dtype.kind == "U" else frame_names(matrix)
-    return [] if names is None else [str(name) for name in names]
-
-
-def _check_same_columns(columns: list[str], before: list[str], name: str) -> None:
-    """Raise `InputError` if columns have other names, or another order, than those before.
-
-    Sums are kept by the place of a column.
-    """
-    if columns and before and columns != before:
-        some, earlier = (", ".join(names[:3]) for names in (columns, before))
-        message = f"the columns are {some}, those before were {earlier}"
-        raise InputError(message, field=name, fixes="give the columns in one order")
 
 
 def _check_range(block: Block, ranges: Array) -> None:
@@ -349,23 +286,3 @@ def _check_range(block: Block, ranges: Array) -> None:
         message = f"values from {float(low.min()):g} to {float(high.max()):g} leave its bounds"
         fixes = ["define the method `bounds` of a class of your own", "scale it to [-1, 1]"]
         raise InputError(message, field="utility", fixes=fixes)
-
-
-def _is_state(name: str, values: Array) -> bool:
-    """Return whether points can make these numbers: none is NaN, and no sum of sizes negative.
-
-    Scores and variances may be negative by rounding, if a probability is just above 1.
-    """
-    if values.dtype.kind != "f" or bool(np.isnan(values).any()):
-        return False
-    return name not in ("sums", "largest") or bool((values >= 0).all())
-
-
-def _same(kind: dict[str, Any], arrays: dict[str, Any]) -> bool:
-    return all(np.array_equal(arrays.get(name, ()), value) for name, value in kind.items())
-
-
-def _other_kind() -> InputError:
-    message = "of other utilities, classes or buckets"
-    fixes = "give the arguments that it was saved with, and functions with the code of then"
-    return InputError(message, field="file", fixes=fixes)
