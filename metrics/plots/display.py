@@ -22,12 +22,13 @@ from ..errors import InputError
 from ..keywords import PointOptions
 from ..scorer import Classifier
 from ..scores import checked
-from ..shown import WorstInterval, dkw_band
+from ..shown import UtilityDiagram, WorstInterval
 from ..utilities.base import UtilityClass
 from ..utilities.function import Utility, utility_of
 from ..utilities.standard import TopClass
 from . import drawing
 from .drawing import Array
+from .panels import PANELS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,9 +154,10 @@ class UtilityDisplay:
                 arguments of `plot`.
         """
         about_points, about_plot = _about_points_and_plot(keywords)
-        diagram, by_chance = diagram_of(
-            utility_of(utility or TopClass()),
-            *_in_order(probabilities, labels),
+        diagram, by_chance = _diagram(
+            utility,
+            probabilities,
+            labels,
             index=index,
             repetitions=repetitions,
             seed=seed,
@@ -182,9 +184,10 @@ class UtilityDisplay:
     ) -> UtilityDisplay:
         """Draw the running difference, without bins (eq. 3.2). Arguments as `reliability`."""
         about_points, about_plot = _about_points_and_plot(keywords)
-        diagram, by_chance = diagram_of(
-            utility_of(utility or TopClass()),
-            *_in_order(probabilities, labels),
+        diagram, by_chance = _diagram(
+            utility,
+            probabilities,
+            labels,
             index=index,
             repetitions=repetitions,
             seed=seed,
@@ -244,68 +247,11 @@ class UtilityDisplay:
         if not isinstance(axes, Axes):
             raise InputError(f"{type(ax).__name__}, expected the axes of one figure", field="ax")
         label = drawing.plain(self.name if name is None else name)
-        draw = {
-            "reliability": self._draw_reliability,
-            "running": self._draw_running,
-            "ecdf": self._draw_ecdf,
-            "decision_curve": self._draw_decision_curve,
-        }
-        draw[self.kind](axes, label, line)
+        PANELS[self.kind](self, axes, label, line)
         if axes.get_legend_handles_labels()[0]:
             axes.legend(framealpha=0.85, edgecolor="none", fontsize="small", handlelength=2.6)
         self.ax_, self.figure_ = axes, axes.figure
         return self
-
-    def _draw_reliability(self, axes: Axes, label: str, line: dict[str, Any]) -> None:
-        *bins, shares = self.columns.values()
-        rug = self.columns["predicted"] if self.rug is None else self.rug
-        line = {"label": self._with_error(label, "mean of a bin")} | line
-        drawing.draw_reliability(axes, bins, shares, rug, **line)
-        self._mark_error(axes, label, "Realized against predicted utility")
-        axes.set(xlabel="Predicted utility", ylabel="Realized utility")
-
-    def _draw_running(self, axes: Axes, label: str, line: dict[str, Any]) -> None:
-        line = {"label": self._with_error(label, "running difference")} | line
-        drawing.draw_running(axes, list(self.columns.values()), **line)
-        self._mark_error(axes, label, "Realized minus predicted utility, summed up")
-        axes.set(xlabel="Predicted utility", ylabel="Running difference")
-
-    def _draw_ecdf(self, axes: Axes, label: str, line: dict[str, Any]) -> None:
-        errors, shares = self.columns.values()
-        drawn = [*(np.asarray(other.get_xdata(), dtype=float) for other in axes.lines), errors]
-        line = {"label": label or None} | line
-        drawing.draw_curve(axes, errors, shares, dkw_band(len(errors)), **line)
-        drawing.error_axes(axes, drawn)
-        axes.set_ylabel("Share of utilities with error ≤ $e$")
-
-    def _draw_decision_curve(self, axes: Axes, label: str, line: dict[str, Any]) -> None:
-        thresholds, by_forecast, always = self.columns.values()
-        axes.axhline(0, color=drawing.GREY, lw=0.8)
-        dashed: dict[str, Any] = {"color": drawing.GREY, "lw": 1, "ls": drawing.DASH}
-        axes.plot(thresholds, always, label="always act", **dashed)
-        axes.plot(thresholds, by_forecast, **({"label": label or "by the forecast"} | line))
-        top = max(0.05, float(by_forecast.max()))
-        axes.set_ylim(-0.1 * top, 1.1 * top)
-        axes.set(xlabel="Threshold", ylabel="Net benefit")
-
-    def _error(self) -> str:
-        """Return the error with what chance alone makes of it."""
-        assert self.worst is not None
-        text = f"error {self.worst.error:.3g}"
-        if np.isfinite(self.by_chance):
-            text += f", by chance below {self.by_chance:.3g} in 95 %"
-        return text
-
-    def _with_error(self, label: str, otherwise: str) -> str:
-        """Return the legend's line. Forecasts that have names may share axes, but not a title."""
-        return f"{label}: {self._error()}" if label else otherwise
-
-    def _mark_error(self, axes: Axes, label: str, title: str) -> None:
-        """Mark the worst interval, and write above the axes what they show, if nothing is there."""
-        assert self.worst is not None
-        if not axes.get_title():
-            axes.set_title(title if label else f"Utility calibration {self._error()}")
-        drawing.mark_worst(axes, self.worst.low, self.worst.high)
 
 
 def _about_points_and_plot(keywords: dict[str, Any]) -> tuple[PointOptions, dict[str, Any]]:
@@ -314,6 +260,14 @@ def _about_points_and_plot(keywords: dict[str, Any]) -> tuple[PointOptions, dict
     about_points: Any = {name: value for name, value in keywords.items() if name in names}
     about_plot = {name: value for name, value in keywords.items() if name not in names}
     return about_points, about_plot
+
+
+def _diagram(
+    utility: Utility | None, probabilities: ArrayLike, labels: ArrayLike, **options: Any
+) -> tuple[UtilityDiagram, float]:
+    """Return `diagram_of` the top class, if no other utility is given; it takes the `options`."""
+    points = _in_order(probabilities, labels)
+    return diagram_of(utility_of(utility or TopClass()), *points, **options)
 
 
 def _in_order(probabilities: ArrayLike, labels: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
