@@ -67,10 +67,10 @@ def whole_rows(path: Path, answers: str, decimal: str | None = None) -> Rows:
     return Rows(_taken_of_text(path, form.separator), {}, decimal="," if is_comma else ".")
 
 
-def _check_count(found: int, wanted: int) -> None:
+def _check_count(n_rows: int, wanted: int) -> None:
     """Raise `InputError` if the file no longer has the rows whose answers were read."""
-    if found != wanted:
-        message = f"{found:,} rows where {wanted:,} were read before"
+    if n_rows != wanted:
+        message = f"{n_rows:,} rows where {wanted:,} were read before"
         raise InputError(message, fixes="run it again when no program writes to the file")
 
 

@@ -27,15 +27,15 @@ with a probability of 5 %."""
 FEW = 0.1  # share of these that may differ
 
 
-def note_on_copies(given: FilePoints) -> list[str]:
+def note_on_copies(points: FilePoints) -> list[str]:
     """A note on rows that seem to be copies: the same answers of full precision, the same label.
 
     Different points may have the same answers: of a tree's leaf, of few votes, or rounded ones. Of
     such points the labels differ as often as their probabilities say; the labels of copies do not.
     """
-    if given.clusters is not None:
+    if points.clusters is not None:
         return []
-    matrix, labels = given.matrix, given.labels
+    matrix, labels = points.matrix, points.labels
     first = _first_equal(matrix)
     is_later = first != np.arange(len(matrix))
     if not is_later.any():
@@ -45,7 +45,7 @@ def note_on_copies(given: FilePoints) -> list[str]:
     expected = float((1 - np.square(p).sum(axis=1)).sum())
     differing = int((labels[is_later] != labels[first[is_later]]).sum())
     is_copied = expected >= ENOUGH and differing <= FEW * expected
-    if not is_copied or _has_few_values(matrix[is_later], p, given.kind):
+    if not is_copied or _has_few_values(matrix[is_later], p, points.kind):
         return []
     count, n = int(is_later.sum()) - differing, len(matrix)
     return [
@@ -56,22 +56,22 @@ def note_on_copies(given: FilePoints) -> list[str]:
     ]
 
 
-def without_copies(given: FilePoints) -> FilePoints:
+def without_copies(points: FilePoints) -> FilePoints:
     """The points without those that equal an earlier one in all values and in the label.
 
     Raises:
         InputError: a copy has another weight, group or cluster than the first one, or one
             calibrates and the other tests.
     """
-    n = len(given.labels)
-    first = _first_equal(np.column_stack([given.matrix, given.labels.astype(np.float32)]))
+    n = len(points.labels)
+    first = _first_equal(np.column_stack([points.matrix, points.labels.astype(np.float32)]))
     is_first = first == np.arange(n)
     columns = {
-        "weights": given.weights,
-        "groups": given.groups,
-        "clusters": given.clusters,
-        "split": None if given.tested is None else given.tested.T,
-        **given.splits,
+        "weights": points.weights,
+        "groups": points.groups,
+        "clusters": points.clusters,
+        "split": None if points.tested is None else points.tested.T,
+        **points.splits,
     }
     mistakes = list[InputError]()
     for name, values in columns.items():
@@ -86,36 +86,36 @@ def without_copies(given: FilePoints) -> FilePoints:
         raise InputError.of_all(mistakes)
 
     note = f"{n - is_first.sum():,} rows that equal an earlier one are left out"
-    return _at(is_first, given, note)
+    return _at(is_first, points, note)
 
 
-def without_weight_0(given: FilePoints) -> FilePoints:
+def without_weight_0(points: FilePoints) -> FilePoints:
     """The points whose weight is not 0, without weights if these say nothing."""
-    if given.weights is None:
-        return given
-    rows, weights = counted(given.weights)
+    if points.weights is None:
+        return points
+    rows, weights = counted(points.weights)
     if rows is not None:
         note = f"{len(rows) - rows.sum():,} rows of weight 0 are left out"
-        given = _at(rows, given, note)
-    return replace(given, weights=weights)
+        points = _at(rows, points, note)
+    return replace(points, weights=weights)
 
 
-def _at(rows: NDArray[np.bool_], given: FilePoints, note: str) -> FilePoints:
+def _at(rows: NDArray[np.bool_], points: FilePoints, note: str) -> FilePoints:
     """The points of some rows, and a note of why."""
 
     def kept(values: Any) -> Any:
         return None if values is None else values[rows]
 
     return replace(
-        given,
-        matrix=given.matrix[rows],
-        labels=given.labels[rows],
-        weights=kept(given.weights),
-        groups=kept(given.groups),
-        clusters=kept(given.clusters),
-        splits={name: words[rows] for name, words in given.splits.items()},
-        tested=None if given.tested is None else given.tested[:, rows],
-        notes=(*given.notes, note),
+        points,
+        matrix=points.matrix[rows],
+        labels=points.labels[rows],
+        weights=kept(points.weights),
+        groups=kept(points.groups),
+        clusters=kept(points.clusters),
+        splits={name: words[rows] for name, words in points.splits.items()},
+        tested=None if points.tested is None else points.tested[:, rows],
+        notes=(*points.notes, note),
     )
 
 

@@ -60,8 +60,8 @@ def _text_of_one_class(points: FilePoints) -> str:
 
 def zero_likelihood(points: FilePoints) -> NDArray[np.bool_]:
     """Which points [n] have a label that is impossible: they make the likelihood infinite."""
-    own = points.matrix[np.arange(len(points.labels)), points.labels]
-    return np.asarray(np.isneginf(own))
+    of_label = points.matrix[np.arange(len(points.labels)), points.labels]
+    return np.asarray(np.isneginf(of_label))
 
 
 def _cannot_be_fitted(points: FilePoints) -> Any:

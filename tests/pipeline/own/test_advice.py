@@ -77,7 +77,7 @@ def file_of(seed: int):
 def outcomes(path, own, depth=3, **options):
     """What is read with the options, and with all that the messages then suggest."""
     try:
-        found = file_logits(path=path, **options)
+        result = file_logits(path=path, **options)
     except InputError as error:
         if depth:
             for name, value in OPTION.findall(str(error)):
@@ -86,7 +86,7 @@ def outcomes(path, own, depth=3, **options):
                 if "NAME" not in text and "LABEL" not in text and name not in known:
                     yield from outcomes(path, own, depth - 1, **{**known, name: text})
     else:
-        q, _ = own_of(found)
+        q, _ = own_of(result)
         kept = own if len(q) == len(own) else own[~np.isnan(own)]
         yield options, len(q) == len(kept) and bool(np.allclose(q, kept, rtol=1e-3))
 

@@ -52,9 +52,9 @@ def read(table: pd.DataFrame, **options):
     mistakes = list[str]()
     rows = dict(table.items())
     decided = points_and_layout_of_files([Path("x")], [rows], FileOptions(**options), mistakes)
-    held = checked(decided.points, mistakes)
-    p = softmax(held.matrix.astype(float), axis=1)
-    return p[np.arange(len(p)), held.labels], held
+    points = checked(decided.points, mistakes)
+    p = softmax(points.matrix.astype(float), axis=1)
+    return p[np.arange(len(p)), points.labels], points
 
 
 tables = st.tuples(
@@ -76,10 +76,10 @@ def test_columns_of_any_pattern_and_order_are_the_classes_that_they_name(drawn, 
     table, p, y = table_of(*drawn)
     order = list(table.columns)
     random.shuffle(order)
-    _, held = read(table[order])
-    np.testing.assert_allclose(held.matrix, np.log(p), rtol=1e-5, atol=1e-7)
-    np.testing.assert_array_equal(held.labels, y)
-    assert not held.notes
+    _, points = read(table[order])
+    np.testing.assert_allclose(points.matrix, np.log(p), rtol=1e-5, atol=1e-7)
+    np.testing.assert_array_equal(points.labels, y)
+    assert not points.notes
 
 
 def test_a_folder_of_lists_is_one_array_and_an_option_may_be_impossible(tmp_path):
@@ -91,10 +91,10 @@ def test_a_folder_of_lists_is_one_array_and_an_option_may_be_impossible(tmp_path
     table["logits"] = rows.tolist()
     table["class_names"] = [[*"ABCD"]] * N
     datasets.Dataset.from_pandas(table).save_to_disk(str(tmp_path / "a"))
-    found = file_logits(path=tmp_path / "a")
-    np.testing.assert_allclose(found.logits, rows, rtol=1e-6)
-    np.testing.assert_array_equal(found.labels, y)
-    assert "`answer` is taken for the labels" in found.details["warnings"]
+    result = file_logits(path=tmp_path / "a")
+    np.testing.assert_allclose(result.logits, rows, rtol=1e-6)
+    np.testing.assert_array_equal(result.labels, y)
+    assert "`answer` is taken for the labels" in result.details["warnings"]
 
 
 def test_everything_wrong_with_a_file_is_said_at_once():

@@ -67,23 +67,23 @@ CHANGES = {
     "divide each row by its sum": divided,
     "divide each row by its sum and save them as `probabilities`": divided,
     "divide each row by its sum if such a class cannot occur": divided,
-    "divide all by one constant": lambda held: {**held, "logits": held["logits"] / 1e50},
+    "divide all by one constant": lambda content: {**content, "logits": content["logits"] / 1e50},
     "give the differences between neighbouring columns, one per class": differences,
-    "give the number of each point's class (argmax of one-hot rows)": lambda held: {
-        **held,
-        "labels": held["labels"].argmax(axis=1),
+    "give the number of each point's class (argmax of one-hot rows)": lambda content: {
+        **content,
+        "labels": content["labels"].argmax(axis=1),
     },
-    "save labels[:, 0]": lambda held: {**held, "labels": held["labels"][:, 0]},
-    "save the names: class_names[labels]": lambda held: {
-        **held,
-        "labels": np.array(held["class_names"]).astype(str)[held["labels"]],
-        "class_names": np.array(held["class_names"]).astype(str),
+    "save labels[:, 0]": lambda content: {**content, "labels": content["labels"][:, 0]},
+    "save the names: class_names[labels]": lambda content: {
+        **content,
+        "labels": np.array(content["class_names"]).astype(str)[content["labels"]],
+        "class_names": np.array(content["class_names"]).astype(str),
     },
-    "give probabilities, where a fit takes 0 as 1e-12": lambda held: {
-        "probabilities": softmax(held["logits"], axis=1),
-        "labels": held["labels"],
+    "give probabilities, where a fit takes 0 as 1e-12": lambda content: {
+        "probabilities": softmax(content["logits"], axis=1),
+        "labels": content["labels"],
     },
-    "leave this row out of the file": lambda held: held[held["scores"].notna()],
+    "leave this row out of the file": lambda content: content[content["scores"].notna()],
     "remove this line": lambda text: text.partition("\n")[2],
 }
 """What a person does to the file when a fix says so."""

@@ -164,11 +164,11 @@ def test_rows_that_are_no_forecast_are_never_to_be_divided_by_their_sum(tmp_path
 def test_each_option_that_is_advised_for_many_classes_settles_it(tmp_path, form, more):
     p = np.random.default_rng(0).dirichlet(np.ones(50), 500)
     y = p[:, : 49 if more is None else 50].argmax(axis=1)  # alone, the last class has no point
-    held = pd.DataFrame(np.log(p), columns=[form.format(k) for k in range(50)])
+    frame = pd.DataFrame(np.log(p), columns=[form.format(k) for k in range(50)])
     other = np.eye(50)[y] if more == "hot_{}" else p  # a label in another form is no answer
     for k in range(50) if more is not None else ():
-        held[more.format(k)] = other[:, k]
-    path = written(tmp_path / "a.csv", held.assign(label=y))
+        frame[more.format(k)] = other[:, k]
+    path = written(tmp_path / "a.csv", frame.assign(label=y))
     with pytest.raises(InputError) as caught:
         file_logits(path=path)
     check_line(str(caught.value), "--")

@@ -36,9 +36,9 @@ def scores_of(p: Any, y: Any) -> tuple[float, float, float]:
     return accuracy, float(brier), float(-np.log(np.maximum(own, 1e-12)).mean())
 
 
-def check(found: Any, p: Any = P, y: Any = Y) -> None:
+def check(result: Any, p: Any = P, y: Any = Y) -> None:
     """The reading gives the scores of these probabilities and labels."""
-    got = scores_of(softmax(np.asarray(found.logits, float), axis=1), found.labels)
+    got = scores_of(softmax(np.asarray(result.logits, float), axis=1), result.labels)
     np.testing.assert_allclose(got, scores_of(p, y), rtol=2e-6)
 
 
@@ -61,9 +61,9 @@ def test_a_row_may_have_any_common_offset(tmp_path, name):
 
 
 def test_a_stream_and_a_whole_file_read_an_offset_alike(tmp_path):
-    held = dict(table(Z + OFFSETS, "z_{}").items())
-    layout, _notes = batches.decided_from(tmp_path / "a.csv", held, FileOptions())
-    points = batches.points_of(held, FileOptions(), layout, [])
+    rows = dict(table(Z + OFFSETS, "z_{}").items())
+    layout, _notes = batches.decided_from(tmp_path / "a.csv", rows, FileOptions())
+    points = batches.points_of(rows, FileOptions(), layout, [])
     assert np.abs(softmax(points.logits.astype(float), axis=1) - P).max() < 1e-6
 
 
@@ -87,21 +87,21 @@ def test_zeros_stay_zeros_and_are_counted(tmp_path, form):
     elif form == "objects":
         objects = [{f"c{k}": float(v) for k, v in enumerate(row) if v > 0} for row in p]
         name, content = "a.jsonl", pd.DataFrame({"probs": objects, "label": [f"c{k}" for k in Y]})
-    found = read(tmp_path / name, content)
-    check(found, p)
+    result = read(tmp_path / name, content)
+    check(result, p)
     assert count > 1
-    assert int(np.isneginf(found.logits[ROWS, found.labels]).sum()) == count
+    assert int(np.isneginf(result.logits[ROWS, result.labels]).sum()) == count
     assert any(
-        f"{count} points" in note and "infinite" in note for note in found.details["warnings"]
+        f"{count} points" in note and "infinite" in note for note in result.details["warnings"]
     )
 
 
 def test_a_probability_below_the_floor_is_no_zero(tmp_path):
     p = softmax(30 * Z, axis=1)
-    found = read(tmp_path / "a", {"probabilities": p, "labels": Y})
+    result = read(tmp_path / "a", {"probabilities": p, "labels": Y})
     assert (p < 1e-12).any() and p.min() > 0
-    assert np.isfinite(found.logits).all()
-    np.testing.assert_allclose(found.logits, np.log(p), rtol=1e-6)
+    assert np.isfinite(result.logits).all()
+    np.testing.assert_allclose(result.logits, np.log(p), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["predictions", "scores", "probs"])
@@ -126,9 +126,9 @@ def test_a_class_to_reject_stands_beside_numbers(tmp_path, names, classes):
             p[:, place] = 0.8 * P[:, int(number)]
     content = pd.DataFrame(p, columns=names).assign(label=Y)
     for options in ({}, *({"classes": text} for text in classes)):
-        found = read(tmp_path / "a.csv", content, **options)
-        check(found, np.c_[0.8 * P, np.full(N, 0.2)])
-        assert found.details["class_names"][:4] == ["0", "1", "2", "3"]
+        result = read(tmp_path / "a.csv", content, **options)
+        check(result, np.c_[0.8 * P, np.full(N, 0.2)])
+        assert result.details["class_names"][:4] == ["0", "1", "2", "3"]
 
 
 def test_a_pattern_does_not_make_a_class_of_a_p_value(tmp_path):
@@ -161,10 +161,10 @@ def test_training_rows_are_left_out(tmp_path, options):
     kept = np.isin(ROWS % 4, (1, 2))
     arrays = {"logits": Z, "labels": Y, "split": words}
     for name, content in (("a.npz", arrays), ("a.csv", table(Z, "z_{}", split=words))):
-        found = read(tmp_path / name, content, **options)
-        check(found, P[kept], Y[kept])
-        assert any(f"{N // 2} rows" in note for note in found.details["warnings"])
-        assert (found.tested is None) == bool(options)
+        result = read(tmp_path / name, content, **options)
+        check(result, P[kept], Y[kept])
+        assert any(f"{N // 2} rows" in note for note in result.details["warnings"])
+        assert (result.tested is None) == bool(options)
     with refuses("split"):
         read(tmp_path / "b", {**arrays, "split": np.full(N, "train")})
 
@@ -195,13 +195,13 @@ def test_rows_without_an_answer_are_to_be_left_out(tmp_path, empty):
         read(tmp_path / "a.csv", gaps)
 
 
-def note_of(found: Any, word: str) -> bool:
-    return any(word in note for note in found.details["warnings"])
+def note_of(result: Any, word: str) -> bool:
+    return any(word in note for note in result.details["warnings"])
 
 
 def test_losses_are_told_by_their_smallest_value(tmp_path):
-    found = read(tmp_path / "a", {"logits": 30 - Z, "labels": Y})
-    (note,) = found.details["warnings"]
+    result = read(tmp_path / "a", {"logits": 30 - Z, "labels": Y})
+    (note,) = result.details["warnings"]
     share = 100 * float((Z.argmax(axis=1) == Y).mean())
     assert f"{share:.1f} %" in note and "losses" in note
     of_two = {"logits": -Z[:, :2], "labels": (Z[:, 1] > Z[:, 0]) * 1}
@@ -231,9 +231,9 @@ def test_cumulative_values_divided_by_their_sum_are_told(tmp_path):
 def test_a_risk_beside_the_name_of_a_patient_is_enough(tmp_path, name):
     y = (rng.random(N) < P[:, 1]) * 1
     content = pd.DataFrame({name: ROWS, "risk": P[:, 1], "outcome": y})
-    found = read(tmp_path / "a.csv", content)
-    check(found, np.c_[1 - P[:, 1], P[:, 1]], y)
-    assert note_of(found, name)
+    result = read(tmp_path / "a.csv", content)
+    check(result, np.c_[1 - P[:, 1], P[:, 1]], y)
+    assert note_of(result, name)
     with refuses("columns", fix="--classes risk"):
         read(tmp_path / "a.csv", content.assign(age=ROWS % 90))
 

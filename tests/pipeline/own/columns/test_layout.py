@@ -105,8 +105,8 @@ def test_a_column_is_read_as_the_kind_that_the_person_says(tmp_path):
     content = table(P[:, [1]], labels, ["z"])
     with refuses("logits", fix="--values logits"):
         read(tmp_path / "a.csv", content, logits="z")
-    found = read(tmp_path / "a.csv", content, logits="z", values="logits")
-    np.testing.assert_allclose(found.logits[:, 1] - found.logits[:, 0], P[:, 1], rtol=1e-6)
+    result = read(tmp_path / "a.csv", content, logits="z", values="logits")
+    np.testing.assert_allclose(result.logits[:, 1] - result.logits[:, 0], P[:, 1], rtol=1e-6)
     with refuses("probabilities", row=0):
         read(tmp_path / "a.csv", table(LOGITS[:, [1]], labels, ["z"]), probabilities="z")
 

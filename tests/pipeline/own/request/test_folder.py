@@ -104,10 +104,10 @@ def test_a_link_in_the_place_of_a_folder_is_refused(tmp_path, name):
 def test_a_second_run_in_the_folder_says_who_is_there_and_changes_nothing(tmp_path):
     path, out = write_example(tmp_path / "x.npz"), tmp_path / "out"
     with only_run(out, names_of("x"), wait=False):
-        held = {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
+        before = {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
         with fails(UsageError, f"process {os.getpid()}", "--wait"):
             quick(path, out, *ONE)
-        assert held == {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
+        assert before == {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
     assert quick(path, out, *ONE)
 
 

@@ -41,7 +41,7 @@ def free(monkeypatch, free_bytes):
 
 
 def bytes_in(line) -> list[int]:
-    return [int(found.replace(",", "")) for found in re.findall(r"([\d,]+) (?:bytes|are)", line)]
+    return [int(count.replace(",", "")) for count in re.findall(r"([\d,]+) (?:bytes|are)", line)]
 
 
 def test_what_does_not_fit_is_refused_with_its_bytes_and_what_would_fit(path, monkeypatch):

@@ -37,15 +37,15 @@ def test_a_folder_a_pattern_a_table_and_arrays_give_the_numbers_of_the_whole(
     pd.concat(frames).to_csv(tmp_path / "all.csv", index=False)
     np.savez(tmp_path / "all.npz", probabilities=p, labels=labels)
     files = shards, shards / "*.parquet", tmp_path / "all.csv", tmp_path / "all.npz"
-    found = [scored(file, tmp_path / f"out{k}")["uncalibrated"] for k, file in enumerate(files)]
-    for numbers in found:
+    results = [scored(file, tmp_path / f"out{k}")["uncalibrated"] for k, file in enumerate(files)]
+    for numbers in results:
         assert numbers["n"] == 900
         assert numbers["accuracy"] == pytest.approx(accuracy(p, labels))
         assert numbers["brier"] == pytest.approx(brier_score(p, labels), abs=1e-6)
         for key, utility in {"u_cwe": ClassWise(), "u_topk": TopK()}.items():
             exact = utility.calibration_errors(p, labels).max()
             assert numbers[key]["lower"] - 1e-6 <= exact <= numbers[key]["upper"] + 1e-6
-            assert numbers[key]["lower"] == pytest.approx(found[0][key]["lower"], abs=1e-12)
+            assert numbers[key]["lower"] == pytest.approx(results[0][key]["lower"], abs=1e-12)
 
 
 def test_a_killed_run_goes_on_with_the_shards_that_are_left(

@@ -82,6 +82,6 @@ def test_a_label_of_later_rows_is_left_out_as_the_message_says_and_all_are_count
     option = f"--ignore-label={odd}" if " " not in odd else f"--ignore-label='{odd}'"
     with fails(UnitsFailed, option):
         scored(folder, tmp_path / "out")
-    found = scored(folder, tmp_path / "out", f"--ignore-label={odd}")
-    assert found["uncalibrated"]["n"] == 800
+    numbers = scored(folder, tmp_path / "out", f"--ignore-label={odd}")
+    assert numbers["uncalibrated"]["n"] == 800
     assert f"100 points with the label {odd} are left out" in capsys.readouterr().out

@@ -79,7 +79,7 @@ def test_a_name_to_ignore_that_no_shard_has_is_refused(shards: Path, tmp_path: P
 
 def test_one_column_is_named_by_an_option(points: Points, tmp_path: Path) -> None:
     p, y = points[0][:, 0], (points[1] == 0) * 1
-    held = {"mine": np.log(p / (1 - p)), "p_1": np.roll(p, 1), "label": y}
-    pd.DataFrame(held).to_csv(tmp_path / "a.csv", index=False)
+    columns = {"mine": np.log(p / (1 - p)), "p_1": np.roll(p, 1), "label": y}
+    pd.DataFrame(columns).to_csv(tmp_path / "a.csv", index=False)
     numbers = scored(tmp_path / "a.csv", tmp_path / "out", "--logits", "mine")
     check_brier(numbers, p, y)
