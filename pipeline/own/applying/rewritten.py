@@ -32,7 +32,8 @@ def write_csv(path: Path, parts: Parts, decimal: str = ".") -> None:
     special = re.compile(rf'[{separator}"\r\n]|^\s|\s$')
     with path.open("x", encoding="utf-8", newline="") as file:
         for number, part in enumerate(parts):
-            if not number:
+            is_first = number == 0
+            if is_first:
                 names = [_quoted(name, special) for name in part]
                 file.write(separator.join(names) + "\n")
             columns = [_cells(column, decimal, special) for column in part.values()]
@@ -46,21 +47,28 @@ def _cells(column: Any, decimal: str, special: re.Pattern[str]) -> list[str]:
         return [str(number).replace(".", ",") for number in column.tolist()]
     texts = texts_of(column)
     is_number = isinstance(column, np.ndarray) and column.dtype.kind in "biuf"
-    return texts if is_number else [_quoted(text, special) for text in texts]
+    if is_number:  # no sign in a number needs quotes
+        return texts
+    return [_quoted(text, special) for text in texts]
 
 
 def _quoted(text: str, special: re.Pattern[str]) -> str:
     """A cell in quotes if it has a sign that ends cells or rows, or a space that readers drop."""
-    return '"' + text.replace('"', '""') + '"' if special.search(text) else text
+    if special.search(text) is None:
+        return text
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def write_lines(path: Path, parts: Parts) -> None:
     """Write an object of JSON per line."""
     with path.open("x", encoding="utf-8", newline="\n") as file:
         for part in parts:
-            for row in zip(*map(values_of, part.values()), strict=True):
-                entries = dict(zip(part, row, strict=True))
-                entries = {name: value for name, value in entries.items() if value is not ABSENT}
+            columns = [values_of(column) for column in part.values()]
+            for row in zip(*columns, strict=True):
+                # An entry that the person's object lacks is not written as null.
+                pairs = zip(part, row, strict=True)
+                entries = {name: value for name, value in pairs if value is not ABSENT}
                 file.write(json.dumps(entries, ensure_ascii=False, default=str) + "\n")
 
 
@@ -156,10 +164,10 @@ def _arrow_column(values: Any) -> Any:
     arrow = require("pyarrow")
     is_of_numpy = isinstance(values, np.ndarray)
     if is_of_numpy and values.dtype.kind in "biufM":
-        with suppress(arrow.ArrowException):
+        with suppress(arrow.ArrowException):  # a type that Arrow lacks, such as float of 80 bits
             return arrow.array(values)
     if not is_of_numpy and not isinstance(values, list):
-        return values
+        return values  # a column of Arrow keeps its type
     plain = [None if value is ABSENT else value for value in values_of(values)]
     with suppress(arrow.ArrowInvalid, arrow.ArrowTypeError, OverflowError):
         return arrow.array(plain)

@@ -122,7 +122,9 @@ def _at(rows: NDArray[np.bool_], points: FilePoints, note: str) -> FilePoints:
 def _first_equal(rows: NDArray[Any]) -> NDArray[np.int64]:
     """The place of the first row that equals each row, [n]."""
     whole = np.ascontiguousarray(rows + 0.0)  # -0 becomes 0
-    as_bytes = whole.view(np.dtype((np.void, whole.itemsize * whole.shape[1])))[:, 0]
+    # One value per row, so that `unique` compares whole rows.
+    row_as_bytes = np.dtype((np.void, whole.itemsize * whole.shape[1]))
+    as_bytes = whole.view(row_as_bytes)[:, 0]
     _, first, inverse = np.unique(as_bytes, return_index=True, return_inverse=True)
     return np.asarray(first[inverse])
 
@@ -130,6 +132,13 @@ def _first_equal(rows: NDArray[Any]) -> NDArray[np.int64]:
 def _has_few_values(logits: NDArray[Any], p: NDArray[Any], kind: str | None) -> bool:
     """Whether all values of the rows are multiples of one 1/m: shares of votes, or rounded ones."""
     step = max(1, len(p) // LOOKED_AT)
-    values = (logits if kind == "logits" else p)[::step].astype(np.float64).ravel()
+    as_written = logits if kind == "logits" else p
+    values = as_written[::step].astype(np.float64).ravel()
     values = values[np.isfinite(values)]
-    return any(bool((np.abs(values * m - np.rint(values * m)) < NEAR).all()) for m in DENOMINATORS)
+    # Votes of m trees or m neighbours are multiples of 1/m, so other points often have them, too.
+    for denominator in DENOMINATORS:
+        multiples = values * denominator
+        is_whole = np.abs(multiples - np.rint(multiples)) < NEAR
+        if is_whole.all():
+            return True
+    return False

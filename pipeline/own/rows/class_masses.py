@@ -53,6 +53,7 @@ def class_masses(
     values = masses.values
     has_others = bool(np.isfinite(masses.others).any())
     is_part = has_others or any(entries.are_listed for entries in rows)
+    # Only masses that sum to at most one leave something for classes that a row does not list.
     are_shares = bool((masses.total <= np.log1p(ROUNDING)).all())
     notes = list[str]()
     if masses.n_added:
@@ -105,6 +106,7 @@ def _add_row(
     masses.lowest[row] = logarithms.min()
     is_added = False
     for (key, _), number, mass in zip(entries.pairs, numbers, logarithms, strict=True):
+        # Tokens such as "A" and " A" are one word; names of objects stay as they are.
         column = column_of.get(word_of(key) if entries.are_listed else key)
         if column is None:
             masses.others[row] = np.logaddexp(masses.others[row], mass)
@@ -126,6 +128,7 @@ def _fill(masses: Masses, is_p: bool) -> list[str]:
     n_absent = is_absent.sum(axis=1)
     is_incomplete = n_absent > 0
     left = np.clip(1 - np.exp(masses.total), 0, 1)
+    # A class that is not listed has at most the mass of the last one that is.
     each = np.minimum(left / np.maximum(n_absent, 1), np.exp(masses.lowest))
     with np.errstate(divide="ignore"):  # nothing is left
         filled = each if is_p else np.log(each)

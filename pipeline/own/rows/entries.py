@@ -8,7 +8,9 @@ import numpy as np
 
 from ..words.usual_names import ENTRIES
 
-LISTS = (list, tuple, np.ndarray, dict)
+WITHOUT_NAMES = (list, tuple, np.ndarray)
+"""What a cell may be whose entries have no names: a list of JSON, or what parquet makes of it."""
+LISTS = (*WITHOUT_NAMES, dict)
 """What a cell of a column of lists may be; the last is an object of JSON."""
 BEFORE_WORDS = "ĠĊ▁"
 """How tokenizers write the space or the line end before a word."""
@@ -44,7 +46,8 @@ def entries_of(cell: Any) -> Entries:
         entries = _of_objects(parts)
         if entries is not None:
             return entries
-    are_pairs = all(isinstance(part, LISTS[:-1]) and len(part) == 2 for part in parts)
+    # Evaluation harnesses write [logit, whether it is the largest one].
+    are_pairs = all(isinstance(part, WITHOUT_NAMES) and len(part) == 2 for part in parts)
     numbers = [part[0] if are_pairs else part for part in parts]
     return Entries(list(enumerate(numbers)))
 
@@ -58,6 +61,7 @@ def _of_objects(parts: list[dict[Any, Any]]) -> Entries | None:
     has_text = any(isinstance(value, str) for part in parts for value in part.values())
     if has_text:
         return None
+    # Objects of numbers alone are answers of their own, one for each position of a text.
     wrong = f"{len(parts)} objects, perhaps one per position"
     return Entries([], wrong=wrong, fix="keep the one at which the answer stands")
 
@@ -79,6 +83,7 @@ def _inside(cell: Any) -> Any:
     if isinstance(cell, LISTS) and len(cell) == 1 and isinstance(cell[0], dict):
         only = cell[0]
         has_numbers = any({*names} <= only.keys() for names in ENTRIES)
+        # APIs write the chosen token beside the candidates, which are what counts.
         if not has_numbers or "top_logprobs" in only:
             return only
     return None
@@ -86,10 +91,11 @@ def _inside(cell: Any) -> Any:
 
 def _of_object(cell: dict[Any, Any], is_token: bool) -> Entries:
     """The numbers of an object by name, or of one object per token, which vLLM writes."""
-    if cell and all(isinstance(value, dict) and "logprob" in value for value in cell.values()):
+    has_logprobs = [isinstance(value, dict) and "logprob" in value for value in cell.values()]
+    if cell and all(has_logprobs):
         pairs = []
         for key, value in cell.items():
-            word = value.get("decoded_token") or key
+            word = value.get("decoded_token") or key  # the key is the number of the token
             pairs.append((str(word), value["logprob"]))
         return Entries(pairs, are_listed=True, are_tokens=True)
     pairs = [(str(key), value) for key, value in cell.items()]

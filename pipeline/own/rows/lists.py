@@ -17,7 +17,7 @@ from ..words.message_text import IMPOSSIBLE, cut_off, some_of
 from ..words.patterns import as_number, whole_sets
 from ..words.usual_names import LABELS, LIKE_LABELS, spelt
 from .class_masses import class_masses
-from .entries import LISTS, Entries, entries_of, word_of
+from .entries import LISTS, WITHOUT_NAMES, Entries, entries_of, word_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,13 +52,15 @@ def _with_names(column: pd.Series[Any], names: pd.Series[Any], name: str) -> pd.
     """A column of lists of numbers as lists of objects {label, score}."""
     cells = list[list[dict[str, Any]]]()
     for row, (labels, scores) in enumerate(zip(names, column, strict=True)):
-        are_lists = isinstance(labels, LISTS[:-1]) and isinstance(scores, LISTS[:-1])
+        are_lists = isinstance(labels, WITHOUT_NAMES) and isinstance(scores, WITHOUT_NAMES)
         if not are_lists or len(labels) != len(scores):
             message = "not as many names in `labels` as numbers"
             raise InputError(message, row=row, column=name, fixes="give one name per number")
-        pairs = zip(labels, scores, strict=True)
-        cells.append([{"label": label, "score": score} for label, score in pairs])
-    named = column.copy()
+        objects = []
+        for label, score in zip(labels, scores, strict=True):
+            objects.append({"label": label, "score": score})
+        cells.append(objects)
+    named = column.copy()  # with the index of the rows
     named.loc[:] = cells
     return named
 
@@ -118,6 +120,7 @@ def _refuse_gaps(name: str, matrix: NDArray[Any]) -> None:
     if is_empty_row.any():
         raise no_answer(name, is_empty_row)
     if is_missing.any():
+        # Classes may be impossible, but a person must say so: it costs an infinite likelihood.
         row = int(is_missing.any(axis=1).argmax())
         raise InputError("NaN or nothing", row=row, column=name, fixes=IMPOSSIBLE)
 
@@ -175,6 +178,7 @@ def _check_entries(name: str, rows: Sequence[Entries]) -> None:
     is_empty = np.array([not entries.pairs and not entries.wrong for entries in rows])
     if is_empty.any():
         raise no_answer(name, is_empty)
+    # A list gives places, which are whole numbers, and an object gives names.
     kinds = {type(key) for entries in rows for key, _ in entries.pairs}
     for row, entries in enumerate(rows):
         keys = [key for key, _ in entries.pairs]
@@ -201,6 +205,7 @@ def _check_names(
     if any(not bearers.others for bearers in whole_sets(keys, labels)):
         return
     are_numbers = all(as_number(text) is not None for text in labels)
+    # Objects have no order, so place 0 of the labels could be any of the names.
     if are_numbers and not set(labels) <= set(keys):
         message = f"numbers as labels ({some_of(labels)}) beside the names {some_of(keys)}"
         fix = "say which name is which number: --classes NAME,NAME, of which the first is 0"
@@ -224,10 +229,13 @@ def _is_in_unit_range(rows: Sequence[Entries]) -> bool:
 
 def _one_list(column: pd.Series[Any]) -> NDArray[Any]:
     """The one list that every cell of the column `class_names` holds."""
-    cells = [str(list(cell)) if isinstance(cell, LISTS) else "" for cell in column]
-    if isinstance(column.iloc[0], dict) or "" in cells or len(set(cells)) > 1:
-        row = next((row for row, cell in enumerate(cells) if cell != cells[0]), 0)
+    first = column.iloc[0]
+    # Lists are compared as text, because an array in a cell has no truth value of its own.
+    texts = [str(list(cell)) if isinstance(cell, LISTS) else "" for cell in column]
+    odd_rows = [row for row, text in enumerate(texts) if text != texts[0]]
+    if isinstance(first, dict) or not texts[0] or odd_rows:
+        row = odd_rows[0] if odd_rows else 0
         message = "no list, or another one than in row 0,"
         fix = "give the same list in every row, one name per column of the answers"
         raise InputError(message, row=row, column=CLASS_NAMES, fixes=fix)
-    return np.array(list(column.iloc[0]))
+    return np.array(list(first))

@@ -77,7 +77,8 @@ def joined(
     contents = [prepared(rows, file_options, notes) for rows in contents]
     if file_options.ignore_label is not None:
         for rows in contents:
-            if not len(rows[labels_of(list(rows), file_options, [])]):
+            label = labels_of(list(rows), file_options, [])
+            if not len(rows[label]):
                 message = f"no point is left without {file_options.ignore_label}"
                 raise InputError(message, field="--ignore-label", fixes="name fewer labels")
     if len(contents) == 1:
@@ -129,6 +130,7 @@ def _without_labels(rows: FileColumns, file_options: FileOptions, notes: list[st
     n = len(is_kept)
     left = dict(rows)
     for name, values in rows.items():
+        # An npz may have as many classes as points.
         is_of_classes = name == "class_names" and are_arrays(rows)
         if not is_of_classes and len(values) == n:
             left[name] = values[is_kept]
@@ -145,10 +147,13 @@ def _of_two(path: Path, contents: Sequence[FileColumns], file_options: FileOptio
         odd = sorted({*names} ^ {*others})
         message = f"not the same {what} as in {path} ({some_of(odd)})"
         raise InputError(message, field="--test", fixes="give both in one form")
-    rows = {name: _joined_values(name, first[name], second[name], path) for name in names}
+    rows = {}
+    for name in names:  # the order of the second file's columns does not matter
+        rows[name] = _joined_values(name, first[name], second[name], path)
     label = labels_of(names, file_options, [])
-    sizes = [len(rows_of_file[label]) for rows_of_file in contents]
-    return Joined(rows, np.repeat([False, True], sizes)[None])
+    n_calibrating, n_testing = len(first[label]), len(second[label])
+    tests = np.repeat([False, True], [n_calibrating, n_testing])
+    return Joined(rows, tests[None])
 
 
 def _joined_values(name: str, first: Any, second: Any, path: Path) -> Any:

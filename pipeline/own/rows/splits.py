@@ -31,7 +31,9 @@ def without_training(rows: FileColumns, notes: list[str]) -> FileColumns:
     say_training = [_says_training(column) for name, column in rows.items() if is_split(name)]
     words = [says for says in say_training if says is not None]
     are_all_words = len(words) == len(say_training)
-    if not words or not are_all_words or len({len(says) for says in words}) > 1:
+    lengths = {len(says) for says in words}
+    # What is no column of words is refused later, with its row.
+    if not are_all_words or len(lengths) != 1:
         return rows
     is_training = np.all(words, axis=0)
     if not is_training.any():
@@ -63,6 +65,7 @@ def is_empty(rows: FileColumns) -> bool:
 def tested(field: str, values: Any, n: int) -> NDArray[np.bool_]:
     """Which of `n` points test, by words of CALIBRATES and TESTS."""
     words = [word.casefold() for word in text_of(values, n, field).tolist()]
+    # Another word could mean either side, and a wrong one would make every number wrong.
     for row, word in enumerate(words):
         if word not in (*CALIBRATES, *TESTS):
             fixes = ["say `calibration` or `test`", "leave out what the classifier was trained on"]
@@ -81,6 +84,7 @@ def _says_training(column: Any) -> NDArray[np.bool_] | None:
     values = np.asarray(plain_column(column))
     if values.ndim != 1 or values.dtype.kind not in "US":
         return None
-    text = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
-    words = np.char.lower(np.char.strip(text))
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8", "replace")
+    words = np.char.lower(np.char.strip(values))
     return np.isin(words, TRAINS)
