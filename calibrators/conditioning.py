@@ -30,6 +30,7 @@ from utility_calibration.metrics.kernels.threads import row_blocks
 from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
 from .absent import absent_factors
+from .extremes import row_extremes
 from .losses import row_weights
 from .paddings import largest_zero, median_gap, padding_gap
 from .solvers.root import solve_increasing
@@ -74,7 +75,7 @@ class Conditioning:
 
     def filled(self, logits: Array) -> tuple[Array, Array | None]:
         """Return finite logits [n, C] and the marked entries, bool [n, C], or None without any."""
-        low, top = logits.min(axis=1), logits.max(axis=1)
+        low, top = row_extremes(logits)
         if bool(((low <= self.zero) | (top - low >= self.gap)).any()):
             return self._filled(logits.astype(np.float64, copy=False))
         return logits, None

@@ -13,6 +13,8 @@ from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.kernels.threads import row_blocks
 from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
+from .extremes import row_extremes
+
 FAR = 30.0  # a padding lies this many median gaps of the two largest logits below the row's largest
 OCTAVE, HOLE = 4, 3
 """Distances to the largest logit are counted in quarters of octaves. Between paddings and other
@@ -62,7 +64,7 @@ def padding_gap(logits: Array, scale: float) -> tuple[float, bool]:
         away = away.max(axis=1, keepdims=True) - away
         return away[(away > 0) & np.isfinite(away)]
 
-    low, top = logits.min(axis=1).astype(np.float64), logits.max(axis=1).astype(np.float64)
+    low, top = row_extremes(logits)
     if bool(np.isneginf(low).any()):
         low = np.where(np.isneginf(logits), np.inf, logits).min(axis=1).astype(np.float64)
     widest = float((top - low).max())

@@ -17,6 +17,7 @@ import numpy as np
 
 from utility_calibration.metrics.arrays import Array
 
+from ..extremes import row_extremes
 from ..losses import Loss
 from .moments import Moments, moments
 from .root import solve_increasing
@@ -85,7 +86,7 @@ def fit_temperature(
     of_label = logits[np.arange(len(logits)), labels]
     if spread == 0:
         beta, outcome = 1.0, "constant"
-    elif bool((of_label == logits.max(axis=1)).all()):
+    elif bool((of_label == row_extremes(logits)[1]).all()):
         beta, outcome = _separable(passes, spread)
     elif loss == "brier":
         beta, outcome = least_brier(passes, SMALLEST / spread, LARGEST / spread)
