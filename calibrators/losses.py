@@ -17,59 +17,51 @@ from utility_calibration.metrics.kernels.threads import over_blocks, row_blocks
 Loss = Literal["nll", "brier"]  # the name of a loss, in every calibrator and in the configuration
 
 
-def _kernel(is_brier: bool) -> Any:
-    """Return a function that overwrites logits with the gradient of their summed loss.
+@compiled
+def overwrite(logits: Any, labels: Any, weights: Any, is_brier: bool) -> float:
+    """Overwrite logits with the gradient of their summed loss, and return that loss.
 
-    It returns that loss. With p the softmax and y one-hot, the NLL has the gradient p - y. The
-    Brier score Σ (p - y)² has 2 p_j (p_j - y_j - Σ_k p_k (p_k - y_k)). Row i counts weights[i]
-    times. The arithmetic is float64 also where the array is float32.
+    With p the softmax and y one-hot, the NLL has the gradient p - y. The Brier score Σ (p - y)² has
+    2 p_j (p_j - y_j - Σ_k p_k (p_k - y_k)). Row i counts weights[i] times. The arithmetic is
+    float64 also where the array is float32.
     """
-
-    @compiled
-    def overwrite(logits: Any, labels: Any, weights: Any) -> float:
-        classes = logits.shape[1]
-        values = np.empty(classes)
-        squared = np.empty(classes)
-        loss = 0.0
-        for i in range(logits.shape[0]):
-            row, label = logits[i], labels[i]
-            largest = row[0]
+    classes = logits.shape[1]
+    values = np.empty(classes)
+    squared = np.empty(classes)
+    loss = 0.0
+    for i in range(logits.shape[0]):
+        row, label = logits[i], labels[i]
+        largest = row[0]
+        for j in range(classes):
+            largest = max(largest, row[j])
+        below = np.float64(row[label]) - np.float64(largest)
+        for j in range(classes):
+            values[j] = exponential(np.float64(row[j]) - np.float64(largest))
+        total = sum_in_lanes(values)
+        factor = 1.0 / total
+        share = weights[i]
+        if not is_brier:
             for j in range(classes):
-                largest = max(largest, row[j])
-            below = np.float64(row[label]) - np.float64(largest)
-            for j in range(classes):
-                values[j] = exponential(np.float64(row[j]) - np.float64(largest))
-            total = sum_in_lanes(values)
-            factor = 1.0 / total
-            if not is_brier:
-                share = weights[i]
-                for j in range(classes):
-                    row[j] = share * (values[j] * factor)
-                row[label] -= share
-                loss += share * (math.log(total) - below)
-                continue
-            for j in range(classes):
-                values[j] *= factor
-            of_label = values[label]
-            values[label] = 0.0
-            rest = sum_in_lanes(values)
-            values[label] = of_label
-            for j in range(classes):
-                squared[j] = values[j] * values[j]
-            squares = sum_in_lanes(squared)
-            pull = squares - of_label
-            share = weights[i]
-            for j in range(classes):
-                row[j] = share * (2.0 * values[j] * (values[j] - pull))
-            row[label] = share * (2.0 * of_label * (-rest - pull))
-            # Σ (p - y)² with 1 - p at the label added up from the others: exact also where p is 1.
-            loss += share * (squares - of_label * of_label + rest * rest)
-        return loss
-
-    return overwrite
-
-
-KERNELS: dict[Loss, Any] = {"nll": _kernel(False), "brier": _kernel(True)}
+                row[j] = share * (values[j] * factor)
+            row[label] -= share
+            loss += share * (math.log(total) - below)
+            continue
+        for j in range(classes):
+            values[j] *= factor
+        of_label = values[label]
+        values[label] = 0.0
+        rest = sum_in_lanes(values)
+        values[label] = of_label
+        for j in range(classes):
+            squared[j] = values[j] * values[j]
+        squares = sum_in_lanes(squared)
+        pull = squares - of_label
+        for j in range(classes):
+            row[j] = share * (2.0 * values[j] * (values[j] - pull))
+        row[label] = share * (2.0 * of_label * (-rest - pull))
+        # Σ (p - y)² with 1 - p at the label added up from the others: exact also where p is 1.
+        loss += share * (squares - of_label * of_label + rest * rest)
+    return loss
 
 
 def row_weights(weights: Array | None, logits: Array) -> Array:
@@ -87,17 +79,17 @@ def residuals(
     Row i of both counts weights[i] times, `weights` [n].
     """
     shares = row_weights(weights, logits)
-    kernel = KERNELS[loss]
 
     def of_rows(start: int, stop: int) -> float:
-        return float(kernel(logits[start:stop], labels[start:stop], shares[start:stop]))
+        rows = slice(start, stop)
+        return block_residuals(logits[rows], labels[rows], shares[rows], loss)
 
     return math.fsum(over_blocks(of_rows, row_blocks(*logits.shape)))
 
 
 def block_residuals(logits: Array, labels: Array, shares: Array, loss: Loss = "nll") -> float:
     """Do as `residuals`, but on the thread that calls, for a block of rows with weights [n]."""
-    return float(KERNELS[loss](logits, labels, shares))
+    return float(overwrite(logits, labels, shares, loss == "brier"))
 
 
 def logit_curvature(probabilities: Array, loss: Loss) -> Array:
