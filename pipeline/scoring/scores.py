@@ -15,7 +15,7 @@ from ..harness.cache import Record, record_of
 from ..harness.lock import alone
 from ..harness.parameters import UsageError
 from ..harness.progress import say
-from ..harness.settings import Settings
+from ..harness.settings import NAMING_FILES, Settings
 from ..harness.units import Unit
 from ..harness.workers import UnitsFailed
 from .families import p_values_together
@@ -123,7 +123,9 @@ def _difference(made: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     """The first setting of splits or evaluation, or the logits, that differs; "" if none does."""
     for group in ("splits", "evaluation", "logits"):
         names = sorted({*made[group], *wanted[group]})
-        if group == "logits":
+        if group == "evaluation":
+            names = [name for name in names if name not in NAMING_FILES]
+        elif group == "logits":
             names = ["sha256"]  # other details, such as versions, do not change the scores
         for name in names:
             value, other = made[group].get(name), wanted[group].get(name)
