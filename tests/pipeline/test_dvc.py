@@ -1,6 +1,7 @@
 """dvc.yaml as people use it: repro, push and pull."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,9 +12,16 @@ import yaml
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
+from tests.pipeline.test_imports import OURS, imported, modules
 from utility_calibration.pipeline.harness.parameters import CONF
 
 ROOT = CONF.parent
+MODULES_OF_SOURCES = {
+    f"sources.{name}"
+    for path in (CONF / "benchmark").glob("*.yaml")
+    for name in re.findall(r"pipeline\.sources\.(\w+)\.", path.read_text(encoding="utf-8"))
+    if name != "file"  # a person's file, which no suite of DVC has
+}
 
 
 def shell(folder, *command):
@@ -46,6 +54,33 @@ def test_the_committed_lock_is_of_the_committed_parameters_alone():
     stages = yaml.safe_load((ROOT / "dvc.lock").read_text())["stages"]
     others = {stage.partition("@")[2] for stage in stages} - {"", *suite["benchmarks"]}
     assert others - {*suite["dynamics"], *suite["users"]} == set()
+
+
+MAKERS = {
+    "logits": [*MODULES_OF_SOURCES],
+    "fit": ["scoring.fitted"],
+    "evaluate": ["scoring.held_out", "scoring.across_splits"],
+    "dynamics": ["scoring.dynamics_study"],
+    "users": ["scoring.users_study"],
+}
+"""The modules of pipeline/ that make the files of a stage."""
+
+
+@pytest.mark.parametrize("stage", MAKERS)
+def test_a_stage_depends_on_every_file_of_the_pipeline_that_makes_its_files(stage):
+    named = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"][stage]["do"]["deps"]
+    behind: set[str] = set()
+    waiting = [f"{OURS}pipeline.{name}" for name in MAKERS[stage]]
+    while waiting:
+        module = waiting.pop()
+        if module not in behind and module.startswith(f"{OURS}pipeline."):
+            behind.add(module)
+            waiting += imported(module)
+    files = {modules()[module].relative_to(ROOT) for module in behind}
+    # The keys of units leave out pipeline/harness, too (pipeline/harness/code_digest.py).
+    files = {file for file in files if "harness" not in file.parts}
+    assert len(files) >= len(MAKERS[stage])
+    assert [file for file in sorted(files) if not {file, *file.parents} & {*map(Path, named)}] == []
 
 
 SMALL = [
