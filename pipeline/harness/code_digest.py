@@ -113,8 +113,9 @@ def _sha256(*texts: str) -> str:
 def _read(module: str, path: Path) -> tuple[str, Names]:
     """A module's file as a syntax tree, which is a text in JSON, and the names that it imports.
 
-    Parsing takes long, so both are kept in a file. Its first line is a digest of them, of the
-    source, and of the code that made them. If it does not agree, the source is parsed again.
+    Parsing all files takes .3 s in every run, also in one with nothing to do, and reading what was
+    kept .04 s. The first line of a kept file is a digest of what is in it, of the source, and of
+    the code that made it. If it does not agree, the source is parsed again.
     """
     source = path.read_text(encoding="utf-8")
     inputs = sys.version, THIS_CODE, module, path.name, source
