@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from utility_calibration.metrics.registry import PURPOSES, metric
 
+from ..scoring.choice import PRESENT
 from ..scoring.decisions import FEWEST_POINTS, INFINITE, Decision, Decisions
 from ..scoring.uses import is_own, is_use, label_of
 from .limits import bound_of_the_present, rarest_words
-from .names import PRESENT
 from .wording import interval, listed, percents, short, with_zero
 from .worst import LOSSES, Worst
 

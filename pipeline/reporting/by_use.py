@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..scoring.choice import Choice
+from ..scoring.choice import PRESENT, Choice
 from ..scoring.decisions import INFINITE
 from ..scoring.recommended import Use
 from ..scoring.use_columns import BEYOND, WITHIN, WORSE
-from .names import PRESENT, method_name
+from .names import method_name
 from .signs import SIGNS
 from .wording import MOST_NAMED, counted, listed, names
 

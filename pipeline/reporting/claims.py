@@ -15,8 +15,9 @@ from scipy.stats import kendalltau
 from utility_calibration.metrics.registry import metric
 
 from ..harness.artifacts import write_text
+from ..scoring.choice import PRESENT
 from ..scoring.files import csv_text
-from .names import PRESENT, method_name
+from .names import method_name
 from .paired import same_sign
 from .wording import escape_markdown, listed, markdown_table, number
 

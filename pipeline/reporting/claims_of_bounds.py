@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..scoring.choice import PRESENT
 from ..scoring.risk_gap import ALL_METHODS, NOISE
 from .claims import Claim, verdict
-from .names import PRESENT
 from .wording import number
 
 Floats = NDArray[np.float64]

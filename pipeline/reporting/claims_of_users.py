@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from ..scoring.choice import PRESENT
 from .claims import AGREES, DISAGREES, PARTLY, Claim, tau, verdict
-from .names import PRESENT, method_name
+from .names import method_name
 from .wording import number
 
 EARLY = 0.2  # the first fifth of the iterations

@@ -30,12 +30,13 @@ from utility_calibration.metrics.plots.drawing import (
 from utility_calibration.metrics.registry import PURPOSES, metric
 from utility_calibration.metrics.shown import Curve, UtilityDiagram, WorstInterval, dkw_band
 
+from ..scoring.choice import PRESENT
 from ..scoring.inference import CONFIDENCE
 from ..scoring.uses import is_own
 from .answer import PLAIN
 from .leaderboard import COUNTED, GAINS, Leaderboard
 from .looks import CURVE, look
-from .names import PRESENT, method_name
+from .names import method_name
 from .sections import Curves, Section
 from .style import (
     NOTE_COLOR,

@@ -11,10 +11,11 @@ import pandas as pd
 from utility_calibration.metrics.registry import PURPOSES, metric
 
 from ..harness.artifacts import write_text
+from ..scoring.choice import PRESENT
 from ..scoring.decisions import Decisions
 from ..scoring.files import csv_text, rounded
 from ..scoring.inference import SIZE
-from .names import PRESENT, method_name
+from .names import method_name
 from .wording import TextTable, bound, markdown_table
 
 COUNTED = ("u_cwe", "u_topk", "u_dcg")  # the purposes whose noise floor and bound are counted

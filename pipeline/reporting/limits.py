@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from utility_calibration.metrics.registry import PURPOSES, metric
 from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
-from ..scoring.choice import Choice
+from ..scoring.choice import PRESENT, Choice
 from ..scoring.decisions import Decisions, Rarest
 from ..scoring.recommended import Use, largest
 from ..scoring.use_columns import UNSEEN
 from ..scoring.uses import is_own
-from .names import PRESENT, method_name
+from .names import method_name
 from .wording import (
     MOST_NAMED,
     bound,

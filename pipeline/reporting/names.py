@@ -21,8 +21,6 @@ METHODS = {key: title for key, title in TITLES.items() if key not in PEERS}
 VARIANT_WORDS: dict[str, str] = {
     "raw": "unnormalised",
     "global": "global",
-    "logits": "on logits",
-    "log_probabilities": "on log-probabilities",
     "jaxopt": "JAXopt's line search",
     "brier": "by Brier score",
     "adam": "by Adam",
@@ -36,7 +34,6 @@ MARK = "†"  # behind every number beyond its noise floor, and in the grid of a
 BEYOND_CHANCE = f"an error beyond chance (chance alone gives a {MARK} in 5 % of cases)"
 """What MARK means, in a grid and below a table."""
 FLOOR_METHOD = "temperature"
-PRESENT = "uncalibrated"  # the method that leaves a forecast as it is
 
 
 def family(method: str) -> str:

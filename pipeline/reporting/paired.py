@@ -12,10 +12,11 @@ import pandas as pd
 from utility_calibration.metrics.registry import metric
 
 from ..harness.artifacts import write_text
+from ..scoring.choice import PRESENT
 from ..scoring.files import csv_text
 from ..scoring.inference import two_standard_errors
 from .agreement import LIMIT
-from .names import PRESENT, method_name
+from .names import method_name
 from .wording import decimals, markdown_table, number
 
 PRINTED = ("printed_change", "printed_unit")

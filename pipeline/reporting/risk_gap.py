@@ -13,9 +13,10 @@ from matplotlib.lines import Line2D
 from utility_calibration.metrics.plots.drawing import GREY, plain, plain_log_axis
 
 from ..harness.artifacts import read_json
+from ..scoring.choice import PRESENT
 from ..scoring.risk_gap import ALL_METHODS, NOISE, over_splits
 from .looks import look
-from .names import NOISE_FLOOR, PRESENT, method_name
+from .names import NOISE_FLOOR, method_name
 from .style import NOTE_COLOR, legend_below, titled_figure
 from .wording import TextTable, decimals, number
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from utility_calibration.metrics.registry import metric
 
-from ..scoring.choice import Choice, Unranked, choice_of
+from ..scoring.choice import PRESENT, Choice, Unranked, choice_of
 from ..scoring.decisions import INFINITE, Decisions
 from ..scoring.inference import FEWEST_SPLITS
 from ..scoring.recommended import DEFAULTED, ONLY, UNTOUCHED, Pick, Use
@@ -21,7 +21,7 @@ from .answer import YES, Answer, answer_of
 from .by_use import STILL_ERR, by_use, errs_for
 from .cost_words import cost_sentences
 from .limits import cautions_of, limits_of
-from .names import MARK, PRESENT, method_name
+from .names import MARK, method_name
 from .signs import MARKED, SIGNS, legend_of
 from .tables import Column
 from .wording import counted, listed

@@ -15,11 +15,12 @@ from ...harness.cache import record_of
 from ...harness.parallel import run_tasks
 from ...reporting.keeping import CALIBRATOR, how_to_keep
 from ...reporting.limits import left_words
-from ...reporting.names import PRESENT, method_name
+from ...reporting.names import method_name
 from ...reporting.page import provenance_of
 from ...reporting.sections import Section, section_of
 from ...reporting.tables import TableSpec
 from ...reporting.write import page_texts, section_texts
+from ...scoring.choice import PRESENT
 from ...scoring.decisions import INFINITE
 from ...scoring.files import ON_REQUEST, Scores, score_files
 from ...scoring.left_to_gain import left_to_gain

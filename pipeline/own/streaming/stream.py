@@ -26,8 +26,8 @@ from ...harness.settings import Settings
 from ...harness.task import Task
 from ...harness.workers import UnitsFailed
 from ...reporting.keeping import CALIBRATOR, how_to_apply, how_to_repair
-from ...reporting.names import PRESENT
 from ...reporting.wording import markdown_table, p_value
+from ...scoring.choice import PRESENT
 from ...tasks import sums_task
 from ..applying.deployed import note_on_places
 from ..points.batches import ROWS, check_ignored, first_rows_of
