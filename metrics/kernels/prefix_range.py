@@ -99,15 +99,23 @@ def _one_draw(
     rows, n = predicted.shape
     ranges = np.empty(rows)
 
-    def work(start: int, stop: int) -> None:
+    def work(start: int, stop: int, largest: float) -> None:
         block = slice(start, stop)
         v = by_row(predicted[block])
         if cells is not None:
             v = on_grid(v, cells[block], v if v.flags.owndata else None)
         points = v, v.view(np.int64), table[block], outcome, memory_of(n)
-        ranges_by_buckets(*points, tolerance, margin, known, ranges[block])
+        ranges_by_buckets(*points, tolerance, margin, largest, ranges[block])
 
-    over_blocks(work, row_blocks(rows, n, max(BLOCK_ELEMENTS, TOGETHER * n)))
+    blocks = row_blocks(rows, n, max(BLOCK_ELEMENTS, TOGETHER * n))
+    largest = known
+    if margin < math.inf:
+        # What the first block finds lets the others leave out what is smaller.
+        for start, stop in blocks[:1]:
+            work(start, stop, known)
+            largest = max(known, float(ranges[start:stop].max()))
+        blocks = blocks[1:]
+    over_blocks(lambda start, stop: work(start, stop, largest), blocks)
     return ranges[None], np.empty((1, rows, 0))
 
 
