@@ -125,6 +125,19 @@ def test_ranges_within_the_margin_of_the_largest_are_exact():
     assert (pruned[~is_exact] < exact.max() - 1).all()
 
 
+def test_utilities_with_small_residuals_get_a_bound_below_the_largest_range():
+    generator = np.random.default_rng(1)
+    scale = np.where(np.arange(40) < 20, 1, 0.01)[:, None]
+    predicted, payoffs = generator.random((40, 400)) * scale, generator.normal(size=(40, 5)) * scale
+    codes = generator.integers(5, size=(1, 400))
+    exact = prefix_range(predicted, payoffs, codes)[0][0]
+    for known in (0.0, exact.max() + 50):
+        bounds = prefix_range(predicted, payoffs, codes, margin=1.0, known=known)[0][0]
+        assert (bounds >= exact - 1e-9).all()
+        assert (bounds[20:] < exact.max() - 1).all() and (bounds[20:] > exact[20:]).any()
+        assert known or bounds.max() == exact.max()
+
+
 # ---- Without a sort, by buckets ------------------------------------------------------------------
 
 
