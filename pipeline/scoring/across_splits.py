@@ -13,10 +13,17 @@ from typing import Any
 import numpy as np
 
 from utility_calibration.metrics.acting import largest_gain
+from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.cross_fitted import cross_fitted_gain
-from utility_calibration.metrics.diagram import Predictions, predictions_of, utility_diagram
+from utility_calibration.metrics.diagram import (
+    Predictions,
+    predictions_of,
+    redrawn_utilities,
+    utility_diagram,
+)
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.forecast import Forecast
+from utility_calibration.metrics.kernels.threads import row_blocks
 from utility_calibration.metrics.measurement import Options
 from utility_calibration.metrics.registry import metrics_of
 from utility_calibration.metrics.uc import first_largest
@@ -34,6 +41,7 @@ from .points import SMALLEST_GROUP, CachedLogits, find_logits, indices_of, split
 from .score_rows import Scored, curves_of, draws_of, rows_of
 
 REPETITIONS = 100  # redrawn label vectors behind a diagram's noise band
+DRAWN_TOGETHER = 1 << 22  # random numbers of a diagram's labels that are held at a time: 32 MB
 DENSITY_BINS = 20
 DIGITS = 4  # significant digits of a diagram's numbers
 
@@ -99,15 +107,11 @@ def worst_of(
     options = Options(**{f.name: chosen[f.name] for f in fields(Options) if f.name in chosen})
     # Labels cannot be drawn from rows that do not sum to one.
     repetitions = REPETITIONS if splits[0].rows_sum_to_one else 0
-    parts, by_metric = [], {}
+    parts, drawn, by_metric = [], [], {}
     for test in splits:
         forecast = Forecast(test.probabilities)  # sorted once for all metrics
-        numbers, random = np.empty((repetitions, len(test.points))), np.random.default_rng(0)
-        for of_points in numbers:  # those of all points at once take most of a run's memory
-            rows = test.points if test.clusters is None else test.clusters
-            of_points[:] = random.random(test.population)[rows]
-        drawn = forecast.redraw(numbers).labels
-        parts.append((forecast, forecast.outcomes(test.labels, test.weights), drawn))
+        drawn.append((forecast, _redrawn_labels(test, forecast, repetitions)))
+        parts.append((forecast, forecast.outcomes(test.labels, test.weights)))
     clusters = np.concatenate(
         [test.points if test.clusters is None else test.clusters for test in splits]
     )
@@ -115,13 +119,13 @@ def worst_of(
         utilities = metric.utilities(options)
         if utilities is None:
             continue
-        errors = [utilities.errors(f, outcomes)[0] for f, outcomes, _ in parts]
+        errors = [utilities.errors(*part)[0] for part in parts]
         index = first_largest(np.stack(errors).mean(axis=0))
-        points = [predictions_of(utilities, f, o, index, drawn) for f, o, drawn in parts]
-        pooled = Predictions.pooled(points)
-        diagram = utility_diagram(pooled, points=81)
+        pooled = Predictions.pooled([predictions_of(utilities, *part, index) for part in parts])
+        redrawn = redrawn_utilities(utilities, index, drawn)
+        diagram = utility_diagram(pooled, redrawn, points=81)
         gain = largest_gain(pooled.predicted, pooled.realized, pooled.weights)
-        fresh = cross_fitted_gain(utilities, [part[:2] for part in parts], clusters)
+        fresh = cross_fitted_gain(utilities, parts, clusters)
         called = utilities.names
         curves = dict(zip(("at", "curve", "low", "high"), diagram.running, strict=True))
         curves["bins"] = np.column_stack(diagram.bins)
@@ -139,6 +143,21 @@ def worst_of(
             "diagram": {key: rounded(values.tolist(), DIGITS) for key, values in curves.items()},
         }
     return by_metric
+
+
+def _redrawn_labels(test: HeldOut, forecast: Forecast, repetitions: int) -> Array:
+    """Labels drawn from the forecast, [R, n]: as bytes if these hold them, as they are kept long.
+
+    The random numbers of all draws at once would take most of a run's memory.
+    """
+    kind: Any = np.uint8 if forecast.classes <= 256 else forecast.short_type
+    labels: Array = np.empty((forecast.n, repetitions), kind).T
+    units = test.points if test.clusters is None else test.clusters
+    random = np.random.default_rng(0)
+    for start, stop in row_blocks(repetitions, forecast.n, DRAWN_TOGETHER):
+        numbers = [random.random(test.population)[units] for _ in range(start, stop)]
+        labels[start:stop] = forecast.redraw(np.stack(numbers)).labels
+    return labels
 
 
 def _density(predictions: Predictions) -> np.ndarray[Any, Any]:

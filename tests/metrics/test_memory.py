@@ -5,10 +5,11 @@ import tracemalloc
 import numpy as np
 
 from tests.forecasts import forecast_of
-from utility_calibration.metrics import Decision, resampling
+from utility_calibration.metrics import ClassWise, Decision, diagram, resampling
 from utility_calibration.metrics.forecast import Forecast
 from utility_calibration.metrics.kernels.uniforms import hashed_uniforms, stream_keys
 from utility_calibration.metrics.samples import sample_of
+from utility_calibration.metrics.scores import checked
 
 N = 20_000
 
@@ -42,6 +43,20 @@ def test_redrawn_labels_take_at_most_twice_their_bytes_and_those_of_the_ranks():
     together = drawn.labels.nbytes + drawn.ranks.nbytes
     assert together == 2 * 400 * N * 2
     assert peak_of(lambda: forecast.redraw(uniforms)) < 2.5 * together
+
+
+def test_a_diagram_holds_few_of_the_redrawn_utilities_at_a_time(monkeypatch):
+    monkeypatch.setattr(diagram, "REDRAWN_TOGETHER", 2 * N)
+    p, y = forecast_of("smooth", N, 4, 0)
+    forecast, outcomes = checked(p, y)
+    drawn = forecast.redraw(np.random.default_rng(0).random((60, N))).labels
+    points = diagram.predictions_of(ClassWise(), forecast, outcomes, 1)
+
+    def diagram_of_class():
+        redrawn = diagram.redrawn_utilities(ClassWise(), 1, [(forecast, drawn)])
+        diagram.utility_diagram(points, redrawn)
+
+    assert peak_of(diagram_of_class) < 60 * N * 8 / 2
 
 
 def test_as_many_draws_come_at_once_as_take_the_bytes_of_the_probabilities(monkeypatch):
