@@ -19,7 +19,7 @@ from omegaconf import DictConfig
 from .harness.artifacts import write_texts
 from .harness.command import command
 from .harness.parameters import UsageError
-from .harness.progress import say, say_files
+from .harness.progress import console, say, say_files
 from .harness.settings import Settings
 from .harness.units import Request
 from .logits import left_out, skips_absent
@@ -37,7 +37,13 @@ from .reporting.sections import Section, section_of
 from .reporting.style import Drawings, draw_all
 from .reporting.tables import TableSpec
 from .reporting.wording import TextTable
-from .reporting.write import page_texts, print_sections, section_texts, write_metrics
+from .reporting.write import (
+    page_texts,
+    print_sections,
+    print_tables,
+    section_texts,
+    write_metrics,
+)
 from .scoring.files import Scores, columns_of, score_files, write_all_scores
 from .scoring.scores import wanted_scores, writes_results
 
@@ -134,6 +140,7 @@ def _write(request: Request, plan: Plan) -> None:
         folder = results / "metrics" / f"{request.suite}{suffix}"
         written.append(write_metrics(folder, [section.decisions for section in sections]))
     print_sections(sections)
+    print_tables([table for section in sections for table in section.tables], console)
     if summary is not None:
         for title, default, preset in summary.rows:
             say(f"{title}: {default}" + (f"; suite=paper_closest: {preset}" if preset else ""))

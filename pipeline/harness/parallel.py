@@ -18,7 +18,7 @@ from typing import Any, Literal, NoReturn, TypeVar
 from .cache import publish
 from .command import is_user_error, one_line
 from .machine import core_count, free_memory, run_notes
-from .progress import Bar, say
+from .progress import Bar, say, say_made
 from .run_log import add_to_log
 from .task import Progress, Task, no_progress
 from .workers import UnitsFailed, can_fork, workers
@@ -64,7 +64,7 @@ def run_tasks(
     began = time.perf_counter()
     waiting = [task for task in tasks if task.settings.force or not task.is_up_to_date()]
     if not waiting:
-        say(f"{title}: nothing to do, {len(tasks)} up to date")
+        say_made(f"{title}: nothing to do, {len(tasks)} up to date")
         return
     make_all = _one_by_one if one_by_one else _side_by_side
     outcomes = list(make_all(title, waiting))
@@ -82,7 +82,7 @@ def run_tasks(
     n_up_to_date = len(tasks) - len(made) - len(failed)
     seconds = time.perf_counter() - began
     counts = f"{len(made)} made, {len(failed)} failed, {n_up_to_date} up to date"
-    say(f"{title}: {counts}; {seconds:.1f} s")
+    say_made(f"{title}: {counts}; {seconds:.1f} s")
     if failed:
         _raise_failures(title, failed, len(tasks))
 

@@ -3,7 +3,9 @@
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Self
 
@@ -24,6 +26,7 @@ class OpenConsole(Console):
 console = OpenConsole(soft_wrap=True)
 if console.width < NARROWEST:
     console.width = 80
+_IS_HUSHED: ContextVar[bool] = ContextVar("_IS_HUSHED", default=False)
 SECONDS_BETWEEN_LINES = 15.0  # at least, without a terminal (a log file, a cluster job)
 
 
@@ -73,6 +76,22 @@ def say(text: str) -> None:
     console.print(text, highlight=False, markup=False)
 
 
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Say nothing of what stages make: a program that runs several says itself what comes of it."""
+    token = _IS_HUSHED.set(True)
+    try:
+        yield
+    finally:
+        _IS_HUSHED.reset(token)
+
+
+def say_made(text: str) -> None:
+    """Print one line on what a stage has made, unless it is `hushed`."""
+    if not _IS_HUSHED.get():
+        say(text)
+
+
 def say_files(paths: Iterable[Path]) -> None:
     """Say which files or folders were written; what differs only in its ending shares a line."""
     endings_of: dict[Path, list[str]] = {}
@@ -82,4 +101,4 @@ def say_files(paths: Iterable[Path]) -> None:
         ending = endings[0]
         if len(endings) > 1:
             ending = f".{{{','.join(text.removeprefix('.') for text in endings)}}}"
-        say(f"wrote {stem}{ending}")
+        say_made(f"wrote {stem}{ending}")

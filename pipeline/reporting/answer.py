@@ -13,26 +13,28 @@ from utility_calibration.metrics.registry import PURPOSES, metric
 from ..scoring.choice import PRESENT
 from ..scoring.decisions import FEWEST_POINTS, INFINITE, Decision, Decisions
 from ..scoring.uses import is_own, is_use, label_of
-from .limits import bound_of_the_present, rarest_words
+from .limits import rarest_name, tested_words
 from .wording import interval, listed, percents, short, with_zero
 from .worst import LOSSES, Worst
 
 YES, NO, UNSURE = "yes", "no", "cannot tell"
-DOUBT = "Cannot tell whether you can trust the present probabilities as they are: "
-UNSCORED = f"{DOUBT}the method uncalibrated was not scored."
-DISTRUST = "No, do not trust the present probabilities as they are: "
-ZEROS = "some classes that occurred had a predicted probability of 0"
+TRUST = "Yes, you can trust the model's probabilities as they are."
+DISTRUST = "No, do not trust the model's probabilities as they are."
+DOUBT = "Cannot tell whether you can trust the model's probabilities as they are."
+UNSCORED = "The method uncalibrated was not scored."
+ZEROS = "Some classes that occurred had a predicted probability of 0."
 NEARLY_ALL = 0.9  # a range with this share of the points is no single place
 PLAIN = ("u_cwe", "u_topk")  # of these a worst place is a probability and how often it comes true
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer in one sentence or two, and the worst place of the present forecast.
+    """The answer in one sentence, why, and the worst place of the present forecast.
 
     Attributes:
         word: YES, NO or UNSURE.
         sentence: the answer in words.
+        reason: what it rests on.
         metric: of the worst place, "" if none is known.
         place: the worst place in words, "" if none is known.
         example: what a better threshold gains there, "" where no test finds a gain.
@@ -40,6 +42,7 @@ class Answer:
 
     word: str
     sentence: str
+    reason: str
     metric: str = ""
     place: str = ""
     example: str = ""
@@ -52,52 +55,48 @@ def answer_of(decisions: Decisions, worst: Mapping[str, Mapping[str, Worst]]) ->
         worst: the worst utilities by metric and method.
     """
     if PRESENT not in decisions.methods:
-        return Answer(UNSURE, UNSCORED)
+        return Answer(UNSURE, DOUBT, UNSCORED)
     rows = {key: decisions.rows[PRESENT, key] for key in decisions.shown if is_use(key)}
-    word, sentence = _answer(decisions, rows)
+    word, reason = _answer(decisions, rows)
+    sentence = {YES: TRUST, NO: DISTRUST, UNSURE: DOUBT}[word]
     key = _worst_metric(rows, worst)
     if not key:
-        return Answer(word, sentence)
+        return Answer(word, sentence, reason)
     one = worst[key][PRESENT]
     is_error = rows[key].beyond_floor
     # Nobody acts on a utility that is no probability from a threshold on.
     is_example = is_error and one.surely_gains and key in PLAIN
     example = _example(key, one) if is_example else ""
-    return Answer(word, sentence, key, _place(key, one, is_error), example)
+    return Answer(word, sentence, reason, key, _place(key, one, is_error), example)
 
 
 def _answer(decisions: Decisions, rows: Mapping[str, Decision]) -> tuple[str, str]:
-    """Yes, no or cannot tell, and the sentence that says so."""
+    """Yes, no or cannot tell, and the sentences that say why."""
     beyond = [label_of(key) for key, row in rows.items() if row.beyond_floor]
     within = [label_of(key) for key, row in rows.items() if row.within_noise]
     unseen = [label_of(key) for key, row in rows.items() if row.within_noise is None]
     is_infinite = PRESENT in decisions.marked(INFINITE)
-    fine = f" For {listed(within)} no error beyond chance was found." if within else ""
+    fine = f"For {listed(within)} chance alone can explain all errors." if within else ""
     if beyond:
-        text = f"{DISTRUST}for {listed(beyond)} their errors are larger than chance explains."
-        return NO, text + fine + (f" Also, {ZEROS}." if is_infinite else "")
+        errs = f"For {listed(beyond)} their errors are larger than chance alone explains."
+        return NO, " ".join(filter(None, [errs, fine, ZEROS if is_infinite else ""]))
     if is_infinite:
-        return NO, f"{DISTRUST}{ZEROS}."
+        return NO, ZEROS
     if not rows or all(row.beyond_floor is None for row in rows.values()):
-        return UNSURE, f"{DOUBT}how large errors are by chance alone is not known here."
+        return UNSURE, "How large errors are by chance alone is not known here."
     if decisions.refused:
-        reason = "no method can be recommended here, as said below"
-        if decisions.test_points < FEWEST_POINTS:
-            reason = f"{decisions.test_points} test points cannot show much"
-        return UNSURE, f"{DOUBT}no error beyond chance was found, but {reason}."
+        few = decisions.test_points < FEWEST_POINTS
+        why = "but the file is too small to show much" if few else "but see below"
+        return UNSURE, f"Chance alone can explain all errors, {why}."
     if unseen:
-        rarest = "some class"
+        text = f"For {listed(unseen)} some class has too few cases to see an error."
         if decisions.rarest is not None:
-            rarest = rarest_words(decisions.rarest)
-        text = f"for {listed(unseen)} there are too few points of {rarest} to see an error."
-        return UNSURE, f"{DOUBT}{text}{fine}"
-    text = (
-        f"Yes, you can trust the present probabilities as they are for {listed(within)}: no error "
-        "beyond chance was found."
-    )
-    if math.isfinite(decisions.users.get(PRESENT, math.nan)):
-        text += f" {bound_of_the_present(decisions)}"
-    return YES, text
+            name, tested = rarest_name(decisions.rarest), tested_words(decisions.rarest)
+            text = (
+                f"For {listed(unseen)} there are too few cases of {name} to see an error: {tested}."
+            )
+        return UNSURE, f"{text} {fine}".strip()
+    return YES, fine
 
 
 def _worst_metric(rows: Mapping[str, Decision], worst: Mapping[str, Mapping[str, Worst]]) -> str:
@@ -128,44 +127,48 @@ def _place(key: str, one: Worst, is_error: bool | None) -> str:
     """Where the forecast errs most, in words; `is_error`: None where chance is not known."""
     if not one.gap:
         return "Nothing differs: all comes true as predicted."
-    low_or_high = "low" if one.gap > 0 else "high"
+    predicted = "predicted costs" if key == LOSSES else "predictions"
     conclusions = {
-        True: f"these predictions are too {low_or_high}",
-        False: "chance can explain it",
-        None: "whether chance explains it is not known",
+        True: f"So these {predicted} are too {'low' if one.gap > 0 else 'high'}.",
+        False: "Chance alone can explain this.",
+        None: "Whether chance alone explains this is not known.",
     }
-    share = f"{100 * one.share:.0f} % of the points"
-    difference, conclusion = _difference(key, one), conclusions[is_error]
+    share = f"({100 * one.share:.0f} % of the cases)"
+    where, difference = _difference(key, one)
     if is_error and one.share >= NEARLY_ALL:
-        return f"Nearly everywhere ({share}): {difference}; {conclusion}."
-    start = "The worst range of predictions"
-    if not is_error:
-        start = "The range with the largest error (difference × share of the points)"
-    return f"{start}: {difference}. This concerns {share}; {conclusion}."
+        return f"Nearly everywhere {share} {difference}. {conclusions[is_error]}"
+    return f"The worst place is {where} {share}: there {difference}. {conclusions[is_error]}"
 
 
-def _difference(key: str, one: Worst) -> str:
-    """How far what came true is from what was predicted, there."""
+def _difference(key: str, one: Worst) -> tuple[str, str]:
+    """Where it is, and how far what came true is from what was predicted there."""
     direction = "more" if one.gap > 0 else "less"
     where = percents(one.low, one.high)
     difference = f"{short(abs(100 * one.gap))} percentage points {direction} often than predicted"
-    if key == "u_cwe":
-        return f"{_event(key, one)} predicted at {where} comes true {difference}"
-    if key == "u_topk":
-        return f"{_event(key, one)}, predicted at {where}, is right {difference}"
+    if key in PLAIN:
+        have = "have together" if key == "u_topk" and one.utility else "has"
+        place = f"where {_event(key, one)} {have} a probability of {where}"
+        return place, f"{_coming_true(key, one)} {difference}"
     where, size = interval(one.low, one.high), short(abs(one.gap))
+    higher = "higher" if one.gap > 0 else "lower"
     if key == LOSSES:
-        higher = "higher" if one.gap > 0 else "lower"
         return (
-            f"where the predicted cost is {with_zero(where)} per point, the real cost is "
-            f"{with_zero(size)} {higher} on average"
+            f"where the predicted cost is {with_zero(where)} per case",
+            f"the real cost is {with_zero(size)} {higher} on average",
         )
     use = PURPOSES.get(key, metric(key).text)
     unit = ", in your unit" if is_own(key) else ""
     return (
-        f"where the utility “{one.name}” ({use}) is predicted at {where}, {direction} comes true "
-        f"than predicted, by {size} on average{unit}"
+        f"where the utility “{one.name}” ({use}) is predicted at {where}",
+        f"the real utility is {size} {higher} on average{unit}",
     )
+
+
+def _coming_true(key: str, one: Worst) -> str:
+    """That the event occurs, as the beginning of a sentence on how often."""
+    if key == "u_topk" and one.utility:
+        return f"one of the {one.utility + 1} most probable classes is right"
+    return f"{_event(key, one)} {'is right' if key == 'u_topk' else 'comes true'}"
 
 
 def _event(key: str, one: Worst) -> str:
@@ -173,7 +176,7 @@ def _event(key: str, one: Worst) -> str:
     if key == "u_topk" and one.utility == 0:
         return "the most probable class"
     if key == "u_topk":
-        return f"one of the {one.utility + 1} most probable classes"
+        return f"the {one.utility + 1} most probable classes"
     return f"“{one.name.removeprefix('class ')}”"
 
 
@@ -186,22 +189,19 @@ def _example(key: str, one: Worst) -> str:
     gain, half = one.fresh_gain or 0.0, one.fresh_half_width or 0.0
     threshold, act_from = _apart(one.threshold, one.act_from)
     event = _event(key, one)
-    start = (
-        "An example, for the present probabilities only: suppose acting pays only if it is right "
-        f"in at least {threshold} of the cases."
-    )
+    start = f"Suppose that acting pays only if it is right in at least {threshold} of the cases."
     worth = (
-        f"Compared with acting wherever {threshold} or more is predicted, this gains "
-        f"{short(100 * gain)} ± {short(100 * half)} per 100 points (unit: the difference in value "
-        "between a right and a wrong act)."
+        f"Compared with acting from {threshold} on, this is worth as much as if "
+        f"{short(100 * gain)} ± {short(100 * half)} wrong acts per 100 cases became right."
     )
+    those = "This holds for the model's probabilities as they are, not after a repair."
     if act_from is None:
-        return f"{start} Then do not act on {event} at all, whatever is predicted. {worth}"
-    is_late = one.act_from is not None and one.act_from <= one.threshold
-    when = (
-        f"already where at least {act_from} is" if is_late else f"only where {act_from} or more is"
-    )
-    return f"{start} Then act on {event} {when} predicted. {worth}"
+        what = f"Then do not act on {event} at all, whatever is predicted."
+    else:
+        is_late = one.act_from is not None and one.act_from <= one.threshold
+        from_when = "already where" if is_late else "only where"
+        what = f"Then act on {event} {from_when} at least {act_from} is predicted."
+    return f"{start} {what} {worth} {those}"
 
 
 def _apart(threshold: float, act_from: float | None) -> tuple[str, str | None]:

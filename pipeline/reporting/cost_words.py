@@ -3,48 +3,63 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..scoring.choice import Choice
+from ..scoring.choice import PRESENT, Choice
 from ..scoring.cost_gaps import ROUNDING, cheapest, surely_dearer
-from ..scoring.decisions import INFINITE, Decisions
+from ..scoring.decisions import INFINITE
 from ..scoring.uses import COST
 from .names import method_name
 from .wording import MOST_NAMED, counted, names, with_half
 
+RULE = "If you always take the action with the lowest predicted cost, that costs"
 
-def cost_sentences(decisions: Decisions, choice: Choice, costs: Mapping[str, Any]) -> str:
-    """Which method to take for the least cost, by how much, and how sure that is.
 
-    The method of the least cost and the one to take are named together, because they may differ.
-    """
+def cost_sentences(choice: Choice, costs: Mapping[str, Any]) -> str:
+    """Which method to take for the least cost, what that saves, and how sure that is."""
     methods = costs["methods"]
     best = cheapest(methods)
-    pick = choice.pick
-    taken = pick.method if pick is not None and pick.score == COST else ""
-    lowest = f"{methods[best]['cost']:.3g}"
-    if len(methods) == 1:
-        text = f"Your decisions cost {lowest} per point on average."
-        return text + _cheaper_action(costs, best)
+    taken = _taken(choice)
     if not taken:
-        text = (
-            f"On these test points your decisions cost least with {method_name(best)}, {lowest} "
-            "per point on average, but this is no recommendation."
+        which = "" if len(methods) == 1 else f" with {method_name(best)}, the least here"
+        text = f"{RULE} {_price(methods, best)} per case on average{which}."
+        if len(methods) > 1:
+            text += " That is no recommendation."
+        return text + _cheaper_action(costs, best)
+    start = f"Repair the probabilities with the method {method_name(taken)}."
+    if taken == PRESENT:
+        start = "Take the model's probabilities as they are."
+    of = "methods" if taken == best else f"methods without {INFINITE}"
+    text = f"{start} {RULE} {_price(methods, taken)} per case on average, the least of all {of}."
+    if taken != PRESENT and PRESENT in methods:
+        text += f" With the model's probabilities it costs {_price(methods, PRESENT)}."
+    return text + _cheaper_action(costs, taken)
+
+
+def more_on_costs(choice: Choice, costs: Mapping[str, Any]) -> list[str]:
+    """How the costs with other methods compare with those that the advice is about."""
+    methods = costs["methods"]
+    best = cheapest(methods)
+    taken = _taken(choice) or best
+    lines = []
+    if taken != best:
+        lines.append(
+            f"With {method_name(best)} decisions cost {_price(methods, best)}, but it gave "
+            f"probability 0 to classes that occurred ({INFINITE}), so it is not recommended."
         )
-        return text + _next_one(methods, best) + _cheaper_action(costs, best)
-    if taken == best:
-        text = (
-            f"Take {method_name(best)}: if you always take the action with the lowest predicted "
-            f"cost, your decisions cost least with it, {lowest} per point on average."
-        )
-        text += _next_one(methods, best)
-    else:
-        text = (
-            f"Take {method_name(taken)}: of the methods without {INFINITE} your decisions cost "
-            f"least with it, {methods[taken]['cost']:.3g} per point on average. With "
-            f"{method_name(best)} they cost {lowest}, but it is not recommended, because it gave "
-            f"probability 0 to classes that occurred ({INFINITE})."
-        )
-    text += _tests(methods, taken)
-    return text + _cheaper_action(costs, taken) + _best_foreseen(choice)
+    if len(methods) > 1 and taken == best:
+        lines.append(_next_one(methods, best))
+    if _taken(choice):
+        lines += [_tests(methods, taken), _best_foreseen(choice)]
+    return [line for line in lines if line]
+
+
+def _taken(choice: Choice) -> str:
+    """The method that is taken for its cost, "" where none is."""
+    pick = choice.pick
+    return pick.method if pick is not None and pick.score == COST else ""
+
+
+def _price(methods: Mapping[str, Any], name: str) -> str:
+    return f"{methods[name]['cost']:.3g}"
 
 
 def _next_one(methods: Mapping[str, Any], best: str) -> str:
@@ -53,7 +68,8 @@ def _next_one(methods: Mapping[str, Any], best: str) -> str:
     second = min(others, key=others.__getitem__)
     gap = methods[second]["against"][best]
     text = (
-        f" With {method_name(second)}, the next one, they cost {with_half(gap, 'difference')} more"
+        f"With {method_name(second)}, the next one, decisions cost {with_half(gap, 'difference')} "
+        f"more than with {method_name(best)}"
     )
     half = gap["difference_half_width"]
     is_chance = half is not None and gap["difference"] - half <= ROUNDING
@@ -67,16 +83,19 @@ def _tests(methods: Mapping[str, Any], taken: str) -> str:
         return ""
     dearer = surely_dearer(methods, taken)
     if len(gaps) == 1:
-        return f" {'A' if dearer else 'No'} test finds higher costs with the other method."
+        return f"{'A' if dearer else 'No'} paired test finds higher costs with the other method."
     if len(dearer) == len(gaps):
-        return " Tests find higher costs with every other method."
+        return "Paired tests find higher costs with every other method."
     if not dearer:
-        return " No test finds higher costs with another method."
+        return "No paired test finds higher costs with another method."
     if len(dearer) <= MOST_NAMED:
-        one_or_more = "A test finds" if len(dearer) == 1 else "Tests find"
-        return f" {one_or_more} higher costs with {names(dearer)}."
+        return (
+            f"Paired tests, which compare the methods case by case, find higher costs with "
+            f"{names(dearer)}."
+        )
     return (
-        f" Tests find higher costs with {counted(len(dearer))} of the {counted(len(gaps))} others."
+        f"Paired tests, which compare the methods case by case, find higher costs with "
+        f"{counted(len(dearer))} of the {counted(len(gaps))} others."
     )
 
 
@@ -86,14 +105,14 @@ def _cheaper_action(costs: Mapping[str, Any], method: str) -> str:
     gap = costs["methods"][method]["against"][f"always {constant}"]
     half = gap["difference_half_width"]
     price = f"{costs['constant'][constant]:#.4g}".rstrip(".")
-    action = f"Always “{constant}” costs {price}."
+    action = f"Always “{constant}” costs {price}"
     if gap["difference"] > ROUNDING:
-        return f" But: {action} That is {with_half(gap, 'difference')} less."
-    text = f" {action} That is {with_half(gap, 'difference', sign=-1)} more"
+        return (
+            f" But {action[0].lower()}{action[1:]}, which is {with_half(gap, 'difference')} less."
+        )
+    text = f" {action}, which is {with_half(gap, 'difference', sign=-1)} more"
     is_chance = half is not None and abs(gap["difference"]) <= half
-    return (
-        f"{text}, so it is not proven that the model saves anything." if is_chance else f"{text}."
-    )
+    return f"{text}: it is not proven that the model saves anything." if is_chance else f"{text}."
 
 
 def _best_foreseen(choice: Choice) -> str:
@@ -101,5 +120,5 @@ def _best_foreseen(choice: Choice) -> str:
     for use in choice.uses:
         if use.metric == "u_losses" and 0 < len(use.named) <= MOST_NAMED:
             apart = f" (methods with {INFINITE} left out)" if use.left_out else ""
-            return f" The costs are predicted best by {names(use.named)}{apart}."
+            return f"The costs are predicted best by {names(use.named)}{apart}."
     return ""

@@ -11,7 +11,7 @@ from utility_calibration.metrics.registry import METRICS, Metric
 
 from .names import method_name
 from .table_notes import all_notes, brief_notes
-from .tables import OWN_FLOOR, Form, ResultTable
+from .tables import Form, ResultTable
 from .wording import titled_table
 
 UTILITY = re.compile(r"U_(.+?)( median| 95 %)?")
@@ -81,11 +81,7 @@ def _math(text: str) -> str:
     """A table's cell in LaTeX, where words are in text mode."""
     if text == "–":
         return "--"
-    for plain, typeset in (
-        ("∞", r"\infty"),
-        ("–", r"\mbox{--}"),
-        (f"{OWN_FLOOR} ", rf"\mbox{{{OWN_FLOOR} }}"),
-    ):
+    for plain, typeset in (("∞", r"\infty"), ("–", r"\mbox{--}")):
         text = text.replace(plain, typeset)
     return f"${text}$"
 
@@ -100,10 +96,9 @@ MARKDOWN = Form(lambda m: f"{heading(m, 'markdown')} {m.scale}".strip(), best="*
 
 
 def _latex_table(table: ResultTable, end: str) -> str:
-    heading, rows, floor = table.lines(LATEX)
-    first, *body, last = (rf"{' & '.join(row)} \\" for row in [heading, *rows, floor])
-    lines = [r"\toprule", first, r"\midrule", *body]
-    lines += [r"\midrule", last, r"\bottomrule"] if floor else [r"\bottomrule"]
+    heading, rows = table.lines(LATEX)
+    first, *body = (rf"{' & '.join(row)} \\" for row in [heading, *rows])
+    lines = [r"\toprule", first, r"\midrule", *body, r"\bottomrule"]
     inner = "\n".join(f"    {line}" for line in lines)
     alignment = "@{}l" + r"@{\hspace{0.8em}}c" * len(table.columns) + "@{}"
     tabular = f"\\begin{{tabular}}{{{alignment}}}\n{inner}\n\\end{{tabular}}"
@@ -119,8 +114,9 @@ def _latex_table(table: ResultTable, end: str) -> str:
 
 
 def markdown(table: ResultTable) -> str:
-    """The same table as GitHub-flavoured Markdown, with its notes below."""
-    heading, rows, floor = table.lines(MARKDOWN)
-    if floor:
-        rows.append([f"*{floor[0]}*", *floor[1:]])
-    return titled_table(table.spec.title, heading, rows, all_notes(table)) + "\n"
+    """The same table as GitHub-flavoured Markdown, with its notes below, and that of the floors."""
+    heading, rows = table.lines(MARKDOWN)
+    parts = [titled_table(table.spec.title, heading, rows, all_notes(table))]
+    if table.has_floor:
+        parts.append(table.floors().markdown())
+    return "\n\n".join(parts) + "\n"

@@ -8,12 +8,12 @@ from utility_calibration.metrics.registry import metric
 from ..scoring.groups import Gap, Repair
 from ..scoring.inference import SIZE
 from ..scoring.points import SMALLEST_GROUP
-from .names import method_name
+from .names import heading_of, method_name
 from .wording import bare, decimals, p_value, short
 
 TOO_SMALL = (
-    "Group {} ({:,} points) is too small to be scored: some split has fewer than {} of them in its "
-    "test part."
+    "Group {} ({:,} cases) is too small to be scored: the test of some split has fewer than {} of "
+    "them."
 )
 NO_PATCH = " (which found nothing to patch)"
 
@@ -26,22 +26,21 @@ def words_of_a_small_group(name: str, points: int) -> str:
 def words_of_gap(gap: Gap) -> str:
     """The gap in one sentence, both numbers with the decimals of the larger one."""
     column, name = metric(gap.metric), method_name(gap.method)
-    parts, verb = gap.beyond, "is"
+    parts, what = gap.beyond, "it is"
+    start = f"{heading_of(gap.metric)}, with {name}"
     if column.has_floor:
-        parts, verb = (max(parts[0], 0.0), max(parts[1], 0.0)), "shows an error beyond chance of"
+        parts, what = (max(parts[0], 0.0), max(parts[1], 0.0)), "beyond chance the error is"
         if not any(parts):
-            return f"With {name} {column.text} shows no error beyond chance in any group."
+            return f"{start}: chance alone can explain the errors in all groups."
     digits = decimals([], [parts[0]], most=9)
     larger, smaller = (bare(part, digits) for part in parts)
     sure = "Without an interval this difference cannot be tested."
     if gap.p_value is not None:
-        sure = f"Chance can explain this difference ({p_value(gap.p_value)})."
+        sure = f"Chance alone can explain this difference ({p_value(gap.p_value)})."
         if gap.p_value <= SIZE:
-            sure = f"This difference is larger than chance explains ({p_value(gap.p_value)})."
-    return (
-        f"With {name} {column.text} {verb} {larger} in group {gap.larger} and {smaller} in group "
-        f"{gap.smaller}. {sure}"
-    )
+            sure = f"This difference is larger than chance alone explains ({p_value(gap.p_value)})."
+    where = f"{larger} in group {gap.larger} and {smaller} in group {gap.smaller}"
+    return f"{start}: {what} {where}. {sure}"
 
 
 def words_of_repairs(
@@ -58,8 +57,8 @@ def words_of_repairs(
         none = NO_PATCH if patches and not any(patches) else ""
         before, after = map(short, repair.errors)
         sentences.append(
-            f"Group {repair.group}, {metric(repair.metric).text}: the error is {after} with "
+            f"{heading_of(repair.metric)}, group {repair.group}: the error is {after} with "
             f"{method_name(repair.method)}{none} and {before} with {method_name(repair.plain)}, "
-            f"which has no patches of groups. {repair.outcome}"
+            f"which does not repair groups. {repair.outcome}"
         )
     return sentences

@@ -8,9 +8,9 @@ from ..scoring.recommended import DEFAULT
 from .names import method_name
 
 CALIBRATOR = Path("calibrator.npz")
-SAVE = "# This saves {}. Results already computed are reused."
-SAVED = "# {} is saved in {}."
-APPLY = "# This applies it to new points, which need no labels:"
+SAVE = "# This saves the method {} (what is computed already is reused):"
+SAVED = "# The method {} is saved in {}."
+APPLY = "# This applies it to new cases, which need no labels:"
 SAMPLE = (
     "# To repair the probabilities, put some thousand points into {}, which the shards do not have:"
 )

@@ -8,62 +8,41 @@ from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
 from ..scoring.choice import PRESENT, Choice
 from ..scoring.decisions import Decisions, Rarest
-from ..scoring.recommended import Use, largest
+from ..scoring.recommended import Use
 from ..scoring.use_columns import UNSEEN
-from ..scoring.uses import is_own
+from ..scoring.uses import is_own, label_of
 from .names import method_name
-from .wording import (
-    MOST_NAMED,
-    bound,
-    counted,
-    listed,
-    names,
-    per_hundred,
-    short,
-    with_zero,
-)
+from .wording import bound, counted, listed, per_hundred, short, with_zero
 from .worst import LOSSES
 
 CLUSTERED = (
-    "A cluster's points are never divided between calibrating and testing; the ± and the tests "
-    "treat each of the {:,} clusters as one unit."
+    "All cases of a cluster are on the same side: they fit the methods, or they test them. The ± "
+    "and the tests treat each of the {:,} clusters as one case."
 )
 FEW_SPLITS = (
-    "There {}. So nothing is known about how much the results depend on the points that calibrate: "
-    "with others the order of the methods may be another one."
+    "There {}. So it is not known how much the results depend on the cases that fit the methods. "
+    "With other cases the order of the methods may be another one."
 )
 THRESHOLD_RULE = (
-    "If you act where the predicted utility exceeds a threshold, another threshold could gain at "
+    "If you act where the predicted utility is above a threshold, another threshold could gain at "
     "most twice as much."
 )
-REPAIR = (
-    "The repair tried is an average of three simple maps. It was measured on the test points of "
+NLL = "The log loss (NLL) is a score of all probabilities, where 0 is perfect."
+TRIED = (
+    "To see this, one more repair, an average of three simple ones, was tried on the test cases of "
     "the first split."
 )
 SMALLEST_GAIN = 0.001  # of log loss per point
 HALF = 0.5  # of the rarest class's frequency: an error of this size is worth a sentence
 
 
-def limits_of(decisions: Decisions, choice: Choice, is_bound_said: bool = False) -> Iterator[str]:
-    """What the sample cannot exclude or show, as far as it is known, a sentence or two each.
-
-    Args:
-        is_bound_said: whether the answer has the bound of the recommended method.
-    """
-    uses, methods = choice.uses, decisions.methods
-    recommended = _recommended(decisions, choice)
-    if choice.overall:
-        methods = recommended
-    yield from _accuracy(decisions, choice.overall)
-    if not is_bound_said:
-        yield from _bounds(decisions, methods, recommended)
+def limits_of(decisions: Decisions, choice: Choice) -> Iterator[str]:
+    """What the sample cannot show, as far as it is known, a sentence or two each."""
+    yield from _of_the_rarest(decisions, choice)
     if len(decisions.methods) > 1:
-        apart = [_smallest_seen(decisions, use, use.spread) for use in uses if use.spread]
-        if apart:
-            yield (
-                "This file can show a difference between two methods only above these limits (per "
-                f"100 points): {'; '.join(apart)}."
-            )
+        for use in choice.uses:
+            if use.spread:
+                yield _smallest_seen(decisions, use, use.spread)
         if decisions.test == "bootstrap":
             one = "is only one split"
             several = f"are only {counted(decisions.splits)} splits"
@@ -76,20 +55,36 @@ def _smallest_seen(decisions: Decisions, use: Use, spread: float) -> str:
     """From where on a difference is seen in a use, beside the errors that the methods have."""
     errors = [100 * row.mean for row in decisions.column(use.metric).values()]
     return (
-        f"{per_hundred(spread)} in {use.label} (the errors are {short(min(errors))} to "
-        f"{short(max(errors))})"
+        f"For {use.label} the methods have errors of {short(min(errors))} to {short(max(errors))} "
+        "per 100 cases. This file shows a difference between two methods only if it is larger "
+        f"than about {per_hundred(spread)} per 100 cases."
     )
 
 
 def cautions_of(decisions: Decisions, choice: Choice) -> list[str]:
-    """What a reader must know before the advice: what cannot be said of the rarest class."""
-    if decisions.rarest is None or not decisions.column("u_cwe"):
+    """What a reader must know before the advice: how far the rarest class may be off."""
+    rarest = decisions.rarest
+    if rarest is None or not decisions.column("u_cwe") or _is_unseen(choice):
         return []
-    recommended = _recommended(decisions, choice)
-    return list(_of_the_rarest(decisions, decisions.rarest, choice.uses, recommended))
+    # A bound that is large because a method is bad says nothing about the class.
+    column, frequency = decisions.column("u_cwe"), rarest.points / rarest.n
+    uppers = [column[method].upper for method in recommended_of(decisions, choice)]
+    upper = min(filter(math.isfinite, uppers), default=None)
+    if upper is None or upper < HALF * frequency:
+        return []
+    times = "twice" if upper >= frequency else "1.5 times"
+    return [
+        f"Be careful with {rarest_words(rarest)}: it may be predicted {times} as often as it "
+        "occurs, and this file would not show it."
+    ]
 
 
-def _recommended(decisions: Decisions, choice: Choice) -> list[str]:
+def _is_unseen(choice: Choice) -> bool:
+    """Whether the grid says of some method that the smallest class has too few cases."""
+    return any(UNSEEN in use.signs.values() for use in choice.uses)
+
+
+def recommended_of(decisions: Decisions, choice: Choice) -> list[str]:
     """The method for all uses, else those for some use, else all that were scored."""
     if choice.overall:
         return [choice.overall]
@@ -97,7 +92,7 @@ def _recommended(decisions: Decisions, choice: Choice) -> list[str]:
     return list(of_uses) or decisions.methods
 
 
-def _accuracy(decisions: Decisions, method: str | None) -> Iterator[str]:
+def accuracy_of(decisions: Decisions, method: str | None) -> Iterator[str]:
     """How often the most probable class is right, before and after calibration."""
     rows = decisions.column("accuracy")
     if method is None or method == PRESENT or PRESENT not in rows or method not in rows:
@@ -105,14 +100,12 @@ def _accuracy(decisions: Decisions, method: str | None) -> Iterator[str]:
     before, after = (f"{100 * rows[name].mean:.1f} %" for name in (PRESENT, method))
     change = "as before" if before == after else f"before: {before}"
     yield (
-        f"With {method_name(method)} the most probable class is right for {after} of the points "
+        f"With {method_name(method)} the most probable class is right for {after} of the cases "
         f"({change})."
     )
 
 
-def _bounds(
-    decisions: Decisions, methods: Sequence[str], recommended: Sequence[str]
-) -> Iterator[str]:
+def bounds_of(decisions: Decisions, choice: Choice) -> Iterator[str]:
     """Upper bounds on errors: of the user's own utilities, else of all that were asked.
 
     A mean over splits of bounds that hold with 95 % confidence each is not such a bound itself, so
@@ -120,112 +113,90 @@ def _bounds(
     acting pays the utility minus t. No monotone change of the predicted utility raises the mean pay
     by more than 2 UC, for any utility and any t (the paper's proposition "Utility Risk Gap").
     """
-    of_utilities = []
+    methods = [PRESENT] if PRESENT in decisions.methods else []
+    methods += recommended_of(decisions, choice)
     own = [key for key in decisions.shown if is_own(key)]
-    for key in own:
-        upper = largest(decisions.column(key)[method].upper for method in methods)
-        if upper is not None:
-            of_utilities.append(_own_bound(key, upper))
-    if of_utilities:
-        rule = "" if own == [LOSSES] else f" {THRESHOLD_RULE}"
-        yield f"With {_each(methods)} {listed(of_utilities)}. {_how_sure(decisions)}{rule}"
+    lines: list[str] = []
+    for method in dict.fromkeys(methods):
+        lines += _own_bounds(decisions, method, own) if own else _bound(decisions, method)
+    if not lines:
         return
-    if largest(decisions.users.get(method, math.nan) for method in recommended) is not None:
-        words = bound_words(decisions, recommended)
-        yield f"With {_each(recommended)} the error is {words}"
-
-
-def bound_words(decisions: Decisions, methods: Sequence[str]) -> str:
-    """The largest bound on the errors of some methods, how sure it is, and what chance explains.
-
-    The utilities with a purpose are those that the bound covers. Sampled users have other payoffs.
-    """
-    upper = largest(decisions.users.get(method, math.nan) for method in methods)
-    covered = [key for key in PURPOSES if decisions.column(key)]
-    where = f" in {listed([PURPOSES[key] for key in covered])}" if covered else ""
-    beside = []
-    before = decisions.users.get(PRESENT, math.nan)
-    if math.isfinite(before) and PRESENT not in methods:
-        beside.append(f"present probabilities: {per_hundred(before)}")
-    beside += _chance_words(decisions, methods)
-    compared = f" ({'; '.join(beside)})" if beside else ""
-    size = math.nan if upper is None else upper
-    return f"at most {per_hundred(size)} per 100 points{where}{compared}. {_how_sure(decisions)}"
-
-
-def bound_of_the_present(decisions: Decisions) -> str:
-    """The bound on the errors of the present forecast, for readers who know no error yet."""
-    size = per_hundred(decisions.users[PRESENT])
-    compared = "".join(f" ({words})" for words in _chance_words(decisions, [PRESENT]))
-    return (
-        "In every range of predictions, the number that came true differs from the number "
-        f"predicted by at most {size} per 100 points of the file{compared}. {_how_sure(decisions)}"
+    yield from lines
+    over = f", the mean of those of {decisions.splits} splits" if decisions.splits > 1 else ""
+    covered = "" if own else " for all these uses together"
+    yield (
+        f"“At most” is a 95 % upper bound{covered}{over}. It says what such a file cannot rule "
+        "out, so it is larger than what was measured."
     )
+    if own and own != [LOSSES]:
+        yield THRESHOLD_RULE
 
 
-def _chance_words(decisions: Decisions, methods: Sequence[str]) -> list[str]:
-    """How large an error chance explains in the uses that a bound covers; nothing if unknown."""
-    covered = [key for key in PURPOSES if decisions.column(key)]
-    rows = [decisions.rows[method, key] for key in covered for method in methods]
-    chance = largest(row.floor_q95 for row in rows)
-    if chance is None:
-        return []
-    return [f"chance alone: below {short(100 * chance)} in 95 % of cases"]
+def _bound(decisions: Decisions, method: str) -> Iterator[str]:
+    """What was measured in each use, what chance makes, and the bound for all uses."""
+    upper = decisions.users.get(method, math.nan)
+    if not math.isfinite(upper):
+        return
+    parts = []
+    for key in filter(decisions.column, PURPOSES):
+        row = decisions.column(key)[method]
+        chance = short(100 * row.floor_q95)
+        by_chance = f" (by chance alone up to {chance})" if chance != "?" else ""
+        parts.append(f"{short(100 * row.mean)} in {label_of(key)}{by_chance}")
+    start = f"{_whose(method)}: the errors are at most {per_hundred(upper)} per 100 cases."
+    yield f"{start} Measured were {listed(parts)}." if parts else start
 
 
-def _how_sure(decisions: Decisions) -> str:
-    if decisions.splits > 1:
-        return (
-            f"We computed a 95 % upper bound in each of {decisions.splits} splits; this is their "
-            "mean."
-        )
-    return "This is a 95 % upper bound."
+def _own_bounds(decisions: Decisions, method: str, own: Sequence[str]) -> Iterator[str]:
+    """The same of each utility of the user, in its unit."""
+    for key in own:
+        row = decisions.column(key)[method]
+        if not math.isfinite(row.upper):
+            continue
+        numbers = [bound(row.upper), short(row.mean), short(row.floor_q95)]
+        most, measured, chance = map(with_zero, numbers) if key == LOSSES else numbers
+        by_chance = f" (by chance alone up to {chance})" if chance != "?" else ""
+        error = f"error for your utility {metric(key).text}"
+        if key == LOSSES:
+            error = "error of the predicted cost"
+        most_of_all = f"{_whose(method)}: the {error} is at most {most}."
+        yield f"{most_of_all} Measured was {measured}{by_chance}."
 
 
-def _own_bound(key: str, upper: float) -> str:
-    """The bound on the error of an own utility, in its unit."""
-    if key == LOSSES:
-        wrong = with_zero(bound(upper))
-        return (
-            f"the error of the predicted cost is at most {wrong} (in the worst range of predicted "
-            "costs, the mean difference from the real cost times the share of the points there)"
-        )
-    return f"the error for your utility {metric(key).text} is at most {bound(upper)}"
+def _whose(method: str) -> str:
+    """A method at the beginning of a sentence."""
+    return "The model's probabilities" if method == PRESENT else f"With {method_name(method)}"
 
 
-def _each(methods: Sequence[str]) -> str:
-    if len(methods) <= MOST_NAMED:
-        return names(methods)
-    return f"the worst of the {counted(len(methods))} methods"
+def rarest_name(rarest: Rarest) -> str:
+    """The rarest class in quotes, or what it is."""
+    return f"“{rarest.name}”" if rarest.name else "the smallest class"
 
 
 def rarest_words(rarest: Rarest) -> str:
-    """The rarest class with its frequency: `“malignant” (3.3 % of the points)`."""
-    name = f"“{rarest.name}”" if rarest.name else "the smallest class"
-    return f"{name} ({short(100 * rarest.points / rarest.n)} % of the points)"
+    """The rarest class with its frequency: `“malignant” (3.3 % of the cases)`."""
+    return f"{rarest_name(rarest)} ({short(100 * rarest.points / rarest.n)} % of the cases)"
 
 
-def _of_the_rarest(
-    decisions: Decisions, rarest: Rarest, uses: Sequence[Use], recommended: Sequence[str]
-) -> Iterator[str]:
-    """What follows from how rare the rarest class is; nothing if nothing does."""
-    column, frequency = decisions.column("u_cwe"), rarest.points / rarest.n
-    # A bound that is large because a method is bad says nothing about the class.
-    uppers = [column[method].upper for method in recommended if math.isfinite(column[method].upper)]
-    upper = min(uppers, default=None)
-    warning = f"Be careful with the smallest class, {rarest_words(rarest)}"
-    if not rarest.name:
-        warning = f"Be careful with {rarest_words(rarest)}"
-    if any(UNSEEN in use.signs.values() for use in uses):
-        tested = min(round(rarest.tested), rarest.needed - 1)  # rounded up it may seem enough
-        yield (
-            f"{warning}: a test part has only about {tested} of its points. With "
-            f"fewer than {rarest.needed} we cannot reliably see even a large error (its total "
-            "predicted probability 1.5 times the real number)."
-        )
-    elif upper is not None and upper >= HALF * frequency:
-        times = "twice" if upper >= frequency else "1.5 times"
-        yield f"{warning}: it may be predicted {times} as often as it occurs, unnoticed."
+def tested_words(rarest: Rarest) -> str:
+    """How many cases of the rarest class a test has, and how many it needs."""
+    tested = min(round(rarest.tested), rarest.needed - 1)  # rounded up it may seem enough
+    return f"each test has about {tested}, and {rarest.needed} are needed"
+
+
+def _of_the_rarest(decisions: Decisions, choice: Choice) -> Iterator[str]:
+    """What follows from how rare the rarest class is, where the grid cannot tell; else nothing."""
+    rarest = decisions.rarest
+    if rarest is None or not decisions.column("u_cwe") or not _is_unseen(choice):
+        return
+    in_all = math.ceil(rarest.needed / rarest.share)
+    name = rarest_name(rarest)
+    yield (
+        f"{name[0].upper()}{name[1:]} is the smallest class: the "
+        f"file has {rarest.points:,} cases of it, and each test about {round(rarest.tested)}. To "
+        "see that a class is predicted 1.5 times as often as it occurs, a test needs "
+        f"{rarest.needed} of its cases, so the file needs about {in_all:,}."
+    )
 
 
 def left_words(
@@ -242,24 +213,18 @@ def left_words(
     """
     sentences = []
     for method, (gain, half) in gains.items():
-        whose = f"the log loss (NLL) of {method_name(method)}"
+        whose = "the model's probabilities" if method == PRESENT else method_name(method)
         loss = losses.get(method, math.nan)
-        if method == PRESENT:
-            whose = "the log loss (NLL) of the present probabilities"
         counted_as = f", if probabilities of 0 count as {LIKELIHOOD_FLOOR:g}"
         more = counted_as if method in infinite else ""
-        now = f" (now {short(loss)}{more})" if math.isfinite(loss) else ""
+        now = f"The log loss of {whose} is {short(loss)} per case{more}. " * math.isfinite(loss)
         if gain > half:
-            start = "A repair" if method == PRESENT else "A further repair"
-            change = f"{short(gain)} ± {short(half)}"
-            sentences.append(f"{start} lowers {whose}{now} by {change} per point.")
+            further = "A repair" if method == PRESENT else "A further repair"
+            sentences.append(f"{now}{further} lowers it by {short(gain)} ± {short(half)}.")
         else:
             most = max(gain + half, SMALLEST_GAIN)  # nobody needs to know a smaller one
-            found = "We found no repair" if method == PRESENT else "We found no further repair"
+            further = "a repair" if method == PRESENT else "a further repair"
             sentences.append(
-                f"{found} that lowers {whose}{now}. The one that we tried gains at most "
-                f"{bound(most)} per point."
+                f"{now}We found nothing that {further} improves (at most {bound(most)})."
             )
-    if sentences:
-        sentences[-1] += f" {REPAIR}"
-    return sentences
+    return [NLL, *sentences, TRIED] if sentences else []

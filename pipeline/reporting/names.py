@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+from utility_calibration.metrics.registry import PURPOSES, metric
+
 SHOWN: dict[str, dict[str, Any]] = yaml.safe_load(
     Path(__file__).with_name("looks.yaml").read_text(encoding="utf-8")
 )
@@ -29,9 +31,8 @@ VARIANT_WORDS: dict[str, str] = {
     "60": "untuned, 60 steps",
 }
 
-NOISE_FLOOR = "Noise floor"
 MARK = "†"  # behind every number beyond its noise floor, and in the grid of a verdict
-BEYOND_CHANCE = f"an error beyond chance (chance alone gives a {MARK} in 5 % of cases)"
+BEYOND_CHANCE = "larger than chance alone explains (by chance alone 1 time in 20)"
 """What MARK means, in a grid and below a table."""
 FLOOR_METHOD = "temperature"
 
@@ -51,6 +52,12 @@ def method_name(method: str) -> str:
     if not variant:
         return TITLES[root]
     return f"{TITLES[root]} ({VARIANT_WORDS.get(variant, variant.replace('_', ' '))})"
+
+
+def heading_of(key: str) -> str:
+    """A metric with the use that it measures: `Shortlists (U_topK)`."""
+    text = metric(key).text
+    return f"{PURPOSES[key].capitalize()} ({text})" if key in PURPOSES else text
 
 
 def ordered(methods: Iterable[str]) -> list[str]:

@@ -12,17 +12,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 from omegaconf import OmegaConf
 
-from utility_calibration.metrics.registry import metric
-
 from ..scoring.files import Scores
 from .formats import heading, markdown
 from .leaderboard import Leaderboard
 from .looks import CURVE
-from .names import MARK, NOISE_FLOOR, method_name
+from .names import MARK, heading_of, method_name
 from .sections import Section
 from .signs import MEANINGS, SIGNS
 from .table_notes import all_notes, brief_notes
-from .tables import OWN_FLOOR
 from .wording import TextTable, escape_markdown, markdown_table
 
 STUDY_CAPTIONS = {
@@ -41,17 +38,16 @@ STUDY_CAPTIONS = {
 }
 """The figures of the stages dynamics and users, in their order on the page."""
 INTRODUCTION = (
-    "This page compares calibration methods on {}. All scores are from points that no method was "
-    "fitted on. A calibration error says how far what was predicted is from what came true: for "
-    "every range of predictions the differences of the points in it are summed and divided "
-    "by the number of all points, and the error is the largest of these sums. Smaller is better, "
-    "except for accuracy."
+    "This page compares methods that repair probabilities, on {}. No method is tested on cases "
+    "that it was fitted on. A calibration error says how far what came true is from what was "
+    "predicted: for every range of predictions the differences of the cases in it are added and "
+    "divided by the number of all cases, and the error is the largest of these sums."
 )
 PLACE_CAPTION = (
-    "Predicted against realized, with the present probabilities. A dot is the mean of a group of "
-    "points with similar predictions. On the dashed line all comes true as predicted. If the "
-    "probabilities were right, a dot would lie in its grey bar in 95 % of cases. Shaded: the range "
-    "that the sentence above names. Below: how many of the points have which prediction."
+    "What was predicted, and what came true, with the model's probabilities. A dot is the mean of "
+    "a group of cases with similar predictions. On the dashed line all comes true as predicted. If "
+    "the probabilities were right, 95 % of the dots would lie in their grey bars. Shaded: the "
+    "worst place. Below: how many of the cases have which prediction."
 )
 SVG_HEADER = re.compile(r"^.*?(?=<svg)|<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
 SVG_PLACES = re.compile(r'(?<= d=")[^"]*|(?<=<use )[^>]*')  # where drawings have coordinates
@@ -80,8 +76,8 @@ def typeset(sentence: str) -> Markup:
 
 
 def unbroken(text: str) -> str:
-    """The text with signs beside their numbers; a line ends before the number of an own floor."""
-    for words in (OWN_FLOOR, "∞, ", " %", "± ", "p = ", "p < "):
+    """The text with signs beside their numbers."""
+    for words in ("∞, ", " %", "± ", "p = ", "p < "):
         text = text.replace(words, words.replace(" ", "\u00a0"))
     return text
 
@@ -143,9 +139,8 @@ SHOWN_BY: dict[str, Any] = {
     "mark": MARK,
     "brief_notes": brief_notes,
     "all_notes": all_notes,
-    "noise_floor": NOISE_FLOOR,
     "method_name": method_name,
-    "metric": metric,
+    "heading_of": heading_of,
     "image_data": lambda path: base64.b64encode(path.read_bytes()).decode("ascii"),
     "inlined": inlined,
     "words_of_sign": {SIGNS[name]: meaning for name, meaning in MEANINGS.items()},
@@ -174,35 +169,31 @@ def report_markdown(
     for section in sections:
         verdict, answer = section.verdict, section.verdict.answer
         parts += [f"## {escape_markdown(section.spec.title)}", "### Verdict"]
-        parts.append(f"**{escape_markdown(answer.sentence)}**")
+        parts.append(f"**{escape_markdown(answer.sentence)}** {escape_markdown(answer.reason)}")
         if answer.place:
             parts.append(escape_markdown(answer.place))
         if section.spec.name in pictures:
             parts.append(f"![{escape_markdown(PLACE_CAPTION)}]({pictures[section.spec.name]})")
-        if answer.example:
-            parts.append(escape_markdown(answer.example))
         parts += map(escape_markdown, verdict.cautions)
-        if verdict.headline:
-            parts.append(f"**{escape_markdown(verdict.headline)}**")
-        if verdict.by_use:
-            parts.append(escape_markdown(verdict.by_use))
+        advice = [verdict.headline, verdict.by_use]
+        parts.append(" ".join(escape_markdown(text) for text in advice if text))
         if verdict.commands:
             parts.append("\n".join(["```bash", *verdict.commands, "```"]))
         if verdict.uses:
             headings = ["Method", *(escape_markdown(use.label) for use in verdict.uses)]
             rows = [[escape_markdown(name), *signs] for name, *signs in verdict.grid]
             parts += [markdown_table(headings, rows, text=len(headings)), bullets(verdict.legend)]
-        if verdict.summary:
-            parts += ["What else to know:", bullets(verdict.summary)]
+        for heading_of_part, lines in verdict.details.items():
+            parts += [f"### {heading_of_part}", bullets(lines)]
         if section.costs is not None:
             parts.append(section.costs.markdown())
         if section.groups:
             parts += ["### Groups", bullets(section.groups)]
         if section.worst:
-            parts += ["### Where each method fails", *filter(None, [section.pooled])]
+            parts += ["### Where does each method fail?", *filter(None, [section.pooled])]
         for key, group in section.worst.items():
-            lines = (f"{method_name(method)}: {worst.words}" for method, worst in group.items())
-            parts += [escape_markdown(metric(key).text), bullets(lines)]
+            places = (f"{method_name(method)}: {worst.words}" for method, worst in group.items())
+            parts += [f"{escape_markdown(heading_of(key))}:", bullets(places)]
         parts += [markdown(table).rstrip() for table in section.tables]
         parts += [table.markdown() for table in section.study_tables]
-    return "\n\n".join(parts).rstrip() + "\n"
+    return "\n\n".join(filter(None, parts)).rstrip() + "\n"

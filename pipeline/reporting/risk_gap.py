@@ -16,7 +16,7 @@ from ..harness.artifacts import read_json
 from ..scoring.choice import PRESENT
 from ..scoring.risk_gap import ALL_METHODS, NOISE, over_splits
 from .looks import look
-from .names import NOISE_FLOOR, method_name
+from .names import method_name
 from .style import NOTE_COLOR, legend_below, titled_figure
 from .wording import TextTable, decimals, number
 
@@ -85,7 +85,7 @@ def risk_gap_table(gaps: RiskGaps, title: str) -> TextTable:
 
 
 def _name(calibrator: str) -> str:
-    others = {NOISE: NOISE_FLOOR, ALL_METHODS: ALL_METHODS.capitalize()}
+    others = {NOISE: "Noise floor", ALL_METHODS: ALL_METHODS.capitalize()}
     return others.get(calibrator) or method_name(calibrator)
 
 

@@ -14,6 +14,7 @@ from ..scoring.deciding import decide
 from ..scoring.decisions import Decisions
 from ..scoring.files import Scores
 from ..scoring.groups import Gap, Repair, gaps_between, repairs_of
+from ..scoring.inference import SIZE
 from ..scoring.points import splits_together
 from ..scoring.uses import is_use
 from .costs import costs_table
@@ -61,6 +62,7 @@ class Section:
         studies: images of page.STUDY_CAPTIONS, if any.
         study_tables: tables of the same studies.
         groups: sentences on groups of points; the large ones are `parts` of `points` each.
+        main_groups: those on differences that are larger than chance explains.
         gaps: between two groups, by method and metric.
         repairs: what patches of groups changed.
     """
@@ -77,6 +79,7 @@ class Section:
     study_tables: Sequence[TextTable] = ()
     points: int = 0
     groups: Sequence[str] = ()
+    main_groups: Sequence[str] = ()
     parts: Mapping[str, Section] = field(default_factory=dict)
     gaps: Sequence[Gap] = ()
     repairs: Sequence[Repair] = ()
@@ -139,7 +142,9 @@ def _with_groups(section: Section, scores: Scores) -> Section:
     Per use that is the gap of the method that its verdict takes; where it takes none, the surest
     gap. For patches of groups it is whether their errors came down to the noise floor.
     """
-    parts, words = {}, []
+    parts: dict[str, Section] = {}
+    words: list[str] = []
+    main: list[str] = []
     spec = section.spec
     for place, (name, points) in enumerate(scores.facts["logits"].get("groups", {}).items()):
         of_group = scores.of_group(name)
@@ -157,8 +162,10 @@ def _with_groups(section: Section, scores: Scores) -> Section:
         if of_use:
             surest = min(of_use, key=lambda gap: 1.0 if gap.p_value is None else gap.p_value)
             words.append(words_of_gap(surest))
+            if surest.p_value is not None and surest.p_value <= SIZE:
+                main.append(words[-1])
     words += words_of_repairs(repairs, scores.facts["calibrators"])
-    return replace(section, groups=words, parts=parts, gaps=gaps, repairs=repairs)
+    return replace(section, groups=words, main_groups=main, parts=parts, gaps=gaps, repairs=repairs)
 
 
 def all_curves(scores: Scores, methods: Sequence[str]) -> list[Curves]:
@@ -195,10 +202,10 @@ def pooled_note(splits: int, pooled: int) -> str:
         return ""
     first = "the first split" if pooled == 1 else f"the first {pooled} splits together"
     return (
-        "The range, its share and its gap are of the test points of "
+        "The range, its share and the difference in it are of the test cases of "
         f"{'all splits together' if pooled == splits else first}. The calibration error is the "
-        "table's: the mean over the splits, each with its own worst range. So it is usually "
-        "larger than the gap times the share."
+        "table's: the mean over the splits, each with its own worst range. So it is often "
+        "larger than the difference times the share."
     )
 
 
@@ -206,7 +213,7 @@ def discount_note(worst: Mapping[str, Mapping[str, Worst]]) -> str:
     """What a discount exponent is; "" where no utility has one."""
     if "u_dcg" not in worst:
         return ""
-    return "Discount exponent g: the true class at place r is worth 1 / log2(1 + r)^g."
+    return "With discount exponent g the true class at place r is worth 1 / log2(1 + r)^g."
 
 
 def _facts_of(logits: Mapping[str, Any]) -> list[str]:

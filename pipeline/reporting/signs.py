@@ -1,81 +1,95 @@
-"""The signs of a verdict's grid, the marks of its methods, and what both mean: its legend.
+"""The signs of a verdict's grid and what they mean: its legend; what methods do and errors are.
 
 The mark † is that of the table of numbers, so that one sign has one meaning everywhere.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-from utility_calibration.metrics.registry import metric
-
-from ..scoring.decisions import HARMED, INFINITE
+from ..scoring.choice import PRESENT
+from ..scoring.decisions import INFINITE, Rarest
 from ..scoring.recommended import Use
 from ..scoring.use_columns import BEYOND, CHEAP, UNKNOWN, UNSEEN, WITHIN, WORSE
 from ..scoring.uses import COST, is_own
-from .names import BEYOND_CHANCE, MARK, SHOWN, family
+from .limits import rarest_name, tested_words
+from .names import MARK, SHOWN, family
 from .wording import listed
 from .worst import LOSSES
 
 SIGNS = {WITHIN: "✓", UNSEEN: "?", BEYOND: MARK, CHEAP: "=", WORSE: "✗", UNKNOWN: "–"}
 MEANINGS = {
-    WITHIN: "no error beyond chance was found",
-    UNSEEN: "cannot tell: too few points of the smallest class to see an error",
-    BEYOND: BEYOND_CHANCE,
-    CHEAP: "no test finds another method cheaper",
-    WORSE: "a test finds another method better, whether or not the error is beyond chance",
-    UNKNOWN: "cannot tell, because no level of chance is known",
+    WITHIN: "chance alone can explain its errors",
+    UNSEEN: "cannot tell: some class has too few cases",
+    BEYOND: "its errors are larger than chance alone explains",
+    CHEAP: "no other method is proven to cost less",
+    WORSE: "a test shows that another method is better",
+    UNKNOWN: "cannot tell: how large errors are by chance is not known",
 }
-MARKED = {
-    INFINITE: "at least once the method gave probability 0 to a class that then occurred, so its "
-    "log loss (NLL) is infinite; it is not recommended",
-    HARMED: "at least once tuning did not make it better than Temp. Scaling; by itself no reason "
-    "to avoid it",
-}
+ZERO = "gave probability 0 to a class that then occurred: do not take it"
+"""What INFINITE means."""
 PRACTICES = {
-    "u_cwe": "you act when the probability of one chosen class is high enough",
+    "u_cwe": "you act when one chosen class has a high enough probability",
     "u_topk": "you show the most probable classes",
-    "u_dcg": "you rank the classes; the higher the true one stands, the better",
-    "u_w2v": "a wrong class of a similar name is partly right",
+    "u_dcg": "you sort the classes; the higher the true one stands, the better",
+    "u_w2v": "a wrong class with a similar name is partly right",
+    LOSSES: "you rely on what the probabilities predict that your decisions cost",
+    COST: "you want your decisions to cost little",
 }
 """What people do in each use, by the metric that measures how far they are misled then."""
 COUNTING = ("u_cwe", "u_topk")  # their errors count what came true
-OF_LOSSES = "you rely on the predicted cost of your decisions"
 ERROR = (
-    "An error of .05: in the worst range of predictions, 5 more or fewer came true than predicted, "
-    "per 100 points of the whole file, not of the range."
+    "An error of .05 (5 per 100 cases): in the worst range of predictions 5 more or fewer came "
+    "true than predicted, per 100 cases of the whole file."
 )
-OF_VALUES = "For {} it is a difference in gain or cost, not a count."
+OF_VALUES = (
+    "For {} an error is a difference in value, not a number of cases: in rankings the first place "
+    "is worth 1 and the others less, and costs have your unit."
+)
+OWN_RANGES = (
+    "The errors in tables are means over the splits. Each split has its own worst range, so the "
+    "error is often larger than that of the range named above."
+)
+PRESENT_NAME = "Uncalibrated: the model's probabilities as they are"
 
 
-def legend_of(uses: Iterable[Use], marked: Collection[str]) -> list[str]:
-    """A line for each sign, mark, use and short name that occurs in the grid.
+def legend_of(uses: Iterable[Use], has_infinite: bool, rarest: Rarest | None) -> list[str]:
+    """A line for each sign, mark and use that occurs in the grid.
 
     Args:
-        marked: the marks that some method has.
+        has_infinite: whether some method has the mark of an infinite NLL.
+        rarest: the smallest class, if it is known.
     """
     uses = list(uses)
     occurring = {sign for use in uses for sign in use.signs.values()}
-    lines = [_error_line(uses)] if uses else []
-    lines += [f"{SIGNS[sign]}  {MEANINGS[sign]}" for sign in SIGNS if sign in occurring]
-    lines += [f"{mark}  {meaning}" for mark, meaning in MARKED.items() if mark in marked]
+    lines = []
+    meanings = dict(MEANINGS)
+    if rarest is not None:
+        few = f"{rarest_name(rarest)} has too few cases"
+        meanings[UNSEEN] = f"cannot tell: {few} ({tested_words(rarest)})"
+    for sign, meaning in meanings.items():
+        if sign in occurring:
+            lines.append(f"{SIGNS[sign]}  {meaning}")
+    if has_infinite:
+        lines.append(f"{INFINITE}  {ZERO}")
     for use in uses:
-        column = metric(use.metric).text if use.metric != COST else ""
         if use.metric in PRACTICES:
-            lines.append(f"{use.label} (column {column}): {PRACTICES[use.metric]}")
-        elif use.metric == COST:
-            lines.append(f"{use.label}: you want the real cost of your decisions to be low")
-        elif use.metric == LOSSES:
-            lines.append(f"{use.label} (column {column}): {OF_LOSSES}")
+            lines.append(f"{use.label}: {PRACTICES[use.metric]}")
         elif is_own(use.metric):
-            lines.append(f"{use.label} (column {column}): the utility that you gave")
-    methods = dict.fromkeys(family(method) for use in uses for method in use.signs)
-    for root in methods:
-        look = SHOWN.get(root, {})
-        if "full" in look:
-            lines.append(f"{look['title']}: {look['full']}")
+            lines.append(f"{use.label}: the utility that you gave")
+    if any(PRESENT in use.signs for use in uses):
+        lines.append(PRESENT_NAME)
     return lines
 
 
-def _error_line(uses: Sequence[Use]) -> str:
+def methods_of(methods: Iterable[str]) -> list[str]:
+    """What each method does, a line each."""
+    looks = {root: SHOWN.get(root, {}) for root in map(family, methods)}
+    return [f"{look['title']}: {look['full']}." for look in looks.values() if "full" in look]
+
+
+def errors_of(uses: Sequence[Use], splits: int) -> list[str]:
     """What an error is, in the uses of the grid."""
     of_values = [use.label for use in uses if use.metric not in (*COUNTING, COST)]
-    return f"{ERROR} {OF_VALUES.format(listed(of_values))}" if of_values else ERROR
+    lines = [ERROR]
+    if of_values:
+        lines.append(OF_VALUES.format(listed(of_values)))
+    return [*lines, OWN_RANGES] if splits > 1 else lines

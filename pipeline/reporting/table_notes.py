@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from utility_calibration.metrics.registry import PURPOSES, Metric
 from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
 from ..scoring.decisions import HARMED, Decision, Decisions
@@ -13,46 +14,43 @@ from .wording import bound, listed, names
 
 INTERVALS = {
     "bootstrap": "The interval is 1.96 standard errors wide on each side. These come from drawing "
-    "the test points anew many times, the same ones in all splits (a bootstrap).",
-    "corrected": "The interval allows for the points that splits share (Nadeau & Bengio 2003).",
+    "the test cases anew many times, the same ones in all splits (a bootstrap).",
+    "corrected": "The interval allows for the cases that splits share (Nadeau & Bengio 2003).",
 }
 TESTS = {
-    "corrected": "The tests compare methods split by split (corrected variance, Holm over methods, "
-    "5 %).",
-    "bootstrap": "The tests compare methods point by point (bootstrap of the difference, Holm over "
-    "methods, 5 %). How results vary with the points that calibrate is not known.",
+    "corrected": "The tests compare two methods in the same splits, so they can tell methods apart "
+    "whose intervals overlap (corrected variance, Holm over methods, 5 %).",
+    "bootstrap": "The tests compare two methods on the same cases, so they can tell methods apart "
+    "whose intervals overlap (bootstrap of the difference, Holm over methods, 5 %). How results "
+    "vary with the cases that fit the methods is not known.",
 }
 LEAST = (
-    " So a test can find a method worse and find another one, with a larger mean, not worse. In "
-    "each column even the truly best method is found worse by chance in 5 % of cases."
+    " A test may find a method worse, and find another one with a larger mean not worse. By chance "
+    "alone the truly best method of a column is found worse 1 time in 20."
 )
 BEYOND = f"{MARK}: {BEYOND_CHANCE}."
 TOGETHER = (
-    f"{MARK}: an error beyond chance. All groups of a column, and all utilities of your own, "
-    f"are tested together: in 5 % of cases chance gives some of them a {MARK}. The CSV file has "
-    "the p-value of each alone (p_value)."
-)
-LAST_ROW = (
-    "Noise floor: by chance alone the error of {} is below this in 95 % of cases. "
-    f"A {MARK} goes by the method's own floor, printed where it differs by over a tenth."
+    f"{MARK}: larger than chance alone explains. All groups of a column, and all utilities of your "
+    f"own, are tested together: by chance alone some of them get a {MARK} 1 time in 20. The CSV "
+    "file has the p-value of each alone (p_value)."
 )
 FLOOR = (
-    "The noise floor is the 95 % quantile of the errors that the method's own probabilities show "
-    "on these points when labels are drawn from them."
+    "What chance alone makes is found by drawing labels from the method's own probabilities, many "
+    "times. The table below has its size (the noise floor)."
 )
 WITHOUT_FLOOR = (
-    f"no noise floor, no {MARK} and no certificate (–), because labels cannot be drawn from rows "
-    "that do not sum to one."
+    f"there is no {MARK} and no upper bound (–), because labels cannot be drawn from rows that do "
+    "not sum to one."
 )
-NO_EVIDENCE = "Chance explains all errors in {}: there no method was found to be miscalibrated."
+NO_EVIDENCE = "Chance alone can explain all errors in {}."
 CERTIFICATE = (
-    "95 % upper bounds on the errors of all columns with a use (single decisions, shortlists, "
-    "rankings, similarity){}: {}. Random users (U_lin, U_rank) have other payoffs, which these "
-    "bounds do not cover."
+    "Upper bounds (95 %) on the errors in all columns with a use (single decisions, shortlists, "
+    "rankings, similarity){}: {}. The random users of U_lin and U_rank have other payoffs, which "
+    "these bounds do not cover."
 )
 PAPER_RUNS = {"dirichlet": 80, "patching": 20}  # the paper's tuning runs (app. C.1)
 STARTS = {
-    "pooled": "its start, an average of three simple maps of the logits",
+    "pooled": "the average of three simple methods from which it starts",
     "temperature": "temperature scaling",
     "softmax": "no calibration",
 }
@@ -95,14 +93,19 @@ def notes_of(table: ResultTable, mark: str) -> list[Note]:
         notes.append(Note(f"{mark}: the best mean."))
     elif table.decisions.test:
         tests = TESTS[table.decisions.test] + LEAST
-        notes.append(Note(f"{mark}: no test finds it worse than the best.", tests))
+        notes.append(Note(f"{mark}: no test finds this method worse than the best one.", tests))
     if table.has_floor:
         notes += _of_floors(table)
     if any(column.metric.key == "nll" for column in table.columns):
         notes.append(_of_likelihoods(table))
-    meanings = [f"{c.metric.text}: {c.metric.meaning}" for c in table.columns if c.metric.meaning]
-    notes.append(Note("", f"{smaller_is_better(table)} {'; '.join(meanings)}."))
-    return notes
+    notes.append(Note("", smaller_is_better(table)))
+    return notes + [Note("", _meaning(c.metric)) for c in table.columns if c.metric.meaning]
+
+
+def _meaning(column: Metric) -> str:
+    """What a column measures, with the use that it belongs to."""
+    use = f" ({PURPOSES[column.key]})" if column.key in PURPOSES else ""
+    return f"{column.text}{use}: {column.meaning}."
 
 
 def _rows(table: ResultTable) -> list[Decision]:
@@ -125,12 +128,11 @@ def _of_means(table: ResultTable, is_paper: bool) -> Note:
 
 
 def _of_floors(table: ResultTable) -> list[Note]:
-    """What † and the last row mean, who has no floor, and the bounds on all errors."""
+    """What † means, who has no floor, and the bounds on all errors."""
     rows = _rows(table)
     methods, uppers = table.decisions.methods, table.decisions.users
     beyond = TOGETHER if any(row.is_one_of_many for row in rows) else BEYOND
-    last = LAST_ROW.format(method_name(table.floor_source))
-    notes = [Note(f"{beyond} {last}", FLOOR)]
+    notes = [Note(beyond, FLOOR)]
     with_floor = {row.method for row in rows if row.beyond_floor is not None}
     without = [method for method in methods if method not in with_floor]
     if without:
@@ -155,7 +157,7 @@ def _of_likelihoods(table: ResultTable) -> Note:
     """What ∞ beside an NLL means, and how the NLL stays finite."""
     floored = f"The NLL takes probabilities below {LIKELIHOOD_FLOOR:g} as this number."
     if any(row.zero_likelihood > 0 for row in _rows(table)):
-        meaning = "For example (∞, 2): the NLL is infinite: 2 labels per split had probability 0."
+        meaning = "(∞, 2): the NLL is infinite, because 2 labels per split had probability 0."
         return Note(meaning, floored)
     return Note("", floored)
 
@@ -166,26 +168,29 @@ def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...
     remarks = []
     weights = facts["logits"].get("weights")
     if weights:
-        remarks.append("Points have weights, from {:.3g} to {:.3g}.".format(*weights))
+        remarks.append("Cases have weights, from {:.3g} to {:.3g}.".format(*weights))
     for method in methods:
         counts = calibrators.get(method, {}).get("patches", [])
         if counts:
             patches = ", ".join(map(str, counts))
-            remarks.append(f"{method_name(method)}: number of patches in each split: {patches}.")
+            remarks.append(
+                f"{method_name(method)}: number of repaired ranges (patches) in each split: "
+                f"{patches}."
+            )
         if 0 in counts:
             start = STARTS.get(calibrators[method]["config"].get("start", "softmax"), "its start")
-            where = f"in {counts.count(0)} of {len(counts)} splits there was nothing to patch"
+            where = f"in {counts.count(0)} of {len(counts)} splits no range needed a repair"
             remarks.append(f"{method_name(method)}: {where}; there it equals {start}.")
     for method in decisions.marked(HARMED):
         worse = calibrators[method]["worse_than_temperature"]
         remarks.append(
-            f"{method_name(method)} ({HARMED}): in {sum(worse)} of {len(worse)} splits no setting "
-            "that was tried is better than temperature scaling on held-out points."
+            f"{method_name(method)}: in {sum(worse)} of {len(worse)} splits no setting that was "
+            "tried was better than temperature scaling on cases kept aside for this."
         )
     remarks += _of_tuning(calibrators, methods)
     points = facts["evaluation"]["utility_batch"]
     if points is not None:
-        batches = f"disjoint batches of {points} test points or a few more"
+        batches = f"disjoint batches of {points} test cases or a few more"
         remarks.append(f"Utility metrics: means over {batches}.")
     return tuple(remarks)
 
@@ -203,6 +208,6 @@ def _of_tuning(calibrators: Mapping[str, Any], methods: Sequence[str]) -> list[s
     if is_as_printed:
         return []
     return [
-        f"Settings tried: {', '.join(counts)}. Fewer are faster, and may miss a slightly better "
-        "one; the tuning “paper” tries as many as the paper."
+        f"Number of settings that were tried: {', '.join(counts)}. Fewer are faster, and may miss "
+        "a slightly better one. The option --tuning paper tries as many as the paper."
     ]

@@ -2,9 +2,10 @@
 
 Laid out as in the paper (Table 1 and appendix "Extended Results"): one row per method, one column
 per metric, mean ± half of a 95 % interval, in bold every method that no test finds worse than the
-best, every number beyond its noise floor marked, and a last row with a noise floor. Numbers have
-the scale of the sentences beside the table. The paper's own look: each column with its power of
-ten, ± 2 standard errors, the best mean bold. All numbers come from the decisions.
+best, and a mark at every number that is larger than chance explains. A second table says how large
+each error is by chance alone. Numbers have the scale of the sentences beside the table. The paper's
+own look: each column with its power of ten, ± 2 standard errors, the best mean bold. All numbers
+come from the decisions.
 """
 
 import math
@@ -13,16 +14,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Self
 
-import numpy as np
-
 from utility_calibration.metrics.registry import Metric, metric
 
 from ..scoring.decisions import Decision, Decisions
-from .names import FLOOR_METHOD, MARK, NOISE_FLOOR, method_name
-from .wording import bare, decimals, number
+from .names import MARK, method_name
+from .wording import TextTable, bare, decimals, number
 
-OWN_FLOOR = "own floor"  # the note of a cell whose floor is not nearly that of the last row
-FAR = 0.1  # the share of the last row's floor by which another floor may differ unsaid
+FLOORS_TITLE = "How large are errors by chance alone?"
+FLOORS_NOTE = (
+    "If the method's own probabilities were right, its error would be below this number 19 times "
+    "in 20. An error that is too large for chance alone has a {}."
+)
 
 
 @dataclass(frozen=True)
@@ -58,22 +60,20 @@ class Form(NamedTuple):
 class Column:
     """One metric's decisions by method, and how many digits their numbers have.
 
-    `metric` has the power of ten of the printed numbers, `look` is that of TableSpec. `floor` is
-    that of the last row, NaN without one.
+    `metric` has the power of ten of the printed numbers, `look` is that of TableSpec.
     """
 
     metric: Metric
     rows: Mapping[str, Decision]
     look: str
     digits: int
-    floor: float
 
     @classmethod
-    def of(cls, rows: Mapping[str, Decision], look: str, floor_source: str) -> Self:
+    def of(cls, rows: Mapping[str, Decision], look: str) -> Self:
         """The column; all its numbers have the same number of digits."""
         shown = metric(next(iter(rows.values())).metric)
         shown = shown if look == "paper" else replace(shown, power=0)
-        column = cls(shown, rows, look, 0, rows[floor_source].floor_q95)
+        column = cls(shown, rows, look, 0)
         scale, most = 10.0**shown.power, 3 if look == "paper" else 6
         means = [row.mean * scale for row in rows.values()]
         spreads = [column.spread(row) * scale for row in rows.values()]
@@ -112,11 +112,11 @@ class Column:
         """What a reader must know of one cell, or ""."""
         if row.zero_likelihood > 0:  # only the NLL has it: it is finite by its floor alone
             return f"∞, {row.zero_likelihood:.3g}"
-        # Below the last row's floor a mark would look like a mistake.
-        is_odd = row.beyond_floor and row.mean < self.floor
-        is_far = abs(row.floor_q95 - self.floor) > FAR * self.floor  # False of NaN
-        is_said = is_odd or (is_far and self.look != "paper")
-        return f"{OWN_FLOOR} {self.text(row.floor_q95)}" if is_said else ""
+        return ""
+
+    def has_floor(self, row: Decision) -> bool:
+        """Whether it is known how large the error of a cell is by chance alone."""
+        return not math.isnan(row.floor_q95)
 
     def cell(self, method: str, form: Form) -> str:
         """Mean and spread, in the pattern of the best if it is; then † and a note, if any."""
@@ -130,36 +130,45 @@ class Column:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """One benchmark's table; `floor_source` is the method whose probabilities made the floors."""
+    """One benchmark's table."""
 
     spec: TableSpec
     columns: Sequence[Column]
     decisions: Decisions
-    floor_source: str
 
     @classmethod
     def of(cls, decisions: Decisions, spec: TableSpec) -> Self:
-        """A metric that was not measured has no column; floors are those of temperature scaling."""
-        with_floor = {m for (m, _), row in decisions.rows.items() if not np.isnan(row.floor_mean)}
-        order = [method for method in (FLOOR_METHOD, *decisions.methods) if method in with_floor]
-        source = next(iter(order), decisions.methods[0])
+        """A metric that was not measured has no column."""
         measured = filter(None, map(decisions.column, spec.metrics))
-        columns = [Column.of(rows, spec.look, source) for rows in measured]
-        return cls(spec, columns, decisions, source)
+        return cls(spec, [Column.of(rows, spec.look) for rows in measured], decisions)
 
-    def lines(self, form: Form) -> tuple[list[str], list[list[str]], list[str]]:
-        """The headings, a line per method, and the last line, which is empty without floors."""
-        columns, floors = self.columns, [c.text(c.floor) for c in self.columns]
+    def lines(self, form: Form) -> tuple[list[str], list[list[str]]]:
+        """The headings, and a line per method."""
+        columns = self.columns
         heading = ["Method", *(form.heading(column.metric) for column in columns)]
         methods = self.decisions.methods
         rows = [[form.name(m), *(column.cell(m, form) for column in columns)] for m in methods]
-        last = [NOISE_FLOOR, *map(form.number, floors)] if self.has_floor else []
-        return heading, rows, last
+        return heading, rows
+
+    @property
+    def with_floor(self) -> list[Column]:
+        """The columns for which some floor is known."""
+        return [c for c in self.columns if any(map(c.has_floor, c.rows.values()))]
 
     @property
     def has_floor(self) -> bool:
         """Whether some metric has a noise floor."""
-        return any(not math.isnan(column.floor) for column in self.columns)
+        return bool(self.with_floor)
+
+    def floors(self) -> TextTable:
+        """How large each method's errors are by chance alone, which decides the marks."""
+        columns = self.with_floor
+        heading = ["Method", *(f"{c.metric.text} {c.metric.scale}".strip() for c in columns)]
+        rows = []
+        for method in self.decisions.methods:
+            floors = [column.text(column.rows[method].floor_q95) for column in columns]
+            rows.append([method_name(method), *floors])
+        return TextTable(FLOORS_TITLE, heading, rows, FLOORS_NOTE.format(MARK))
 
     def with_columns(self, keys: Collection[str]) -> Self:
         """The same table with these metrics alone."""

@@ -5,9 +5,9 @@ The answer on the present forecast is in answer.py, what the sample cannot show 
 signs in signs.py.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from utility_calibration.metrics.registry import metric
 
@@ -15,14 +15,14 @@ from ..scoring.choice import PRESENT, Choice, Unranked, choice_of
 from ..scoring.decisions import INFINITE, Decisions
 from ..scoring.inference import FEWEST_SPLITS
 from ..scoring.recommended import DEFAULTED, ONLY, UNTOUCHED, Pick, Use
-from ..scoring.use_columns import BEYOND, WORSE
+from ..scoring.use_columns import BEYOND, RANKS, WORSE
 from ..scoring.uses import COST
 from .answer import YES, Answer, answer_of
 from .by_use import STILL_ERR, by_use, errs_for
-from .cost_words import cost_sentences
-from .limits import cautions_of, limits_of
+from .cost_words import cost_sentences, more_on_costs
+from .limits import accuracy_of, bounds_of, cautions_of, limits_of
 from .names import MARK, method_name
-from .signs import MARKED, SIGNS, legend_of
+from .signs import SIGNS, errors_of, legend_of, methods_of
 from .tables import Column
 from .wording import counted, listed
 from .worst import Worst
@@ -31,9 +31,22 @@ NOT_COMPARED = (
     "No method is recommended, because no test compares the methods: there are fewer than "
     f"{FEWEST_SPLITS} splits and no resampled points."
 )
-NONE_FOR_ALL = "No method is among the best for all of these uses: choose for yours."
-SCORES = {"nll": "NLL (log loss)", "brier": "Brier score (squared error)"}
+NONE_FOR_ALL = "No method is among the best for all of these uses."
+LEAVE = "Leave the probabilities as they are."
+NOTHING_HELPS = "None of these methods is shown to repair the probabilities."
+EQUAL = "{} methods are equally good, as far as tests can tell."
+SCORES = {"nll": "log loss (NLL)", "brier": "Brier score (squared error)"}
 """The scores that decide between methods, with what they measure."""
+EXAMPLE = "From which probability on should you act? An example"
+COSTS = "What do decisions cost with other methods?"
+CHANGES = "What else does the repair change?"
+SIZES = "How large can the errors be?"
+LIMITS = "What can this file not show?"
+LEFT = "Could another repair gain more?"
+MEANING = "What is an error of .05?"
+METHODS = "What does each method do?"
+HEADINGS = (EXAMPLE, COSTS, CHANGES, SIZES, LIMITS, LEFT, MEANING, METHODS)
+"""Of the details below the first screen, in their order."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +60,8 @@ class Verdict:
         by_use: what to take for which use; "" where the headline says all of it.
         commands: what to type to save and apply the method taken, if a file was scored.
         uses: the columns of the grid.
-        legend: a line for each sign, mark, use and short name in the grid.
-        summary: what the sample cannot exclude or show.
+        legend: a line for each sign, mark and use in the grid.
+        details: what is not on the first screen: sentences by one of HEADINGS.
         overall: the method for all uses that tests support, or None.
         marks: by method the marks beside its name.
     """
@@ -57,12 +70,20 @@ class Verdict:
     headline: str
     by_use: str
     legend: Sequence[str]
-    summary: Sequence[str]
     uses: Sequence[Use]
     overall: str | None
     marks: Mapping[str, Sequence[str]]
     commands: Sequence[str] = ()
     cautions: Sequence[str] = ()
+    details: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def with_detail(self, heading: str, lines: Iterable[str]) -> Self:
+        """The same with these sentences under one of HEADINGS; unchanged without any."""
+        sentences = [line for line in lines if line]
+        if not sentences:
+            return self
+        details = {**self.details, heading: sentences}
+        return replace(self, details={key: details[key] for key in HEADINGS if key in details})
 
     @property
     def grid(self) -> list[list[str]]:
@@ -89,22 +110,31 @@ def verdict_of(
     choice = choice_of(decisions, costs and costs["methods"])
     headline = _headline(decisions, choice)
     if costs is not None:
-        cost = cost_sentences(decisions, choice, costs)
-        headline = f"{headline} {cost}".strip()
+        headline = f"{headline} {cost_sentences(choice, costs)}".strip()
     answer = answer_of(decisions, worst or {})
-    is_present_taken = choice.pick is not None and choice.pick.method == PRESENT
-    is_bound_said = answer.word == YES and is_present_taken
-    return Verdict(
+    infinite = decisions.marked(INFINITE)
+    verdict = Verdict(
         answer=answer,
         headline=headline,
-        by_use="" if costs is not None else by_use(choice, bool(decisions.marked(INFINITE))),
-        legend=legend_of(choice.uses, [mark for mark in MARKED if decisions.marked(mark)]),
-        summary=[*limits_of(decisions, choice, is_bound_said), *marks_elsewhere(decisions, answer)],
+        by_use="" if costs is not None else by_use(choice, bool(infinite)),
+        legend=legend_of(choice.uses, bool(infinite), decisions.rarest),
         cautions=cautions_of(decisions, choice),
         uses=choice.uses,
         overall=choice.overall,
-        marks={method: marks for method, marks in decisions.marks.items() if marks},
+        marks=dict.fromkeys(infinite, (INFINITE,)),
     )
+    details = {
+        EXAMPLE: [answer.example],
+        COSTS: [] if costs is None else more_on_costs(choice, costs),
+        CHANGES: accuracy_of(decisions, choice.overall),
+        SIZES: bounds_of(decisions, choice),
+        LIMITS: [*limits_of(decisions, choice), *marks_elsewhere(decisions, answer)],
+        MEANING: errors_of(choice.uses, decisions.splits) if choice.uses else [],
+        METHODS: methods_of(decisions.methods),
+    }
+    for heading, lines in details.items():
+        verdict = verdict.with_detail(heading, lines)
+    return verdict
 
 
 def marks_elsewhere(decisions: Decisions, answer: Answer) -> list[str]:
@@ -120,7 +150,7 @@ def marks_elsewhere(decisions: Decisions, answer: Answer) -> list[str]:
     return [
         f"In the table of numbers Uncalibrated has a {MARK} in the {columns}, although the answer "
         f"is yes. {'This column measures' if is_one else 'These columns measure'} none of the uses "
-        f"above, and chance alone gives a {MARK} in 5 % of cases."
+        f"above. Also, chance alone makes a {MARK} in 5 % of such columns."
     ]
 
 
@@ -134,7 +164,7 @@ def _headline(decisions: Decisions, choice: Choice) -> str:
             return ""
         case Unranked.ONE_METHOD:
             only = method_name(decisions.methods[0])
-            return f"Only {only} was scored: there is nothing to choose."
+            return f"Only the method {only} was scored, so there is nothing to choose."
         case Unranked.UNTESTED:
             return NOT_COMPARED
         case Unranked.NO_DIFFERENCE:
@@ -147,49 +177,54 @@ def _headline(decisions: Decisions, choice: Choice) -> str:
 
 
 def _of_a_tie(decisions: Decisions, uses: Sequence[Use], pick: Pick | None) -> str:
-    count = counted(len(decisions.methods))
-    text = f"No test proves one of the {count} methods better than another"
-    if any(BEYOND in use.signs.values() for use in uses):
-        text += f", although some have an error beyond chance ({SIGNS[BEYOND]})"
-    text += "."
+    """The sentences where no test finds a difference between the methods."""
+    is_present_scored = PRESENT in decisions.methods
+    if pick is not None and pick.method == PRESENT:
+        if pick.why != UNTOUCHED:
+            return f"{NOTHING_HELPS} No test finds a better one."
+        text = f"{LEAVE} No test finds a better method."
+        if any(errs_for(uses, method) for method in decisions.methods):
+            text += f" The methods with {SIGNS[BEYOND]} may even make them worse."
+        return text
+    text = f"No test finds a difference between the {counted(len(decisions.methods))} methods."
+    must = "choose a method"
+    if is_present_scored:
+        text = "Nothing shows that a repair helps: no test finds a better method."
+        must = "repair the probabilities"
     if pick is None:
         return text
-    if pick.why == UNTOUCHED:
-        return f"{text} So leave the probabilities as they are (Uncalibrated)."
-    must = "choose"
-    if PRESENT in decisions.methods and pick.method != PRESENT:
-        text += " So nothing shows that a change of the present probabilities helps."
-        must = "repair them"
-    reason = "it is the program's default; the data do not prefer it"
-    if pick.why != DEFAULTED:
-        reason = _reason(decisions, uses, pick)
-    return f"{text} If you must {must}, take {method_name(pick.method)}: {reason}."
+    name = method_name(pick.method)
+    if pick.why == DEFAULTED:
+        return f"{text} If you must {must}, take {name}, this program's default."
+    return f"{text} If you must {must}, take {name}. {_lowest_of_all(decisions, pick)}".strip()
 
 
 def _of_all_uses(decisions: Decisions, uses: Sequence[Use], pick: Pick) -> str:
-    """The sentence on a method that tests support."""
+    """The sentences on a method that tests support."""
     method, name = pick.method, method_name(pick.method)
-    # Where points are too few to compare methods, the next sentence says so.
-    labels = listed([use.label for use in uses if use.has_power] or [use.label for use in uses])
-    errs = errs_for(uses, method)
     is_alone = all(list(use.signs.values()).count(WORSE) == len(use.signs) - 1 for use in uses)
-    if is_alone:
-        sure = "this is clearly the best"
-    elif method == PRESENT:
-        sure = "no test finds anything better"
-    else:
+    if method == PRESENT:
+        if errs_for(uses, method):
+            return f"{NOTHING_HELPS} No test finds a better one."
+        reason = "No test finds a better method."
+        if is_alone:
+            reason = "Tests show that every other method is worse."
+        return f"{LEAVE} {reason}"
+    with_power = [use.label for use in uses if use.has_power]
+    # Where the file is too small to compare methods, the next sentence says so.
+    for_which = f" for {listed(with_power)}" if 0 < len(with_power) < len(uses) else ""
+    reason = "Tests show that it is better than every other method."
+    if not is_alone:
         reason = _reason(decisions, uses, pick)
-        sure = "; ".join(filter(None, ["no test finds a better one", reason]))
-    if method != PRESENT:
-        text = f"Take {name} for {labels}: {sure}."
-        text += f" It still errs by {STILL_ERR} for {listed(errs)}." if errs else ""
-        return text + _although_present_is_fine(decisions, uses, name)
-    if errs:
-        return (
-            f"None of these methods is clearly better than the present probabilities ({name}), "
-            f"although these err by {STILL_ERR} for {listed(errs)}."
-        )
-    return f"Leave the probabilities as they are ({name}) for {labels}: {sure}."
+    errs = errs_for(uses, method)
+    still = f"For {listed(errs)} it still has {STILL_ERR}." if errs else ""
+    parts = [
+        f"Repair the probabilities with the method {name}{for_which}.",
+        reason,
+        still,
+        _although_present_is_fine(decisions, uses, name),
+    ]
+    return " ".join(filter(None, parts))
 
 
 def _although_present_is_fine(decisions: Decisions, uses: Sequence[Use], name: str) -> str:
@@ -199,41 +234,45 @@ def _although_present_is_fine(decisions: Decisions, uses: Sequence[Use], name: s
     is_worse = any(use.signs.get(PRESENT) == WORSE for use in uses)
     if not is_fine or not is_worse:
         return ""
-    return (
-        f" The present probabilities have no error beyond chance either, but a test finds {name} "
-        "better."
-    )
+    return f"The model's probabilities are fine, too, but a test finds {name} better."
 
 
-def _count_equals(decisions: Decisions, uses: Sequence[Use]) -> int:
-    """How many methods have a finite NLL and are worse than another one for no use."""
+def _count_equals(decisions: Decisions, uses: Sequence[Use], method: str) -> int:
+    """How many methods have a finite NLL and no worse sign than this one for any use."""
     infinite = decisions.marked(INFINITE)
     count = 0
-    for method in decisions.methods:
-        is_worse = any(use.signs[method] == WORSE for use in uses)
-        count += method not in infinite and not is_worse
+    for other in decisions.methods:
+        is_worse = any(RANKS[use.signs[other]] > RANKS[use.signs[method]] for use in uses)
+        count += other not in infinite and not is_worse
     return count
 
 
 def _reason(decisions: Decisions, uses: Sequence[Use], pick: Pick) -> str:
     """Why a method was taken of those that no test finds worse."""
-    bad = [SIGNS[WORSE]] if any(WORSE in use.signs.values() for use in uses) else []
-    bad += [INFINITE] if decisions.marked(INFINITE) else []
-    unmarked = f"without {listed(bad)}" if bad else "here"
-    those = "named below" if pick.are_named else unmarked
     if pick.why == DEFAULTED:
-        return (
-            f"{counted(_count_equals(decisions, uses))} methods are equally good here, as far as "
-            f"tests can tell. The program then takes its default, {method_name(pick.method)}; the "
-            "data do not prefer it"
-        )
+        count = _count_equals(decisions, uses, pick.method)
+        if count > 1:
+            equal = EQUAL.format(counted(count).capitalize())
+            return f"{equal} Among equals this program takes its default."
+    if pick.why == DEFAULTED or (pick.are_named and len(pick.values) < 2):
+        return "No test finds a better one."
     if pick.why == ONLY or len(pick.values) == 1:
-        return "" if pick.are_named else f"it is the only method {unmarked}"
+        bad = [SIGNS[WORSE]] if any(WORSE in use.signs.values() for use in uses) else []
+        bad += [INFINITE] if decisions.marked(INFINITE) else []
+        return f"Every other method has {listed(bad, 'or')} in the table below."
+    equal = EQUAL.format(counted(len(pick.values)).capitalize())
+    return f"{equal} {_lowest_of_all(decisions, pick)}"
+
+
+def _lowest_of_all(decisions: Decisions, pick: Pick) -> str:
+    """Which number decided, beside that of the next method; "" where none did."""
+    if len(pick.values) < 2:
+        return ""
     best, following = [*pick.values][:2]
-    column = Column.of(decisions.column(pick.score), "default", best)
+    column = Column.of(decisions.column(pick.score), "default")
     lowest, after = (column.text(pick.values[method]) for method in (best, following))
-    score = SCORES.get(pick.score, metric(pick.score).text)
-    text = f"its {score} of {lowest} is the lowest of the methods {those}"
+    score = SCORES.get(pick.score, f"error ({metric(pick.score).text})")
+    next_one = f"{method_name(following)}: {after}"
     if lowest == after:
-        return f"{text}, by less than the last digit"
-    return f"{text} ({method_name(following)}: {after})"
+        next_one = f"{method_name(following)}: more by less than the last digit"
+    return f"Of these it has the lowest {score}: {lowest} ({next_one})."

@@ -64,18 +64,17 @@ class Worst:
     def words(self) -> str:
         """One sentence in the unit of the utility."""
         if not self.gap:
-            return f"{self.name}: realized as predicted"
+            return f"{self.name}: all comes true as predicted"
         direction = "more" if self.gap > 0 else "less"
         chance = {
-            True: ", more than chance explains",
-            False: ", which chance can explain",
+            True: ", larger than chance alone explains",
+            False: ", which chance alone can explain",
             None: "",
         }
         return (
-            f"{self.name}, predicted {interval(self.low, self.high)} "
-            f"({100 * self.share:.0f} % of the points): "
-            f"realized {short(abs(self.gap))} {direction} than predicted; "
-            f"calibration error {short(self.error)}{chance[self.is_beyond]}"
+            f"{self.name}, where {interval(self.low, self.high)} is predicted "
+            f"({100 * self.share:.0f} % of the cases): {short(abs(self.gap))} {direction} comes "
+            f"true on average; calibration error {short(self.error)}{chance[self.is_beyond]}"
         )
 
 

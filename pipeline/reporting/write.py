@@ -9,7 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 from textwrap import wrap
 from types import MappingProxyType
-from typing import Literal
 
 import pandas as pd
 from rich import box
@@ -36,7 +35,6 @@ from .wording import TextTable
 
 SCORES = ("brier", "nll", "accuracy")  # columns next to the verdict's where the terminal is narrow
 NOTE_LINES = 7
-COST_COLUMNS = (0, 1, 3)  # of costs_table: method, cost, and how much is saved
 UNLIMITED = 1000
 COMPARED = ("nll", "brier", *PURPOSES)
 """What people compare between runs: all metrics of all benchmarks would not fit on a screen."""
@@ -111,8 +109,8 @@ def page_texts(
     return {f"{stem}.html": page, f"{stem}.md": text}
 
 
-def print_sections(sections: Sequence[Section], wide: bool = False) -> None:
-    """Print for each benchmark its answer, what to take, and the grid; then the tables of numbers.
+def print_sections(sections: Sequence[Section]) -> None:
+    """Print for each benchmark its answer, what to take, and the grid; pages have all else.
 
     A benchmark's title stands before its answer if there are several.
     """
@@ -120,11 +118,7 @@ def print_sections(sections: Sequence[Section], wide: bool = False) -> None:
         title = section.spec.title if len(sections) > 1 else ""
         _print_answer(section.verdict, title)
         _print_grid(section.verdict)
-        print_lines(section.verdict.summary, console)
-        if section.costs is not None:
-            _print_costs(section.costs)
-        print_lines(section.groups, console)
-    print_tables([table for section in sections for table in section.tables], console, wide)
+        print_lines(section.main_groups, console)
 
 
 def print_tables(tables: Iterable[ResultTable], console: Console, wide: bool = False) -> None:
@@ -184,15 +178,12 @@ def _rich_table(table: ResultTable, is_terminal: bool) -> Table:
         best=f"[bold green]{'' if is_terminal else '*'}{{}}[/]",
         note="\n({})",
     )
-    (first, *headings), rows, floor = table.lines(form)
+    (first, *headings), rows = table.lines(form)
     shown.add_column(first, no_wrap=True)
     for heading in headings:
         shown.add_column(heading, justify="right", overflow="fold")
     for row in rows:
         shown.add_row(*row)
-    if floor:
-        shown.add_section()
-        shown.add_row(*floor, style="dim")
     return shown
 
 
@@ -202,9 +193,10 @@ def _print_answer(verdict: Verdict, title: str) -> None:
     console.print()
     text = f"{title}: {answer.sentence}" if title else answer.sentence
     print_lines([text], console, style="bold")
-    print_lines(filter(None, [answer.place, answer.example, *verdict.cautions]), console)
-    print_lines(filter(None, [verdict.headline]), console, style="bold")
-    print_lines(filter(None, [verdict.by_use]), console)
+    print_lines(filter(None, [answer.reason, answer.place, *verdict.cautions]), console)
+    console.print()
+    advice = [" ".join(filter(None, [verdict.headline, verdict.by_use]))]
+    print_lines(filter(None, advice), console)
     for line in verdict.commands:  # as they are typed, so never wrapped
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
@@ -213,28 +205,24 @@ def _print_grid(verdict: Verdict) -> None:
     """Print a sign per method and use, and below it what the signs mean."""
     if not verdict.uses:
         return
-    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    grid.add_column("Method", no_wrap=True)
-    for use in verdict.uses:
-        longest = max(map(len, use.label.split()))
-        grid.add_column(escape(use.label), justify="center", min_width=longest, overflow="fold")
-    for method, *signs in verdict.grid:
-        grid.add_row(method, *signs)
+    grid = _grid_of(verdict, is_narrow=False)
+    if Console(width=UNLIMITED).measure(grid).maximum > console.width:
+        grid = _grid_of(verdict, is_narrow=True)
     console.print(grid, soft_wrap=False)
     print_lines(verdict.legend, console, style="dim")
     console.print()
 
 
-def _print_costs(table: TextTable) -> None:
-    """Print what decisions cost with each method, and how much they save; files have the rest."""
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for place in COST_COLUMNS:
-        justify: Literal["left", "right"] = "right" if place else "left"
-        longest = max(len(row[place]) for row in table.rows)
-        shown.add_column(escape(table.heading[place]), justify=justify, min_width=longest)
-    for row in table.rows:
-        shown.add_row(*(escape(row[place]) for place in COST_COLUMNS))
-    console.print(shown, soft_wrap=False)
+def _grid_of(verdict: Verdict, is_narrow: bool) -> Table:
+    """The grid for rich. If it `is_narrow`, headings have a word a line, and names may wrap."""
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    grid.add_column("Method", no_wrap=not is_narrow)
+    for use in verdict.uses:
+        heading = escape(use.label.replace(" ", "\n") if is_narrow else use.label)
+        grid.add_column(heading, justify="center", no_wrap=True)
+    for method, *signs in verdict.grid:
+        grid.add_row(method, *signs)
+    return grid
 
 
 def print_lines(texts: Iterable[str], console: Console, style: str = "") -> None:

@@ -211,19 +211,20 @@ def refusal(points: int, rarest: Rarest | None, logits: Mapping[str, Any]) -> st
     if logits.get("below_chance"):
         return (
             "No method is recommended, because the classifier is worse than guessing: it is right "
-            f"for {logits['accuracy']:.1f} % of the points. Check that the columns are in the "
+            f"for {logits['accuracy']:.1f} % of the cases. Check that the columns are in the "
             "order of the classes."
         )
     if points < FEWEST_POINTS:
+        in_all = math.ceil(FEWEST_POINTS * logits["n"] / points)
         return (
-            f"Too few test points to recommend a method: each test part has {points} points, "
-            f"and at least {FEWEST_POINTS} are needed."
+            f"The file is too small to recommend a method: each test has {points} cases, and at "
+            f"least {FEWEST_POINTS} are needed. So the file needs about {in_all:,} cases; it has "
+            f"{logits['n']:,}."
         )
     if rarest is not None and rarest.tested < FEWEST_OF_A_CLASS:
         needed = math.ceil(FEWEST_OF_A_CLASS / rarest.share)
         return (
-            "Too few points of some class to recommend a method: the rarest class has "
-            f"{rarest.points} in all, and at least {needed} are needed so that every test part "
-            "has some."
+            "Some class has too few cases to recommend a method: the rarest class has "
+            f"{rarest.points} in all, and at least {needed} are needed so that every test has some."
         )
     return ""

@@ -20,13 +20,13 @@ REPAIRS, PLAIN = "logit_shift_groups", ("logit_shift", "temperature", "uncalibra
 """The method with patches of groups, and those without; the first that was scored is compared."""
 REPAIRED = ("u_cwe", "u_topk")  # the metrics whose utilities the patches of groups are audited for
 OUTCOMES = {
-    (True, True): "Both errors are larger than chance explains.",
-    (True, False): "The patches closed the gap: chance can explain what is left.",
-    (False, True): "Only the error with the patches is larger than chance explains.",
-    (False, False): "Chance can explain both errors.",
+    (True, True): "Both errors are larger than chance alone explains.",
+    (True, False): "The repair worked: chance alone can explain what is left.",
+    (False, True): "Only the error with the repair is larger than chance alone explains.",
+    (False, False): "Chance alone can explain both errors.",
 }
 """What the row with patches of groups changed, by whether the error was and is beyond noise."""
-CANNOT_TELL = "Whether chance explains them cannot be told: some class has too few points."
+CANNOT_TELL = "Whether chance alone explains them cannot be told: some class has too few cases."
 
 
 @dataclass(frozen=True)

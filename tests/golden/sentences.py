@@ -20,19 +20,19 @@ from utility_calibration.pipeline.reporting.group_words import (
 from utility_calibration.pipeline.reporting.keeping import how_to_keep
 from utility_calibration.pipeline.reporting.leaderboard import Leaderboard, leaderboard_of
 from utility_calibration.pipeline.reporting.limits import left_words
-from utility_calibration.pipeline.reporting.names import SHOWN
-from utility_calibration.pipeline.reporting.signs import ERROR
+from utility_calibration.pipeline.reporting.names import MARK
 from utility_calibration.pipeline.reporting.table_notes import BEYOND as BEYOND_NOTE
 from utility_calibration.pipeline.reporting.table_notes import (
     CERTIFICATE,
     FLOOR,
     INTERVALS,
-    LAST_ROW,
     NO_EVIDENCE,
     TESTS,
     TOGETHER,
     WITHOUT_FLOOR,
 )
+from utility_calibration.pipeline.reporting.tables import FLOORS_NOTE
+from utility_calibration.pipeline.reporting.verdict import HEADINGS, LEFT
 from utility_calibration.pipeline.reporting.wording import TextTable, escape_markdown
 from utility_calibration.pipeline.reporting.worst import LOSSES, Worst
 from utility_calibration.pipeline.scoring.decisions import Rarest
@@ -70,7 +70,6 @@ MORE = {
     "too few points": (
         {"u_cwe": {}}, {"test_points": 72, "refused": "Too few test points.", "splits": 3}
     ),
-    "with a bound": ({"u_cwe": {}}, {"users": {"uncalibrated": 0.05}}),
 }  # fmt: skip
 
 
@@ -93,11 +92,13 @@ def page_of_sentences(refused: Iterable[tuple[str, str]]) -> Iterator[str]:
     yield "In brackets is what the grid shows."
     yield ""
     legend: dict[str, None] = {}
-    limits: dict[str, None] = {}
+    details: dict[str, dict[str, None]] = {heading: {} for heading in HEADINGS}
     for case, (columns, known, *_) in CASES.items():
         one = verdict(columns, **known)
         legend |= dict.fromkeys(one.legend)
-        limits |= dict.fromkeys([*one.cautions, *one.summary])
+        legend |= dict.fromkeys(one.cautions)
+        for heading, lines in one.details.items():
+            details[heading] |= dict.fromkeys(lines)
         grid = "; ".join(" ".join(row) for row in one.grid)
         if case not in ALIKE:
             yield item((case, one.headline, one.by_use, f"[{grid}]"))
@@ -110,22 +111,18 @@ def page_of_sentences(refused: Iterable[tuple[str, str]]) -> Iterator[str]:
     yield from how_to_keep("vector", Path("my.csv"), None, command)
     yield "```"
     yield from ("", "## What the signs mean", "")
-    named = [f"{look['title']}:" for key, look in SHOWN.items() if key != "isotonic"]
-    errors = [line for line in legend if line.startswith(ERROR)]
-    for line in set(errors) - set(errors[1:2]):  # one is enough as an example
-        legend.pop(line)
-    for line in legend:
-        if not line.startswith(tuple(named)):  # one short name is enough as an example
-            yield f"- {escape_markdown(line)}"
-    yield from ("", "## What else to know", "")
-    limits |= dict.fromkeys(
-        left_words(
-            {"uncalibrated": (0.26, 0.04), "vector": (0.001, 0.002)},
-            {"uncalibrated": 0.83, "vector": 0.57},
-        )
+    yield from (f"- {escape_markdown(line)}" for line in legend)
+    yield from ("", "## Details of the page", "")
+    left = left_words(
+        {"uncalibrated": (0.26, 0.04), "vector": (0.001, 0.002)},
+        {"uncalibrated": 0.83, "vector": 0.57},
     )
-    yield from (f"- {escape_markdown(line)}" for line in limits)
-    yield from ("", "## Where each method fails", "")
+    details[LEFT] |= dict.fromkeys(left)
+    for heading, sentences in details.items():
+        yield from (f"**{heading}**", "")
+        yield from (f"- {escape_markdown(line)}" for line in sentences)
+        yield ""
+    yield from ("## Where does each method fail?", "")
     for case in ("errors beyond chance", "no error beyond chance", "all as predicted"):
         _, changes, row = PLACES[case]
         words = Worst(**PLACE | changes | {"is_beyond": bool(row)}).words
@@ -154,11 +151,13 @@ def answers() -> Iterator[tuple[str, ...]]:
         one = Worst(**PLACE | changes)
         worst = {key: {"uncalibrated": one.as_cost() if key == LOSSES else one}}
         answer = answer_of(decisions, worst)
-        yield case, answer.sentence, answer.place, answer.example
+        yield case, answer.sentence, answer.reason, answer.place, answer.example
     for case, (columns, known) in MORE.items():
         rows = {key: {"uncalibrated": cell(0.05, True, **row)} for key, row in columns.items()}
-        yield case, answer_of(decided(rows, **known), {}).sentence
-    yield "not scored", answer_of(decided({"u_cwe": {"vector": cell(0.1)}}), {}).sentence
+        answer = answer_of(decided(rows, **known), {})
+        yield case, answer.sentence, answer.reason
+    answer = answer_of(decided({"u_cwe": {"vector": cell(0.1)}}), {})
+    yield "not scored", answer.sentence, answer.reason
 
 
 def advice_on_the_present() -> Iterator[tuple[str, ...]]:
@@ -188,7 +187,7 @@ def notes_of_tables() -> Iterator[str]:
     """What marks and numbers of a table mean."""
     yield from INTERVALS.values()
     yield from TESTS.values()
-    yield from (BEYOND_NOTE, TOGETHER, LAST_ROW.format("Temp. Scaling"), FLOOR)
+    yield from (BEYOND_NOTE, TOGETHER, FLOOR, FLOORS_NOTE.format(MARK))
     yield f"Vector Scaling: {WITHOUT_FLOOR}"
     yield NO_EVIDENCE.format("U_CWE")
     yield CERTIFICATE.format("", "Temp. Scaling .13, Vector Scaling .12")

@@ -35,7 +35,7 @@ def test_everything_is_written_for_two_methods(tmp_path, capsys, monkeypatch):
     (tmp_path / "l.csv").write_text("class,wait,treat\n0,0,1\n1,4,0\n")
     np.savetxt(tmp_path / "s.csv", np.eye(2), delimiter=",")
     files = ("--losses", str(tmp_path / "l.csv"), "--similarity", str(tmp_path / "s.csv"))
-    result = run(path, tmp_path / "out", *TWO, *files, "--title", "Mine")
+    result = run(path, tmp_path / "out", *TWO, *files, "--title", "Mine", "--wide")
     assert list(result) == ["uncalibrated", "temperature"]
     for scores in result.values():
         assert list(scores) == [*metrics.METRICS, "u_losses"]
@@ -56,7 +56,7 @@ def test_everything_is_written_for_two_methods(tmp_path, capsys, monkeypatch):
     }  # fmt: skip
     printed = capsys.readouterr().out
     assert "Temp. Scaling" in printed
-    assert re.search(r"points: 200; 7\d\d\d s", printed), "the start of the process counts"
+    assert re.search(r"200 cases, in 7\d\d\d s", printed), "the start of the process counts"
     assert "Mine" in printed and "Mine" in (tmp_path / "out/table.tex").read_text()
     give_back(tmp_path / "out")
     assert not (tmp_path / "out").exists(), "something is written that is not on the list"
@@ -179,7 +179,8 @@ def test_a_second_file_tests_and_what_is_saved_is_of_the_points_asked_for(
     expected = TemperatureScaling().fit(z[:fitted], y[:fitted])
     assert Calibrator.load(tmp_path / "kept.npz").temperature_ == expected.temperature_
     printed = " ".join(capsys.readouterr().out.split())
-    assert "200 and 100" in printed and "--splits 4: not used" in printed
+    assert re.search("200 of them fit .* 100 others test", printed)
+    assert "--splits 4: not used" in printed
 
 
 def test_weights_weigh_fits_and_scores_and_others_methods_are_left_out(tmp_path, arrays, capsys):
@@ -243,7 +244,7 @@ def test_what_is_computed_is_stored_before_it_is_printed_and_whatever_the_termin
     command = [
         *(sys.executable, "-m", "utility_calibration", "score", str(path), "--output", str(out)),
         *("--quick", "--jobs", "1", "--methods", "uncalibrated", "--splits", "1"),
-        *("--title", "cost [/day]", "--save", str(tmp_path / "saved.npz")),
+        *("--title", "cost [/day]", "--wide", "--save", str(tmp_path / "saved.npz")),
     ]
     environment = {**os.environ, "COLUMNS": "0"}
     shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -75,7 +75,7 @@ class Options(FileOptions):
         "what --save fits on; calibration: the first split's points", choices=("calibration", "all")
     )
     method: str | None = option("the method to save (default: the only one)", type=_method)
-    wide: bool = option("print all columns, even wide ones", default=False, action="store_true")
+    wide: bool = option("print the table of all numbers, too", default=False, action="store_true")
     splits: int | None = option("random splits, where the file gives none (default: 10)", type=int)
     quick: bool = option(
         f"a first look: {', '.join(QUICK_METHODS)}; {QUICK_SPLITS} splits, images as SVG alone",

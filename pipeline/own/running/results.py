@@ -19,6 +19,7 @@ from ...reporting.names import method_name
 from ...reporting.page import provenance_of
 from ...reporting.sections import Section, section_of
 from ...reporting.tables import TableSpec
+from ...reporting.verdict import LEFT
 from ...reporting.write import page_texts, section_texts
 from ...scoring.choice import PRESENT
 from ...scoring.decisions import INFINITE
@@ -38,8 +39,8 @@ MADE = (
     "data/fits."
 )
 WITHOUT_DEFAULT = (
-    f"A quick look leaves out the default method, {method_name(DEFAULT)}, whose fits take longest. "
-    "Score without --quick to compare it."
+    f"This was a quick look. It leaves out the default method, {method_name(DEFAULT)}, whose fits "
+    "take longest. Score without --quick to compare all methods."
 )
 
 
@@ -140,7 +141,7 @@ def _with_what_is_left(section: Section, job: Job, methods: list[str]) -> Sectio
     losses = {method: row.mean for method, row in section.decisions.column("nll").items()}
     gains = left_to_gain(job.plan.units, compared)
     sentences = left_words(gains, losses, section.decisions.marked(INFINITE))
-    return replace(section, verdict=replace(verdict, summary=[*verdict.summary, *sentences]))
+    return replace(section, verdict=verdict.with_detail(LEFT, sentences))
 
 
 def _numbers(section: Section) -> dict[str, Any]:

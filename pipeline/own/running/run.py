@@ -1,7 +1,7 @@
 """Score a person's file: read it, run the stages on it, and write the reports."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from utility_calibration import BEGAN
 from utility_calibration.metrics.errors import InputError
@@ -9,13 +9,13 @@ from utility_calibration.metrics.errors import InputError
 from ...evaluate import run_evaluate
 from ...fit import run_fit
 from ...harness.parameters import UsageError
-from ...harness.progress import say
+from ...harness.progress import console, hushed, say
 from ...harness.settings import Settings
 from ...harness.units import units_of
 from ...harness.workers import UnitsFailed
 from ...logits import run_logits
 from ...plan import Plan
-from ...reporting.write import print_sections
+from ...reporting.write import print_lines, print_sections, print_tables
 from ...scoring.files import score_files
 from ...scoring.groups import REPAIRS
 from ...scoring.points import absent_in_calibration
@@ -27,8 +27,8 @@ from ..words.forms import check_is_file, is_table
 from .results import WITHOUT_DEFAULT, lacks_default, write_results
 from .size import check_fits
 
-SAID_BY_A_MARK = "no setting was better than temperature scaling"
-"""Of a warning that the mark ▽ and its explanation below the grid say more plainly."""
+SAID_BY_NOTES = "no setting was better than temperature scaling"
+"""Of a warning that the notes below the table of numbers say more plainly."""
 MOST_NAMED = 5  # classes without calibration points that are named
 
 
@@ -49,7 +49,7 @@ def score_whole(options: Options) -> None:
     settings_by_method = checked(options)
     benchmark = next(iter(settings_by_method.values())).benchmark.name
     names = names_of(benchmark, options.losses is not None)
-    with only_run(options.output, names, options.wait):
+    with only_run(options.output, names, options.wait), hushed():
         try:
             job = read(options, settings_by_method)
         except Exception:
@@ -132,8 +132,6 @@ def _notes(job: Job, settings_by_method: Mapping[str, Settings]) -> Iterator[str
         )
     if options.splits is not None and "given_splits" in job.logits.details:
         yield f"--splits {options.splits}: not used, because the file says which points test"
-    if lacks_default(job):
-        yield WITHOUT_DEFAULT
 
 
 def _words_on_absent(job: Job, absent: Mapping[int, int]) -> str:
@@ -161,18 +159,47 @@ def _score(job: Job) -> None:
     run_evaluate(plan)
     saved = _saved(job)  # first, so that a report that fails does not lose it
     section = write_results(job)
-    print_sections([section], options.wide)
-    for line in warned:  # below the answer, which people read first
-        if SAID_BY_A_MARK not in line:
-            say(line)
-    splits = job.first.splits.count
-    say(
-        f"methods: {len(plan.units) // splits}, splits: {splits}, points: {job.logits.n:,}; "
-        f"{time.monotonic() - BEGAN:.0f} s"
-    )
-    say(f"wrote {options.output / 'report.html'}, the page, and the files beside it")
+    print_sections([section])
+    if options.wide:
+        print_tables(section.tables, console, options.wide)
+    lines = [*_in_short(warned)]
+    if lacks_default(job):
+        lines.append(WITHOUT_DEFAULT)
+    lines.append(_what_was_done(job))
+    print_lines(lines, console)
+    say("All else (pictures, numbers, limits, what each method does) is on this page:")
+    say(str(options.output / "report.html"))
     if saved:
         say(saved)
+
+
+def _in_short(warned: Sequence[str]) -> Iterator[str]:
+    """The warnings that the page's notes do not say more plainly."""
+    for line in warned:
+        if SAID_BY_NOTES not in line:
+            yield line
+
+
+def _what_was_done(job: Job) -> str:
+    """How many methods were compared, on how many cases, and how."""
+    splits = job.first.splits.count
+    count = len(job.plan.units) // splits
+    methods = "One method was" if count == 1 else f"{count} methods were"
+    seconds = time.monotonic() - BEGAN
+    text = f"{methods} tested on {job.logits.n:,} cases, in {seconds:.0f} s."
+    given = job.logits.details.get("given_splits")
+    if given is not None:
+        first = given[0]
+        others = "" if splits == 1 else f" in the first of its {splits} splits"
+        return (
+            f"{text} As the file says, {first['calibration']:,} of them fit the methods and "
+            f"{first['test']:,} others test them{others}."
+        )
+    times = "once" if splits == 1 else f"{splits} times"
+    return (
+        f"{text} The file was divided {times} at random: one part fits the methods, the other one "
+        "tests them."
+    )
 
 
 def _saved(job: Job) -> str:

@@ -106,7 +106,7 @@ def test_a_page_begins_with_what_was_found_and_says_it_once(sections, count):
     few = sections[:count]
     leaderboard = leaderboard_of({one.spec.title: one.decisions for one in few})
     page = report_html("T", "the tests", few, MADE, None, leaderboard)
-    first = few[0].verdict.answer.sentence if leaderboard is None else leaderboard.headline
+    first = few[0].verdict.answer.reason if leaderboard is None else leaderboard.headline
     assert page.index(first) < page.index("the tests") and page.count(first) == 1
 
 

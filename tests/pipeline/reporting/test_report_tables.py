@@ -1,6 +1,7 @@
 """Tables: their scale, which floor a mark is of, and which columns a terminal has room for."""
 
 import io
+import math
 import re
 from typing import Any
 
@@ -39,26 +40,26 @@ def test_numbers_are_those_of_the_sentences_and_of_the_papers_tables_in_its_look
     table = table_of({"tce_bin": {"temperature": error(0.0213)}}, ("tce_bin",), look=look)
     (column,) = table.columns
     assert column.metric.scale == scale
-    assert [column.text(value) for value in (0.0213, column.floor)] == [mean, mean]
+    assert column.text(0.0213) == mean
     texts = [formats.markdown(table), formats.latex(table), printed(table)]
     assert [re.search("(×|times )10", text) is not None for text in texts] == 3 * [bool(scale)]
 
 
-def test_a_mark_below_the_last_rows_floor_names_its_own_floor() -> None:
+def test_every_method_has_its_own_floor_which_decides_its_mark() -> None:
     beyond = error(0.0266, floor_q95=0.0201, beyond_floor=True)
-    columns = {"tce_bin": {"temperature": error(0.0364), "isotonic": beyond}}
-    (column,) = table_of(columns, ("tce_bin",)).columns
-    notes = {method: column.note(row) for method, row in column.rows.items()}
-    assert notes == {"temperature": "", "isotonic": "own floor .0201"}
+    columns = {"tce_bin": {"temperature": error(0.0264, floor_q95=0.0312), "isotonic": beyond}}
+    table = table_of(columns, ("tce_bin",))
+    assert [row[1] for row in table.floors().rows] == [".0312", ".0201"]
+    assert (
+        "†" in table.lines(formats.MARKDOWN)[1][1][1] and len(table.lines(formats.MARKDOWN)[1]) == 2
+    )
+    assert ".0201" in formats.markdown(table)
 
 
-def test_a_floor_that_differs_by_more_than_a_tenth_is_printed_but_not_in_the_papers_look() -> None:
-    floors = {"temperature": 0.02, "isotonic": 0.0219, "vector": 0.0221, "dirichlet": 0.0179}
-    rows = {method: error(0.015, floor_q95=floor) for method, floor in floors.items()}
-    for look, printed_floors in (("default", {"vector", "dirichlet"}), ("paper", set())):
-        (column,) = table_of({"tce_bin": rows}, ("tce_bin",), look=look).columns
-        noted = {method for method, row in column.rows.items() if "own floor" in column.note(row)}
-        assert noted == printed_floors
+def test_a_table_without_floors_has_no_second_table() -> None:
+    nothing = error(0.0266, floor_q95=math.nan, floor_mean=math.nan, beyond_floor=None)
+    table = table_of({"tce_bin": {"temperature": nothing}}, ("tce_bin",))
+    assert not table.has_floor and formats.markdown(table).count("###") == 1
 
 
 def test_a_terminal_shows_the_columns_that_fit_first_those_of_the_verdict() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.pipeline.reporting.conftest import decided
 from utility_calibration.pipeline.reporting.answer import (
+    DOUBT,
     NO,
     UNSCORED,
     UNSURE,
@@ -15,7 +16,14 @@ from utility_calibration.pipeline.reporting.answer import (
 )
 from utility_calibration.pipeline.reporting.limits import left_words
 from utility_calibration.pipeline.reporting.names import method_name
-from utility_calibration.pipeline.reporting.verdict import verdict_of
+from utility_calibration.pipeline.reporting.verdict import (
+    COSTS,
+    LIMITS,
+    MEANING,
+    METHODS,
+    SIZES,
+    verdict_of,
+)
 from utility_calibration.pipeline.reporting.wording import bound, interval, p_value
 from utility_calibration.pipeline.reporting.worst import Worst
 from utility_calibration.pipeline.scoring.choice import choice_of
@@ -147,7 +155,7 @@ def test_a_guess_never_has_an_infinite_likelihood():
     both = {VEC: (INFINITE,), TEMP: (INFINITE,)}
     for marked, guessed in ({}, VEC), ({VEC: (INFINITE,)}, TEMP), (both, ""):
         headline = verdict(GUESS, marks=marked).headline
-        names = [m for m in (TEMP, VEC) if f"take {method_name(m)}:" in headline]
+        names = [m for m in (TEMP, VEC) if f"take {method_name(m)}." in headline]
         assert names == [guessed] * bool(guessed)
 
 
@@ -156,9 +164,10 @@ def test_signs_and_marks_say_why():
     assert found.uses[1].signs == {m: WITHIN if m == VEC else WORSE for m in FIVE}
     assert found.grid[1] == ["Vector Scaling", "†", "✓", "✓"]
     marked = verdict(TWO, **MARKED)
-    assert [row[0] for row in marked.grid] == ["Temp. Scaling ∞", "Vector Scaling", "IR ▽"]
-    legend = " ".join(marked.legend)
-    assert "isotonic regression" in legend and "structured" not in legend
+    assert [row[0] for row in marked.grid] == ["Temp. Scaling ∞", "Vector Scaling", "IR"]
+    assert [line[0] for line in marked.legend[:3]] == ["✓", "✗", "∞"]
+    explained = " ".join(marked.details[METHODS])
+    assert "isotonic regression" in explained and "structured" not in explained
     assert list(verdict(RARE).uses[0].signs.values()) == [UNSEEN]
     columns, costs, *_ = CASES["losses"]
     assert [row[1:] for row in verdict(columns, **costs).grid] == [
@@ -169,14 +178,25 @@ def test_signs_and_marks_say_why():
 
 
 def test_a_sign_speaks_only_of_columns_whose_named_methods_have_it():
-    """Four are ✓ beside one † that is not named; in the other column the same four are †."""
+    """Four are ✓ beside one † that is not named; in the other column the same four are †.
+
+    A third column leaves another method, so that none is among the best for all uses.
+    """
     four, beside = FIVE[:4], FIVE[4]
     one = {m: cell(0.01, True, beyond_floor=m == beside) for m in FIVE} | {"sms": cell(0.1)}
     other = {m: cell(0.01, True, **BEYOND) for m in four} | {beside: cell(0.1), "sms": cell(0.1)}
-    found = verdict({"u_cwe": one, "u_topk": other})
-    assert [use.named for use in found.uses] == [four, four]
+    third = {m: cell(0.1) for m in FIVE} | {"sms": cell(0.01, True)}
+    found = verdict({"u_cwe": one, "u_topk": other, "u_dcg": third})
+    assert [use.named for use in found.uses] == [four, four, ("sms",)]
+    assert found.overall is None and found.by_use.count("four methods") == 2
     # In the first column they will do, in the second one none is better, but they err.
-    assert found.by_use.count("four methods") == 2 and found.by_use.count("will do") == 1
+    assert found.by_use.count("still has errors") == 1
+
+
+def test_of_one_method_for_all_uses_only_those_are_named_for_which_the_file_is_too_small():
+    strong = column_of(*THREE, best=[TEMP])
+    assert verdict({"u_cwe": WIDE, "u_topk": strong}).by_use.count("single decisions") == 1
+    assert verdict({"u_topk": strong}).by_use == ""
 
 
 PRESENT_CELLS = {
@@ -200,7 +220,7 @@ def test_a_forecast_that_excluded_what_happened_is_not_taken_at_face_value():
 
 
 def test_without_the_present_forecast_nothing_is_said_of_it():
-    assert verdict({"u_cwe": ONE}).answer == Answer(UNSURE, UNSCORED)
+    assert verdict({"u_cwe": ONE}).answer == Answer(UNSURE, DOUBT, UNSCORED)
 
 
 def test_a_tie_leaves_probabilities_that_are_fine_and_no_others():
@@ -246,21 +266,29 @@ def test_a_diagram_of_costs_is_that_of_utilities_turned_round():
 
 
 def test_the_cheapest_method_and_the_one_to_take_are_never_confused():
-    """One sentence names what to take, and no other sentence begins by praising another method."""
+    """One sentence names what to take, and no other sentence names another method as the best."""
     columns, known, *_ = CASES["losses"]
-    headline = verdict(columns, **known).headline
-    assert headline.startswith("Take Vector Scaling") and headline.count("Take") == 1
+    found = verdict(columns, **known)
+    assert "method Vector Scaling" in found.headline and "Temp" not in found.headline
+    assert any("Temp. Scaling" in line and INFINITE in line for line in found.details[COSTS])
     for more in ({"refused": "Too few points."}, {**NO_TEST, **WITHOUT_HALF}):
         refused = verdict(columns, **{**known, **more}).headline
-        assert "Take" not in refused and "no recommendation" in refused
+        assert "Repair" not in refused and "no recommendation" in refused
 
 
-def test_a_bound_is_said_once():
-    """Where the present probabilities are to stay, the answer has their bound."""
+@pytest.mark.parametrize("marks", [{}, {TEMP: (INFINITE,)}])
+def test_by_which_rule_decisions_are_made_is_said_of_every_method(marks):
+    columns, known, *_ = CASES["losses"]
+    assert "lowest predicted cost" in verdict(columns, **{**known, "marks": marks}).headline
+
+
+def test_a_bound_is_no_part_of_the_answer():
+    """Beside what chance explains it looks like a contradiction; the page has it."""
     columns = {"u_cwe": {"uncalibrated": cell(0.01, True), TEMP: cell(0.01, True)}}
     found = verdict(columns, users={"uncalibrated": 0.041, TEMP: 0.052})
-    assert "4.1 per 100" in found.answer.sentence
-    assert not any("upper bound" in sentence for sentence in found.summary)
+    first = " ".join([found.answer.sentence, found.answer.reason, found.headline, found.by_use])
+    assert "4.1" not in first
+    assert sum("4.1 per 100" in sentence for sentence in found.details[SIZES]) == 1
 
 
 def test_a_mark_beside_a_yes_is_explained():
@@ -270,8 +298,8 @@ def test_a_mark_beside_a_yes_is_explained():
     }
     found = verdict(columns)
     assert found.answer.word == YES
-    assert sum("TCE_bin" in sentence and "†" in sentence for sentence in found.summary) == 1
-    assert not any("†" in sentence for sentence in verdict({"u_cwe": columns["u_cwe"]}).summary)
+    assert sum("TCE_bin" in line and "†" in line for line in found.details[LIMITS]) == 1
+    assert LIMITS not in verdict({"u_cwe": columns["u_cwe"]}).details
 
 
 def test_a_place_whose_ends_are_near_each_other_has_two_different_ends():
@@ -304,14 +332,12 @@ def test_bounds_are_rounded_up_and_numbers_have_as_many_digits_as_they_need():
 def test_a_bound_stands_beside_the_present_one_and_what_chance_explains():
     present = cell(0.1, **BEYOND, floor_q95=0.03)
     columns = {"u_cwe": {"uncalibrated": present, TEMP: cell(0.01, True, floor_q95=0.021)}}
-    (bounds,) = [
-        sentence
-        for sentence in verdict(columns, users={"uncalibrated": 0.22, TEMP: 0.0702}).summary
-        if "upper bound" in sentence
-    ]
-    assert re.findall(r"\d[\d.]*(?= per 100| *[;)]| in 95)", bounds)[:3] == ["7.1", "22", "2.1"]
-    # It covers the uses, and not the sampled users, who have other payoffs.
-    assert "in single decisions" in bounds
+    found = verdict(columns, users={"uncalibrated": 0.22, TEMP: 0.0702})
+    present_line, taken_line, _ = found.details[SIZES]
+    numbers = [re.findall(r"\d[\d.]*(?=[ .)])", line) for line in (present_line, taken_line)]
+    assert numbers == [["22", "100", "10", "3.0"], ["7.1", "100", "1.0", "2.1"]]
+    # The bound covers the uses, and not the sampled users, who have other payoffs.
+    assert "single decisions" in taken_line
 
 
 def test_costs_are_compared_with_the_best_action_that_is_the_same_for_all_points():
@@ -323,14 +349,14 @@ def test_costs_are_compared_with_the_best_action_that_is_the_same_for_all_points
 
 def test_an_infinite_log_loss_says_as_what_probabilities_of_0_count():
     gains = {"uncalibrated": (0.9, 0.3), TEMP: (0.0, 0.001)}
-    first, second = left_words(gains, {"uncalibrated": 1.5, TEMP: 0.6}, ["uncalibrated"])
+    _, first, second, _ = left_words(gains, {"uncalibrated": 1.5, TEMP: 0.6}, ["uncalibrated"])
     assert "1e-12" in first and "1e-12" not in second
     assert left_words({}, {}) == []
 
 
 def test_only_uses_of_gains_or_costs_have_errors_that_count_no_points():
     columns = {key: {TEMP: cell(0.01, True)} for key in ("u_cwe", "u_topk")}
-    counting = verdict(columns).legend[0]
-    of_gains = verdict(columns | {"u_dcg": {TEMP: cell(0.01, True)}}).legend[0]
-    assert "rankings" in of_gains.removeprefix(counting)
-    assert of_gains != counting
+    counting = verdict(columns).details[MEANING]
+    of_gains = verdict(columns | {"u_dcg": {TEMP: cell(0.01, True)}}).details[MEANING]
+    (added,) = set(of_gains) - set(counting)
+    assert "rankings" in added
