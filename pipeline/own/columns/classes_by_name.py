@@ -52,6 +52,7 @@ def classes_by_name(
     named = with_names(columns)
     if len(named) < len(columns):
         notes.append("a column without a name is left out")
+    # One label alone would be found in any column that has it in its name.
     sets = bearers_of(named, labels.texts) if len(labels.texts) > 1 else []
     if not sets:
         return _without_pattern(rows, named, labels, notes)
@@ -75,6 +76,7 @@ def _of_one_set(
     unknown = [name for name in named if name not in bearers.labels]
     if not unknown:
         return _ordered(bearers.labels, labels)
+    # Of probabilities the sums of rows show which columns belong together.
     off = _off(rows, bearers.labels)
     off_with_further = _off(rows, bearers.named)
     if further == unknown and off_with_further < SUMS_TO_ONE <= off:
@@ -122,7 +124,7 @@ def _can_be_answers(rows: FileColumns, bearers: Bearers, labels: Labels) -> bool
     if _off(rows, bearers.labels) < SUMS_TO_ONE:
         return True
     matrix = values_of(rows, bearers.labels)
-    if (matrix % 1 == 0).all():
+    if (matrix % 1 == 0).all():  # counts, or one-hot labels
         return False
     if SINGLE.fullmatch(spelt(bearers.pattern)):
         return True
@@ -133,6 +135,7 @@ def _can_be_answers(rows: FileColumns, bearers: Bearers, labels: Labels) -> bool
     best_counts = np.bincount(best, minlength=n_classes)
     label_counts = np.bincount(labels.places, minlength=n_classes)
     hits_by_chance = best_counts @ label_counts / n
+    # By chance their standard deviation is at most half a root of n: four of these make it sure.
     return bool(np.sum(best == labels.places) > hits_by_chance + 2 * n**0.5)
 
 
@@ -150,8 +153,11 @@ def _chosen(
     # A list says that the others are classes, too. A pattern may fit a p_value by chance.
     if is_clear and (not is_pattern or _off(rows, columns) < SUMS_TO_ONE):
         bearers = sets[0]
-        by_column = {name: name for name in columns}
-        return _ordered({**by_column, **bearers.parts_of(columns), **bearers.labels}, labels)
+        # A column is of its label, else of what the pattern leaves of its name, else of its name.
+        class_of = {name: name for name in columns}
+        class_of |= bearers.parts_of(columns)
+        class_of |= bearers.labels
+        return _ordered(class_of, labels)
     if labels.is_text or is_pattern or sets:
         raise not_each_once(columns, labels.texts)
     return ClassColumns(columns, None)
@@ -211,6 +217,7 @@ def _label_without_column(
     rows: FileColumns, columns: Sequence[str], labels: Labels
 ) -> InputError | None:
     """The error on the only label that no column bears, if there is one."""
+    # Each label is left out in turn; more than these would take long.
     for text in labels.texts[:MOST]:
         others = [label for label in labels.texts if label != text]
         sets = bearers_of(columns, others) if len(others) > 1 else []

@@ -81,12 +81,16 @@ def classes_by_place(
 
 
 def _numbers_of(labels: Labels, answers: Answers) -> _Numbers:
+    """The labels as numbers, as far as they are any."""
     texts = labels.texts
     are_booleans = set(texts) <= {"False", "True"} and not labels.is_text
     if are_booleans and answers.names is None:
         texts = [TRUTH[text.casefold()] for text in texts]
     by_text = [as_number(text) for text in texts]
-    whole = [-1 if number is None or number % 1 else int(number) for number in by_text]
+    whole = list[int]()
+    for number in by_text:
+        has_place = number is not None and number % 1 == 0
+        whole.append(int(number or 0) if has_place else -1)
     are_columns = None not in by_text and set(by_text) <= set(range(answers.n_classes))
     return _Numbers(texts, by_text, np.array(whole)[labels.places], are_columns)
 
@@ -98,6 +102,7 @@ def _codes_by_name(labels: Labels, answers: Answers, numbers: _Numbers) -> Codes
     if not sets:
         return None
     label_of = sets[0].labels
+    # A name that is no label is of a class without a point.
     place_of = {label_of[name]: place for place, name in enumerate(names) if name in label_of}
     codes = np.array([place_of[text] for text in numbers.texts])[labels.places]
     if not labels.is_text and numbers.are_columns:
@@ -132,8 +137,9 @@ def _codes_by_fit(
 ) -> LabelledClasses:
     """Numbers of which some are no column's: counted from 1, or by place in their order."""
     n_columns, counted = answers.n_classes, numbers.counted
-    hits = [int(_hits(answers.matrix, codes).sum()) for codes in (counted, counted - 1)]
-    hits_by_number, hits_from_one = hits
+    # How often the largest column is that of the label shows how the person counted.
+    hits_by_number = int(_hits(answers.matrix, counted).sum())
+    hits_from_one = int(_hits(answers.matrix, counted - 1).sum())
     is_one_to_c = counted.min() > 0 and counted.max() == n_columns
     if is_one_to_c and hits_from_one > hits_by_number:
         notes.append(f"labels are counted from 1: the columns are taken for 1 to {n_columns}")

@@ -110,6 +110,7 @@ def _single(rows: FileColumns, columns: list[str], classes: Sequence[str]) -> Cl
     if len(classes) != 2 or len(likely) != 1:
         raise no_bearers(rows, columns, classes, is_in_order=True)
     others = [name for name in columns if name not in likely]
+    # A class in the name settles it; a name such as `score` does only beside nothing alike.
     if others and borne_alone(likely[0], classes) is None:
         refuse_answers(rows, others, likely)
     return _one(likely[0], classes)

@@ -42,6 +42,8 @@ LIKE_COSINES = 0.75
 """Cosines of embeddings stay below; of sigmoid scores some are larger."""
 FARTHEST_SUM = 0.05
 """From one, of a row of rounded probabilities; beyond, they are refused."""
+FEW_ROWS = 9
+"""Rows up to which a file of log-odds may lie in [0, 1] by chance."""
 LOOKED_AT = 1000
 """Rows that are looked at where the first ones do not decide; they are spread over all."""
 
@@ -172,28 +174,40 @@ def _note_on_unit_range(values: Any) -> list[str]:
 
 
 def _refuse_two_kinds(matrix: NDArray[Any], tested: NDArray[np.bool_] | None) -> None:
-    """Raise `InputError` if some rows of logits, or those of one of two files, are probabilities.
-
-    Whole numbers may be logits.
-    """
+    """Raise `InputError` if some rows of logits, or all of one of two files, are probabilities."""
     if matrix.shape[1] == 1:
-        halves = [] if tested is None else [matrix[~tested[0]], matrix[tested[0]]]
-        is_mixed = any(len(half) > 9 and _is_in_unit_range(half) for half in halves)
+        is_mixed = tested is not None and _one_file_has_probabilities(matrix, tested[0])
     else:
-        rows = matrix[:: max(1, len(matrix) // LOOKED_AT)].astype(np.float64)
-        sums = rows.sum(axis=1)
-        sums_to_one = (np.abs(sums - 1) < 1e-3) | (np.abs(sums - 100) < 0.1)
-        has_fractions = (rows != np.round(rows)).any(axis=1)
-        are_shares = (rows >= 0).all(axis=1) & sums_to_one & has_fractions
-        is_mixed = are_shares.sum() > max(2, 0.02 * len(rows))
+        is_mixed = _some_rows_are_probabilities(matrix)
     if is_mixed:
         message = "some rows look like probabilities, others do not"
         fixes = ["give logits of all points", "give probabilities of all"]
         raise InputError(message, field="logits", fixes=fixes)
 
 
-def _is_in_unit_range(values: NDArray[Any]) -> bool:
-    return bool(((values >= 0) & (values <= 1)).all())
+def _one_file_has_probabilities(column: NDArray[Any], tests: NDArray[np.bool_]) -> bool:
+    """Whether all values of one file are in [0, 1], while those of the other one are not.
+
+    Log-odds of a few points may all lie there by chance.
+    """
+    for values in (column[~tests], column[tests]):
+        is_in_unit_range = bool(((values >= 0) & (values <= 1)).all())
+        if len(values) > FEW_ROWS and is_in_unit_range:
+            return True
+    return False
+
+
+def _some_rows_are_probabilities(matrix: NDArray[Any]) -> bool:
+    """Whether rows [C] of shares or percentages are among logits [n, C], more than by chance.
+
+    Rows of whole numbers do not count, because these may be logits.
+    """
+    rows = matrix[:: max(1, len(matrix) // LOOKED_AT)].astype(np.float64)
+    sums = rows.sum(axis=1)
+    sums_to_one = (np.abs(sums - 1) < 1e-3) | (np.abs(sums - 100) < 0.1)
+    has_fractions = (rows != np.round(rows)).any(axis=1)
+    are_shares = (rows >= 0).all(axis=1) & sums_to_one & has_fractions
+    return bool(are_shares.sum() > max(2, 0.02 * len(rows)))
 
 
 def _logarithms(p: Array, notes: list[str]) -> NDArray[np.float64]:

@@ -34,6 +34,7 @@ def _are_pairs(points: FilePoints) -> bool:
     if n_classes < 3 or labels.max() >= n_classes:
         return False
     pairs = np.array(np.triu_indices(n_classes, 1))
+    # Column k is of the pair (i, j): a positive score is a vote for i, any other one for j.
     first, second = np.eye(n_classes)[pairs]
     votes = (matrix > 0) @ first + (matrix <= 0) @ second
     are_right = votes.argmax(axis=1) == labels

@@ -175,6 +175,7 @@ def distinct_labels(values: Any, field: str, mistakes: list[InputError]) -> Labe
         mistakes.append(InputError(message, field="labels", row=row, fixes=COMPLETE))
         if is_missing.all():
             raise mistakes.pop()
+        # Any label will do: the file is refused, once all else has been checked.
         plain = np.where(is_missing, plain[~is_missing][0], plain)
     if is_text:
         plain = text_of(plain, len(plain), field)
@@ -195,7 +196,9 @@ def _check_shape(labels: NDArray[Any], field: str) -> None:
     """Raise `InputError` unless these are labels [n] of a kind that can be names or numbers."""
     if labels.ndim == 2 and labels.shape[1] == 1:
         raise InputError(f"shape {list(labels.shape)}", field=field, fixes="save labels[:, 0]")
-    if labels.ndim == 2 and labels.dtype.kind in "biuf" and not (labels.sum(axis=1) == 1).all():
+    is_matrix_of_numbers = labels.ndim == 2 and labels.dtype.kind in "biuf"
+    # Rows of which each sums to one are one-hot labels, of which `check_labels` says so.
+    if is_matrix_of_numbers and not (labels.sum(axis=1) == 1).all():
         message = f"shape {list(labels.shape)}, several labels per row (multi-label)"
         fix = "give one per row, or score each label in its own file"
         raise InputError(message, field=field, fixes=fix)

@@ -57,6 +57,7 @@ def decimal_sign(text: str, separator: str, named: str | None, may_group: bool =
 
 
 def _first_sign(number: str) -> str:
+    """Which of SIGNS comes first; one that is not there counts as last (-1 modulo the length)."""
     return min(SIGNS, key=lambda sign: number.find(sign) % len(number))
 
 
@@ -100,7 +101,9 @@ def _as_numbers(column: pd.Series[Any], number: str, group: str, decimal: str) -
     if column.dtype.kind in "iufb":
         return column
     text = column.astype(str).str.strip()
-    if not (text.str.fullmatch(number) | column.isna()).all():
-        return column
-    plain = text.str.replace(group, "", regex=True).str.replace(decimal, ".", regex=False)
+    is_number = text.str.fullmatch(number)
+    if not (is_number | column.isna()).all():
+        return column  # names, dates or remarks
+    without_groups = text.str.replace(group, "", regex=True)
+    plain = without_groups.str.replace(decimal, ".", regex=False)
     return plain.where(column.notna(), "nan").astype(float)

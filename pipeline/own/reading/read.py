@@ -41,6 +41,7 @@ def read(path: Path, file_options: FileOptions, is_used: Callable[[str], bool]) 
         raise InputError("a sparse matrix", file=path, fixes=f"save matrix.toarray(): {SAVEZ}")
     if not matrices:
         raise no_answers(names).in_file(path)
+    # Other arrays, such as features, may be large, or hold objects that cannot be read.
     used = [*matrices, *filter(is_used, names)]
     _check_headers(path, used, matrices)
     return read_arrays(path, only=used, fix=SAVE, mapped=matrices)
@@ -48,6 +49,7 @@ def read(path: Path, file_options: FileOptions, is_used: Callable[[str], bool]) 
 
 def _check_headers(path: Path, used: Sequence[str], matrices: Sequence[str]) -> None:
     """Refuse large arrays that cannot belong to the matrix, or long text, before they are read."""
+    # A header of a few bytes may promise an array that fills the memory.
     headers = array_headers(path, only=used, fix=SAVE)
     n = headers[matrices[0]].shape[:1]
     for name, header in headers.items():

@@ -74,7 +74,8 @@ def _with_texts(benchmark: Benchmark, options: Options) -> Benchmark:
     """The benchmark with a person's paths and texts, in which nothing like `${…}` is resolved."""
     files = [path for path in (options.file, options.test) if path is not None]
     title = options.title or ", tested on ".join(path.stem for path in files)
-    source = {**benchmark.source, **asdict(FileOptions.of(options)), "path": str(options.file)}
+    source = {**benchmark.source, **asdict(FileOptions.of(options))}
+    source["path"] = str(options.file)
     if options.test is not None:
         source["test"] = str(options.test)
     return replace(benchmark, title=title, source=source)

@@ -170,8 +170,11 @@ def _users(
         what, wanted = "rank", [str(rank) for rank in range(1, len(class_names) + 1)]
     columns = list(table.columns)
     has_names = columns[0] not in wanted
-    check_match(columns[1:] if has_names else columns, wanted, path, "column", what)
-    names = text_column(table.iloc[:, 0]).tolist() if has_names else [""] * len(table)
+    names = [""] * len(table)
+    if has_names:
+        names = text_column(table.iloc[:, 0]).tolist()
+        columns = columns[1:]
+    check_match(columns, wanted, path, "column", what)
     with naming(path):
         return _user_names(names), numbers_of(table, wanted, FIX)
 
@@ -198,6 +201,7 @@ def _lines(path: str | Path, class_names: Names, file: Mapping[str, str]) -> pd.
     names = [normal(name) for name in text_column(table.iloc[:, 0]).tolist()]
     folded = {name.casefold() for name in names}
     are_alike = bool(folded & {name.casefold() for name in class_names})
+    # As many lines as classes, but no class among the names: the column of names was forgotten.
     if len(names) == len(class_names) and not are_alike:
         message = (
             f"`{cut_off(first)}` names {some_of(names)}, and no class ({some_of(class_names)})"

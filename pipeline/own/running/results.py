@@ -111,7 +111,7 @@ def _section(
 ) -> Section:
     """Tables and verdict; their metrics are those that were measured, in the order of METRICS."""
     measured = scores.own_rows()["metric"].unique().tolist()
-    order = list(dict.fromkeys([*METRICS, *measured]))
+    order = list(dict.fromkeys([*METRICS, *measured]))  # a person's own utilities come last
     keys = sorted(measured, key=order.index)
     columns = [key for key in keys if key not in ON_REQUEST]
     spec = TableSpec("table", job.first.benchmark.title, columns, tuple(_remarks(job)))
@@ -123,6 +123,7 @@ def _with_commands(section: Section, job: Job) -> Section:
     verdict, options = section.verdict, job.options
     if verdict.overall is None or verdict.overall == PRESENT:
         return section
+    # Without a saved file the commands begin with this run once more, and --save.
     saved = options.save if options.method == verdict.overall else None
     kept = replace(options, method=verdict.overall, save=CALIBRATOR)
     scored = f"utility-calibration score {join(as_typed(kept))}"
@@ -134,10 +135,13 @@ def _with_commands(section: Section, job: Job) -> Section:
 def _with_what_is_left(section: Section, job: Job, methods: list[str]) -> Section:
     """The section whose verdict also says what recalibration could still gain."""
     verdict = section.verdict
-    recommended = [verdict.overall or "", *(use.take for use in verdict.uses)]
+    recommended = [use.take for use in verdict.uses]
     if verdict.overall:
         recommended = [verdict.overall]
-    compared = [method for method in dict.fromkeys([PRESENT, *recommended]) if method in methods]
+    compared = [PRESENT] if PRESENT in methods else []
+    for method in recommended:
+        if method in methods and method not in compared:
+            compared.append(method)
     losses = {method: row.mean for method, row in section.decisions.column("nll").items()}
     gains = left_to_gain(job.plan.units, compared)
     sentences = left_words(gains, losses, section.decisions.marked(INFINITE))
@@ -149,6 +153,7 @@ def _numbers(section: Section) -> dict[str, Any]:
     numbers = section.decisions.frame()
     plain = numbers.astype(object).where(numbers.notna(), None)
     by_method = {}
+    # Unknown numbers are None, because JSON has no NaN.
     for method, rows in plain.groupby("method", sort=False):
         by_method[str(method)] = rows.drop(columns="method").set_index("metric").to_dict("index")
     return by_method

@@ -103,6 +103,7 @@ def refuse_twice(paths: Sequence[Path]) -> None:
         message = f"named like {first}, as the same table in two forms"
         raise InputError(message, file=second, fixes=[form, "rename one if both are meant"])
     files = [path for path in paths if path.is_file()]
+    # Sizes cost nothing and ends little, so few files are ever compared as a whole.
     for size_alike in _groups(files, lambda path: path.stat().st_size):
         for first, second in _alike(size_alike, _ends):
             if filecmp.cmp(first, second, shallow=False) and not _is_empty(first):

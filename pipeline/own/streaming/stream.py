@@ -111,6 +111,7 @@ def tasks_of(settings: Settings, shards: Sequence[Shard], reading: Reading) -> l
         "layout": asdict(reading.layout),
         "calibrator": None if calibrator is None else sha256_of(calibrator),
     }
+    # Sums have one size, however many points they are of, so many small shards could fill a disk.
     size = sum(streaming.nbytes for streaming in reading.empty().values())
     most_files = max(1, MOST_ON_DISK // size)
     shards_per_file = math.ceil(len(shards) / most_files)
@@ -118,7 +119,8 @@ def tasks_of(settings: Settings, shards: Sequence[Shard], reading: Reading) -> l
     tasks = []
     for start in range(0, len(shards), shards_per_file):
         part = list(shards[start : start + shards_per_file])
-        content = {**common, "shards": [[str(shard.path), shard.state] for shard in part]}
+        states = [[str(shard.path), shard.state] for shard in part]
+        content = {**common, "shards": states}
         cells = sum(_cells_at_once(shard.path, classes) for shard in part)
         paths = [shard.path for shard in part]
         place = f"{_safe(_forecast(reading))}/{_file_name(paths)}"

@@ -98,7 +98,7 @@ def summed(
         with unchanged(shard):
             for points in labelled(shard.path, reading.file_options, reading.layout, notes):
                 digest.add(points)
-                if points.weights.any():
+                if points.weights.any():  # points of weight 0 alone say nothing
                     forecast = forecaster(points.logits)
                     for streaming in sums.values():
                         streaming.update(forecast, points.labels, sample_weight=points.weights)
@@ -109,6 +109,7 @@ def summed(
 
 
 def _save(sums: Accumulators, path: Path) -> None:
+    """Write the sums, each as the bytes of the npz that it saves itself to."""
     arrays = dict[str, Any]()
     for key, streaming in sums.items():
         file = io.BytesIO()

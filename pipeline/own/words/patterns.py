@@ -84,15 +84,17 @@ def bearers_of(columns: Sequence[str], labels: Sequence[str]) -> list[Bearers]:
 
 def _spellings(labels: Sequence[str]) -> list[dict[str, str]]:
     """The labels by what columns may call them: themselves, or 0 and 1 for false and true."""
-    spellings = [{label: label for label in labels}]
+    as_they_are = {label: label for label in labels}
     if len(labels) != 2:
-        return spellings
+        return [as_they_are]
     numbers = {label: as_number(label) for label in labels}
-    if {label.casefold() for label in labels} == TRUTH.keys():
-        spellings.append({TRUTH[label.casefold()]: label for label in labels})
+    words = {label.casefold(): label for label in labels}
+    otherwise = dict[str, str]()
+    if words.keys() == TRUTH.keys():
+        otherwise = {TRUTH[word]: label for word, label in words.items()}
     elif set(numbers.values()) == {0, 1}:
-        spellings.append({str(bool(number)): label for label, number in numbers.items()})
-    return spellings
+        otherwise = {str(bool(number)): label for label, number in numbers.items()}
+    return [as_they_are, otherwise] if otherwise else [as_they_are]
 
 
 def _keys(texts: Sequence[str]) -> list[Key]:
@@ -103,7 +105,7 @@ def _keys(texts: Sequence[str]) -> list[Key]:
 
 def _bearing(columns: Sequence[str], label_of_key: Mapping[Any, str], key: Key) -> list[Bearers]:
     """The sets of columns by pattern; every pattern has the first label somewhere."""
-    # Names are compared as the key writes them, for numbers as they are.
+    # Names are compared as the key writes them, numbers as they are.
     written = {column: folded(column) if key is folded else column for column in columns}
     affixes = _affixes_around(next(iter(label_of_key)), list(written.values()), key)
     sets: dict[tuple[str, ...], Bearers] = {}
@@ -128,9 +130,11 @@ def _affixes_around(label: Any, texts: Sequence[str], key: Key) -> list[tuple[st
     affixes = dict[tuple[str, str], None]()
     for text in texts:
         if isinstance(label, str):
+            # Looking ahead also finds places that overlap, such as both `aa` of `aaa`.
             matches = re.finditer(f"(?={re.escape(label)})", text)
             spans = [(match.start(), match.start() + len(label)) for match in matches]
         else:
+            # `-1.5` may be a sign or a dash before 1.5, or the end of a number: all are tried.
             numbers = [match for form in NUMBERS_WITHIN for match in re.finditer(form, text)]
             spans = [match.span() for match in numbers if key(match[0]) == label]
         for start, stop in spans:

@@ -30,9 +30,7 @@ def refused(path, *methods, overrides=()) -> str:
 
 
 @pytest.fixture
-def path(tmp_path, monkeypatch):
-    """A file that counts as large."""
-    monkeypatch.setattr(size, "MANY", 0)
+def path(tmp_path):
     return write_example(tmp_path / "x.npz", n=N, classes=CLASSES)
 
 
@@ -45,33 +43,28 @@ def bytes_in(line) -> list[int]:
 
 
 def test_what_does_not_fit_is_refused_with_its_bytes_and_what_would_fit(path, monkeypatch):
-    little, much = (each * N * CLASSES for each in (size.BYTES_MAPPED, size.BYTES_PER_LOGIT))
-    free(monkeypatch, much - 1)
+    needed = size.BYTES_PER_LOGIT * N * CLASSES
+    free(monkeypatch, needed - 1)
     line = refused(path, "patching", "temperature", "vector", "dirichlet")
-    assert line.startswith(f"{path}: ") and bytes_in(line) == [much, much - 1]
+    assert line.startswith(f"{path}: ") and bytes_in(line) == [needed, needed - 1]
     assert "--methods temperature vector" in line
+    assert "--methods" not in refused(path, "patching")
     check_fits(path, {"temperature": settings_of("temperature")})
-    free(monkeypatch, much)
+    free(monkeypatch, needed)
     check_fits(path, {"patching": settings_of("patching")})
-    free(monkeypatch, little - 1)
-    assert bytes_in(refused(path, "temperature")) == [little, little - 1]
-    assert "--methods" not in refused(path, "temperature")
 
 
 def test_the_size_of_a_table_of_another_ending_is_not_asked_for(tmp_path):
     path = tmp_path / "table.txt"
     path.write_text("label,p_0,p_1\n0,0.5,0.5\n")
     with refuses(fix=".csv", number=".txt"):
-        check_fits(path, {"temperature": settings_of("temperature")})
+        check_fits(path, {"patching": settings_of("patching")})
 
 
-def test_what_is_read_whole_takes_more_and_a_second_file_counts(tmp_path, path, monkeypatch):
+def test_a_second_file_counts(path, monkeypatch):
     free(monkeypatch, 0)
-    np.savez_compressed(tmp_path / "packed.npz", **np.load(path))
-    packed = bytes_in(refused(tmp_path / "packed.npz", "vector"))[0]
-    assert packed == size.BYTES_PER_LOGIT * N * CLASSES
-    both = refused(path, "vector", overrides=[f"benchmark.source.test={path}"])
-    assert bytes_in(both)[0] == 2 * bytes_in(refused(path, "vector"))[0]
+    both = refused(path, "patching", overrides=[f"benchmark.source.test={path}"])
+    assert bytes_in(both)[0] == 2 * bytes_in(refused(path, "patching"))[0]
 
 
 @pytest.mark.parametrize(("name", "said"), [("x", "x"), ("Predictions", "null")])
@@ -79,7 +72,7 @@ def test_answers_of_any_name_are_looked_at(tmp_path, path, monkeypatch, name, sa
     free(monkeypatch, 0)
     np.savez(tmp_path / "y.npz", **{name: np.zeros((N, CLASSES)), "labels": np.zeros(N)})
     chosen = [f"benchmark.source.logits={said}"]
-    assert bytes_in(refused(tmp_path / "y.npz", "vector", overrides=chosen))
+    assert bytes_in(refused(tmp_path / "y.npz", "patching", overrides=chosen))
 
 
 def test_cached_logits_stay_in_their_file(tmp_path):
