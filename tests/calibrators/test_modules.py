@@ -47,8 +47,9 @@ def test_gradients_flow_to_the_logits(fitted, new_logits):
     logits = torch.from_numpy(new_logits[:50]).requires_grad_()
     fitted.to_module()(logits)[:, 0].sum().backward()
     assert bool(torch.isfinite(logits.grad).all())
-    # Isotonic regression is a step function; all other maps have a slope.
-    assert bool(logits.grad.any()) or "Isotonic" in type(fitted).__name__
+    # One isotonic curve for all classes has so many steps that these points lie on flat ones; all
+    # other maps have a slope somewhere.
+    assert bool(logits.grad.any()) == (getattr(fitted, "mode", "") != "global")
 
 
 # Of each kind of module one: export depends on the operations, not on the numbers.

@@ -41,7 +41,7 @@ def test_it_finds_the_minimum_of_the_likelihood(n, classes, power, seed):
     else:
         assert found.outcome in ("uninformative", "separable")
         if found.outcome == "uninformative":
-            assert searched.x < 1e-4 or searched.fun >= found.nll - 1e-9
+            assert searched.fun >= found.nll - 1e-6  # at β near 0, not 0
 
 
 @pytest.mark.parametrize("name", ["cifar10_resnet56", "cifar100_resnet56"])

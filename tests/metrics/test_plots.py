@@ -158,8 +158,8 @@ def test_an_estimator_draws_into_the_given_axes_under_its_name(binary):
 
 def test_wrong_options_are_named_and_reversed_arguments_told_what_comes_first(binary):
     for field, value in (("kind", "roc"), ("event", 2), ("ax", [0]), ("sample_weight", 1)):
+        options = {"kind": "decision_curve", field: value}
         with refuses(field):
-            options = {"kind": "decision_curve", field: value}
             UtilityDisplay.from_predictions(*binary, **options)
     with refuses("probabilities", fix="probabilities come first"):
         UtilityDisplay.from_predictions(*binary[::-1])

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tests.refusals import refuses
 from utility_calibration.calibrators.heavy_imports import require
-from utility_calibration.metrics import ClassWise, Decision, InputError, TopK
+from utility_calibration.metrics import ClassWise, Decision, TopK
 from utility_calibration.metrics.errors import MissingResource
 from utility_calibration.metrics.utilities.function import utility_of
 
@@ -94,9 +94,14 @@ def test_probabilities_are_taken_where_no_logits_are_announced_and_bad_batches_r
     metric = UtilityCalibrationError(TopK())
     p = torch.softmax(logits.double(), dim=1)
     metric.update(p, labels)
-    for bad in ((logits, labels), (p, labels + CLASSES), (p, labels[:-1])):
-        with pytest.raises(InputError):
-            metric.update(*bad)
+    bad = [
+        (logits, labels, "preds", "logits"),
+        (p, labels + CLASSES, "target", "add the columns"),
+        (p, labels[:-1], "target", "one per row"),
+    ]
+    for preds, target, field, fix in bad:
+        with refuses(field, fix=fix):
+            metric.update(preds, target)
     assert float(metric.compute()) == of_all(TopK())
     with refuses("utilities"):
         UtilityCalibrationError([])

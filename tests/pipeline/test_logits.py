@@ -131,8 +131,8 @@ def test_a_similarity_that_does_not_fit_is_refused_before_the_images_are_counted
     entry["vectors_path"] = str(tmp_path / entry["vectors_path"])
     if error is not UnitsFailed:
         monkeypatch.setattr("pathlib.Path.glob", count)
+    changed = replace(settings.benchmark, similarity=entry)
     with fails(error, told):
-        changed = replace(settings.benchmark, similarity=entry)
         run_logits(plan_of(replace(settings, benchmark=changed)))
 
 

@@ -46,8 +46,12 @@ def test_arrays_come_back_from_every_protocol(tmp_path, pair, protocol):
 def test_tensors_and_lists_are_arrays_as_well(tmp_path, pair):
     logits, labels = pair
     for content in ([torch.tensor(logits), torch.tensor(labels)], (logits, labels.tolist())):
-        (tmp_path / "made" / f"{NAME}.npz").unlink(missing_ok=True)
+        made = tmp_path / "made" / f"{NAME}.npz"
+        made.unlink(missing_ok=True)
         run(tmp_path, content)
+        with np.load(made) as arrays:
+            np.testing.assert_array_equal(arrays["logits"], logits)
+            np.testing.assert_array_equal(arrays["labels"], labels)
 
 
 class _Runs:

@@ -150,8 +150,8 @@ def test_the_classes_of_images_are_the_second_axis_or_the_last(tmp_path, values)
         "clusters": np.arange(400).reshape(20, 20),
     }
     assert len(read(tmp_path / "a", content).clusters) == N
+    both = {kind: values[:64].reshape(4, 4, 4, 4), "labels": Y[:64].reshape(4, 4, 4)}
     with refuses(kind, fix="[n, C]"):
-        both = {kind: values[:64].reshape(4, 4, 4, 4), "labels": Y[:64].reshape(4, 4, 4)}
         read(tmp_path / "a", both)
 
 
