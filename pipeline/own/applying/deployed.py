@@ -45,7 +45,7 @@ def fit_to_keep(settings: Settings, cached: CachedLogits, on_all: bool) -> Calib
         values["predictions_from_"] = predictions
     if "class_names" in cached.details:
         values["class_names_"] = np.array(cached.details["class_names"])
-    for name, value in values.items():
+    for name, value in values.items():  # learned attributes, which the saved file has, too
         setattr(fitted, name, value)
     return fitted
 
@@ -140,23 +140,15 @@ def unlabelled(
     def make(rows: FileColumns, start: int) -> Unlabelled:
         nonlocal layout
         (rows,) = without_ignored([rows], file_options.ignore)
-        groups: Any = None
-        if group_name:
-            if group_name not in rows:
-                message = "not there, and the calibrator patches groups"
-                raise InputError(message, field=group_name, fixes="add each point's group")
-            groups = rows.pop(group_name)
-        if file_options.predictions is not None and file_options.predictions not in rows:
-            message = "not there, and the answers are the confidence in these predictions"
-            fix = "add each point's prediction"
-            raise InputError(message, field=file_options.predictions, fixes=fix)
+        _check_is_there(rows, group_name, file_options.predictions)
+        groups = rows.pop(group_name) if group_name else None  # so that it is no class
         row_notes = list[str]()
         rows = arrays_of(named_by_row(rows, file_options), file_options, row_notes, texts)
         # A few rows of probabilities may all be 0 and 1 by chance, and the last few of logits may
         # look like probabilities.
         is_clear = rows_of(rows) < ENOUGH_ROWS and (takes == "probabilities" or start > 0)
         settled = replace(file_options, values=takes if is_clear else file_options.values)
-        if layout is None:
+        if layout is None:  # these are the first rows, which decide for all
             columns = [name for name in rows if name != file_options.predictions]
             layout = layout_for(classes, rows, columns, settled)
         answers = layout.answers_in(rows, settled, row_notes)
@@ -175,6 +167,16 @@ def unlabelled(
     return each_batch(path, file_options, lambda name: name in used, make)
 
 
+def _check_is_there(rows: FileColumns, group_name: str, predictions: str | None) -> None:
+    """Raise `InputError` if rows lack the groups or the predictions that the calibrator needs."""
+    if group_name and group_name not in rows:
+        message = "not there, and the calibrator patches groups"
+        raise InputError(message, field=group_name, fixes="add each point's group")
+    if predictions is not None and predictions not in rows:
+        message = "not there, and the answers are the confidence in these predictions"
+        raise InputError(message, field=predictions, fixes="add each point's prediction")
+
+
 def _by_place(names: Sequence[str]) -> str:
     """The note on columns without names, for a calibrator that has these names of classes."""
     return f"the columns have no names: they are taken in the calibrator's order, {some_of(names)}"
@@ -190,10 +192,10 @@ def note_on_places(path: Path, layout: Layout) -> str | None:
 
 def _check_kind(takes: str, file_options: FileOptions) -> None:
     """Raise `InputError` if the person names another kind than the calibrator was fitted on."""
-    named = file_options.answers
-    said = {**dict.fromkeys(named.values(), ""), file_options.values: "--values"}
+    said = {kind: f"--{kind}" for kind in file_options.answers.values()}
+    said[file_options.values] = f"--values {file_options.values}"
     for kind in said.keys() - {"auto", takes}:
-        option = f"--values {kind}" if said[kind] else f"--{kind}"
+        option = said[kind]
         message = f"{option}, but the calibrator was fitted on {takes}"
         fixes = [f"name the array or column of {takes}: --{takes} NAME"]
         raise InputError(message, field="values", fixes=fixes)
@@ -201,6 +203,7 @@ def _check_kind(takes: str, file_options: FileOptions) -> None:
 
 def _places(layout: Layout, answers: Answers) -> AnswerColumns:
     """Where the answers of these rows are in their file."""
+    # The layout has the column of each class, and whoever writes the file needs the reverse.
     order = np.argsort(layout.order_of(answers))
     if layout.is_array:
         return AnswerColumns(answers.name, order, {})
@@ -235,6 +238,7 @@ def forecaster_of(path: Path, layout: Layout) -> Callable[[NDArray[np.float32]],
     if len(names) != len(classes) or (has_names and set(names) != set(classes)):
         message = f"fitted on {some_of(names)}, while the points have {some_of(classes)}"
         raise InputError(message, file=path, fixes="give a calibrator of the same classes")
+    # The calibrator has its own order of the classes, and the sums that of the points.
     columns = list(range(len(classes)))
     if set(names) == set(classes):
         columns = [classes.index(name) for name in names]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -62,33 +62,30 @@ def write_calibrated(options: argparse.Namespace) -> None:
     if options.prior is not None:
         prior = prior_of(options.prior, calibrator, options.file, file_options, _texts(labels))
 
+    # The file is read twice in step: `unlabelled` reads the answers of some rows as numbers, and
+    # then `rows.take` as many rows as they are, to which the probabilities are added.
     notes = Notes()
-
-    def batches() -> Iterator[tuple[AnswerColumns, NDArray[np.float64]]]:
-        for points in unlabelled(options.file, calibrator, file_options, notes):
-            probabilities = calibrated(calibrator, points.logits, points.groups)
-            if prior is not None:
-                probabilities = reweight(probabilities, prior, calibrator.shares_)
-            yield points.answers, probabilities
-
-    every = batches()
-    first = next(every, None)
+    batches = unlabelled(options.file, calibrator, file_options, notes)
+    first = next(batches, None)
     if first is None:
         raise _no_rows(options.file)
-    answers = first[0]
+    answers = first.answers
     if options.in_place:
         _check_in_place(options.file, answers, file_options)
     rows = whole_rows(options.file, answers.array, file_options.decimal)
-    if answers.array and not is_table(options.file):
+    is_array = bool(answers.array) and not is_table(options.file)
+    if is_array:
         labels = labels[answers.order]  # an array stays in the order of its file
-        every = ((answers, p[:, answers.order]) for _, p in chain([first], every))
-    else:
-        every = chain([first], every)
     n_points = 0
 
     def parts() -> Parts:
         nonlocal n_points
-        for _, probabilities in every:
+        for points in chain([first], batches):
+            probabilities = calibrated(calibrator, points.logits, points.groups)
+            if prior is not None:
+                probabilities = reweight(probabilities, prior, calibrator.shares_)
+            if is_array:
+                probabilities = probabilities[:, answers.order]
             n_points += len(probabilities)
             with naming(options.file):
                 old = rows.take(len(probabilities))
@@ -189,6 +186,7 @@ def _write(
     ending = output.suffix.lower()
     if ending != ".npz":
         parts = (by_column(part, class_names) for part in parts)
+    # The first rows show which columns there will be, before a file of that name is replaced.
     first = next(parts)
     parts = chain([first], parts)
     names = list(first) if ending != ".npz" else [*others, *first]
@@ -228,6 +226,7 @@ def prior_of(
         for name, share, low, high in zip(names, estimate.shares, estimate.lower, estimate.upper):
             say(f"share of {name}: {share:.4f}, from {low:.4f} to {high:.4f} with 95 % confidence")
         return estimate.shares.tolist()
+    # .9,.1 are the shares in the order of the classes; sick=.1,healthy=.9 name them.
     pairs = [part.rpartition("=") for part in text.split(",")]
     try:
         shares = {name.strip(): float(share) for name, _, share in pairs}

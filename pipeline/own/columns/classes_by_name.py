@@ -17,7 +17,7 @@ from utility_calibration.metrics.validation import ROW_SUM_TOLERANCE
 from ..reading.cells import FileColumns, Labels
 from ..words.file_options import MOST, matching
 from ..words.message_text import all_of_one_class, some_of
-from ..words.patterns import TRUTH, Bearers, as_number, bearers_of, whole_sets
+from ..words.patterns import TRUTH, Bearers, as_number, bearers_of
 from ..words.usual_names import SINGLE, spelt, with_names
 from .column_errors import (
     in_question,
@@ -145,10 +145,10 @@ def _chosen(
     """The columns that the person names are the classes, by name, or by place if labels are."""
     if len(columns) == 1:
         return single_column(rows, columns[0], labels)
-    whole = whole_sets(columns, labels.texts)
-    if whole:
-        return _ordered(whole[0].named, labels)
     sets = bearers_of(columns, labels.texts)
+    for bearers in sets:
+        if bearers.fit_all(columns):
+            return _ordered(bearers.named, labels)
     is_clear = len(sets) == 1 and not labels.is_text
     # A list says that the others are classes, too. A pattern may fit a p_value by chance.
     if is_clear and (not is_pattern or _off(rows, columns) < SUMS_TO_ONE):

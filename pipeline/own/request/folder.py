@@ -59,7 +59,7 @@ def only_run(folder: Path, names: Sequence[str], wait: bool) -> Iterator[None]:
 
     UsageError: a run is in the folder, which the message names, and this one does not `wait`.
     """
-    take(folder, names)
+    take(folder, names)  # before the lock, which is a file in the folder
     fix = "" if wait else "name another folder, or wait for its end: --wait"
     with alone(folder / "data/locks/run.lock", f"--output {folder}", fix):
         take(folder, names)  # a run that failed has removed its list
@@ -131,11 +131,13 @@ def give_back(folder: Path) -> None:
     """Remove what this program wrote to a new folder, and the folder if nothing else is there."""
     written = [path for name in taken_in(folder) for path in folder.glob(name)]
     for path in written:
+        # What a link leads to is not ours; only the link is removed.
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
     (folder / LIST).unlink(missing_ok=True)
+    # The deepest folders come first, so that those above them are empty when their turn comes.
     inside = sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True)
     for path in (*inside, folder):
         if path.is_dir() and not any(path.iterdir()):

@@ -178,11 +178,13 @@ def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> Options:
     values = vars(parser.parse_args(arguments))
     named = tuple(dict.fromkeys(values["methods"]))
     default = QUICK_METHODS if values["quick"] else tuple(METHODS)
-    values["methods"] = named or default
+    methods = named or default
+    values["methods"] = methods
     values["may_add"] = not named
     values["calibrate_for"] = tuple(dict.fromkeys(values["calibrate_for"]))
-    if values["save"] is not None and values["method"] is None and len(values["methods"]) == 1:
-        values["method"] = values["methods"][0]
+    saves_the_only_one = values["save"] is not None and len(methods) == 1
+    if saves_the_only_one and values["method"] is None:
+        values["method"] = methods[0]
     options = Options(**values)
     _check_together(options, parser)
     return options

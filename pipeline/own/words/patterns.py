@@ -40,6 +40,10 @@ class Bearers:
         """The class of every column that the pattern fits."""
         return {**self.labels, **self.others}
 
+    def fit_all(self, columns: Sequence[str]) -> bool:
+        """Whether the pattern fits all of the columns among which these were found."""
+        return len(self.named) == len(columns)
+
     def parts_of(self, columns: Sequence[str]) -> dict[str, str]:
         """The varying part of each column that the pattern fits letter by letter, number or not."""
         parts = _varying_parts(columns, self.affixes)
@@ -164,5 +168,4 @@ def borne_alone(column: str, labels: Sequence[str]) -> str | None:
 
 def whole_sets(names: Sequence[str], labels: Sequence[str]) -> list[Bearers]:
     """The patterns that bear `labels` and fit all of the columns."""
-    sets = bearers_of(names, labels)
-    return [bearers for bearers in sets if len(bearers.named) == len(names)]
+    return [bearers for bearers in bearers_of(names, labels) if bearers.fit_all(names)]
