@@ -21,7 +21,7 @@ from .option_checks import check_known
 from .registry import metrics_of
 from .resampling import Floats, NoiseFloor, bootstrap_draws, floor_draws, means
 from .result import CalibrationResult
-from .samples import sample_of
+from .samples import Sample, sample_of
 from .scores import tied_points, zero_likelihoods
 from .shown import WorstUtility
 from .users import sampled_users
@@ -71,6 +71,16 @@ def scorecard(
         rows_sum_to_one=rows_sum_to_one,
         **about_points,
     )
+    # Labels cannot be drawn from rows that do not sum to one.
+    n_floor = options.floor_repetitions if rows_sum_to_one else 0
+    return _scored(sample, options, n_floor, population)
+
+
+def _scored(sample: Sample, options: Options, n_floor: int, population: int | None) -> Scorecard:
+    """Return the scorecard of a sample, measured under observed, drawn and resampled outcomes.
+
+    n_floor: number of draws of the labels.
+    """
     users = sampled_users(sample.forecast.classes, options)
     whole = Batch.of(sample, metrics_of(options), users)
     batches = in_batches(whole, options.utility_batch, options.noise_seed)
@@ -80,8 +90,6 @@ def scorecard(
         return _measured(batch, Measurement(forecast, outcomes, options, batch.users))
 
     seed = options.noise_seed
-    # Labels cannot be drawn from rows that do not sum to one.
-    n_floor = options.floor_repetitions if rows_sum_to_one else 0
     drawn = floor_draws([b.to_redraw(options) for b in batches], measure, n_floor, seed)
     n_points = max(population or 0, sample.forecast.n)
     resampled = bootstrap_draws(
