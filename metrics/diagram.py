@@ -33,8 +33,8 @@ ROUNDED = 1e-12
 ones differ by so little where a matrix product adds in another order, as processors do."""
 
 
-REDRAWN_TOGETHER = 1 << 22
-"""Realized utilities under redrawn labels that are held at a time: 32 MB."""
+REDRAWN_TOGETHER = 1 << 21
+"""Realized utilities under redrawn labels that are held at a time: 16 MB, and 16 for places."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from .arrays import Array
 from .forecast import Forecast, Outcomes
-from .kernels.ranks import descending_order, ranked_sums, ranked_values
+from .kernels.ranks import ascending_order, ranked_sums, ranked_values
 from .kernels.threads import row_blocks
 from .keywords import PointOptions
 from .scores import checked
@@ -61,7 +61,7 @@ def two_bin_errors(forecast: Forecast, outcomes: Outcomes) -> Array:
 def _of_classes(forecast: Forecast, outcomes: Outcomes, start: int, stop: int) -> Array:
     """The parts of the classes from `start` to `stop` in the sums, [R]."""
     p = np.ascontiguousarray(forecast.probabilities[:, start:stop].T)
-    order = descending_order(-p)
+    order = ascending_order(p)
     ordered = ranked_values(p, order)
     # Between two neighbours t has the same two bins; tied ones have no t between them.
     lengths = np.diff(ordered, axis=1, append=1.0)

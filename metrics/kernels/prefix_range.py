@@ -27,7 +27,7 @@ from ..arrays import Array
 from .buckets import memory_of, ranges_by_buckets
 from .drawn_ranges import draws_of, ranges_of_draws
 from .grid import on_grid
-from .ranks import descending_order
+from .ranks import ascending_order
 from .threads import BLOCK_ELEMENTS, by_row, over_blocks, row_blocks
 from .weighted_ranges import ranges_of_weights
 
@@ -143,7 +143,7 @@ def _several(
         points = (*draws_of(by_draw), of_points)
     positions = np.ascontiguousarray(edges, np.float64)
     if not orders:
-        orders.append(descending_order(-v))  # bins may cut ties
+        orders.append(ascending_order(v))  # bins may cut ties
     # By utility: the arrays of a block of utilities are whole, as the kernels are compiled for.
     draws = max(len(codes), len(positions))
     low, high = np.empty((len(v), draws)), np.empty((len(v), draws))

@@ -50,11 +50,22 @@ def descending_order(matrix: Array, tied: float = 0.0) -> Array:
     Returns:
         int32 [n, C].
     """
+    return _order_of(matrix, tied)
+
+
+def ascending_order(matrix: Array) -> Array:
+    """Return the columns of each row in ascending order, equal ones by number: int32 [n, C]."""
+    return _order_of(matrix, is_ascending=True)
+
+
+def _order_of(matrix: Array, tied: float = 0.0, is_ascending: bool = False) -> Array:
+    """Return either order; some rows at a time are negated, as a second matrix takes memory."""
     values = np.ascontiguousarray(matrix)
     order = np.empty(values.shape, np.int32)
 
     def work(start: int, stop: int) -> None:
-        _rank_rows(values[start:stop], tied, order[start:stop])
+        rows = values[start:stop]
+        _rank_rows(-rows if is_ascending else rows, tied, order[start:stop])
 
     over_blocks(work, row_blocks(len(values), values.shape[1], PACKED))
     return order

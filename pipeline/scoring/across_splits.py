@@ -41,7 +41,7 @@ from .points import SMALLEST_GROUP, CachedLogits, find_logits, indices_of, split
 from .score_rows import Scored, curves_of, draws_of, rows_of
 
 REPETITIONS = 100  # redrawn label vectors behind a diagram's noise band
-DRAWN_TOGETHER = 1 << 22  # random numbers of a diagram's labels that are held at a time: 32 MB
+DRAWN_TOGETHER = 1 << 20  # random numbers of a diagram's labels that are held at a time: 8 MB
 DENSITY_BINS = 20
 DIGITS = 4  # significant digits of a diagram's numbers
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from utility_calibration.calibrators.reference import tied_order
 from utility_calibration.metrics.kernels.ranks import (
     _plain_order,
+    ascending_order,
     descending_order,
     ranked_sums,
     ranked_values,
@@ -81,6 +82,8 @@ def test_the_descending_order_is_numpys_stable_order(kind, n):
     values = np.stack([odd_values(kind, n), odd_values("distinct", n), odd_values(kind, n)[::-1]])
     found = descending_order(values)
     np.testing.assert_array_equal(found, np.argsort(-values, axis=1, kind="stable"))
+    found = ascending_order(values)
+    np.testing.assert_array_equal(found, np.argsort(values, axis=1, kind="stable"))
 
 
 @pytest.mark.parametrize("kind", [np.int16, np.int32, np.int64])
