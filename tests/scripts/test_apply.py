@@ -21,7 +21,7 @@ from utility_calibration.calibrators.base import Calibrator
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.pipeline.harness.artifacts import read_json
 from utility_calibration.pipeline.own.applying.new_points import write_calibrated
-from utility_calibration.pipeline.own.points import batches
+from utility_calibration.pipeline.own.reading import parts
 from utility_calibration.scripts import apply as program
 
 ONE = ("--methods", "temperature", "--splits", "1")
@@ -78,7 +78,7 @@ def test_a_file_is_read_some_rows_at_a_time(saved, tmp_path, monkeypatch):
     np.savez_compressed(tmp_path / "packed.npz", logits=logits.astype(">f4"))
     table = pd.DataFrame(logits.astype(float), columns=["z_0", "z_1", "z_2"])
     table.to_csv(tmp_path / "table.csv", index=False)
-    monkeypatch.setattr(batches, "ROWS", 50)
+    monkeypatch.setattr(parts, "ROWS", 50)
     for name in ("rows.npz", "columns.npz", "packed.npz", "table.csv"):
         for ending in ("npz", "csv", "parquet"):
             run(saved, tmp_path / name, tmp_path / f"out.{ending}")
@@ -104,7 +104,7 @@ def test_lists_that_lack_a_class_in_some_batch_are_those_of_the_whole_file(tmp_p
     lines = [json.dumps({"id": k, "probabilities": row}) for k, row in enumerate(rows)]
     (tmp_path / "new.jsonl").write_text("\n".join(lines))
     run(path, tmp_path / "new.jsonl", tmp_path / "whole.csv", "--ignore", "id")
-    monkeypatch.setattr(batches, "ROWS", 10)
+    monkeypatch.setattr(parts, "ROWS", 10)
     run(path, tmp_path / "new.jsonl", tmp_path / "parts.csv", "--ignore", "id")
     assert (tmp_path / "parts.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 

@@ -11,7 +11,7 @@ import pytest
 from tests.refusals import refuses
 from utility_calibration.calibrators import TemperatureScaling
 from utility_calibration.pipeline.own.applying.new_points import write_calibrated
-from utility_calibration.pipeline.own.points import batches
+from utility_calibration.pipeline.own.reading import parts
 from utility_calibration.scripts import apply as program
 
 NAMES = np.array(["cat", "dog", "owl"])
@@ -60,7 +60,7 @@ def write_table(path, separator=","):
 )
 @pytest.mark.parametrize("rows", [7, 10_000])
 def test_no_cell_of_text_changes(saved, tmp_path, monkeypatch, name, separator, rows):
-    monkeypatch.setattr(batches, "ROWS", rows)
+    monkeypatch.setattr(parts, "ROWS", rows)
     write_table(tmp_path / name, separator)
     run(saved, tmp_path / name, tmp_path / "out.csv")
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
@@ -201,7 +201,7 @@ def test_in_place_one_column_of_two_classes_stays_that_of_its_class(tmp_path):
 
 
 def test_values_of_parquet_keep_their_types(saved, tmp_path, monkeypatch):
-    monkeypatch.setattr(batches, "ROWS", 7)
+    monkeypatch.setattr(parts, "ROWS", 7)
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     columns = {
         "id": [2**60 + k if k % 3 else None for k in range(N)],

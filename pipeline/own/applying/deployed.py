@@ -25,8 +25,9 @@ from ..columns.answers import Answers
 from ..columns.classes_of_calibrator import CalibratorClasses, layout_for
 from ..columns.layout import Layout
 from ..columns.scale import scaled
-from ..points.batches import Notes, add_notes, each_batch, rows_of
+from ..points.by_parts import Notes, add_notes
 from ..reading.cells import FileColumns, plain_column, text_of
+from ..reading.parts import each_batch, rows_of
 from ..rows.lists import arrays_of, named_by_row
 from ..rows.prepared import without_ignored
 from ..words.file_options import FileOptions

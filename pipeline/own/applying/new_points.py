@@ -18,7 +18,7 @@ from utility_calibration.metrics.atomic import atomic_path
 from utility_calibration.metrics.errors import InputError, naming
 
 from ...harness.progress import say
-from ..points.batches import Notes
+from ..points.by_parts import Notes
 from ..request.folder import check_replaceable
 from ..words.file_options import FileOptions
 from ..words.forms import LINES, check_is_file, ending_of, is_table

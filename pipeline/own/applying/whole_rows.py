@@ -21,7 +21,7 @@ from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.archive import array_names, read_arrays
 from utility_calibration.metrics.errors import InputError
 
-from ..points.batches import some_rows
+from ..reading.parts import some_rows
 from ..reading.text_tables import LONGEST_CELL, form_of_text
 from ..words.forms import LINES, ending_of, is_table
 

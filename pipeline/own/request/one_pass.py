@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...harness.parameters import UsageError
-from ..points.batches import is_too_large
+from ..reading.parts import is_too_large
 from ..words.forms import shards_of
 from .options import OWN_UTILITIES, Options
 

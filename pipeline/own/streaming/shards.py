@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from utility_calibration.calibrators.heavy_imports import require
 from utility_calibration.metrics.errors import InputError
 
-from ..points.batches import Points
+from ..points.by_parts import Points
 from ..words.forms import check_is_given, ending_of
 
 END = 1 << 16

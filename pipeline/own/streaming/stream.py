@@ -30,7 +30,8 @@ from ...reporting.wording import markdown_table, p_value
 from ...scoring.choice import PRESENT
 from ...tasks import sums_task
 from ..applying.deployed import note_on_places
-from ..points.batches import ROWS, check_ignored, first_rows_of
+from ..points.by_parts import check_ignored, first_rows_of
+from ..reading.parts import ROWS
 from ..request.folder import STREAMED, give_back, names_of_stream, only_run, remove_others
 from ..request.job import settings_of
 from ..request.options import READING, Options, as_typed

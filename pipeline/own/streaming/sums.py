@@ -23,7 +23,7 @@ from ...harness.artifacts import CorruptFile, read_npz, save_npz
 from ...harness.cache import Record, Save, arrays_digest, record_of
 from ..applying.deployed import forecaster_of
 from ..columns.layout import Layout
-from ..points.batches import Notes, join_note, labelled
+from ..points.by_parts import Notes, join_note, labelled
 from ..words.file_options import FileOptions
 from .shards import BOTH, ONCE, PointsDigest, Shard, unchanged
 

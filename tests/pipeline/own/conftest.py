@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 from tests.pipeline.own.streaming.streams import NAMES, Points
-from utility_calibration.pipeline.own.points import batches
+from utility_calibration.pipeline.own.reading import parts
 
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of 100 rows."""
-    monkeypatch.setattr(batches, "ROWS", 100)
+    monkeypatch.setattr(parts, "ROWS", 100)
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from scipy.special import softmax
 
 from tests.pipeline.own.files import read
 from tests.refusals import refuses
-from utility_calibration.pipeline.own.points import batches
+from utility_calibration.pipeline.own.points import by_parts
+from utility_calibration.pipeline.own.reading import parts
 from utility_calibration.pipeline.own.words.file_options import FileOptions
 from utility_calibration.pipeline.precision import in_float32
 
@@ -62,8 +63,8 @@ def test_a_row_may_have_any_common_offset(tmp_path, name):
 
 def test_a_stream_and_a_whole_file_read_an_offset_alike(tmp_path):
     rows = dict(table(Z + OFFSETS, "z_{}").items())
-    layout, _notes = batches.decided_from(tmp_path / "a.csv", rows, FileOptions())
-    points = batches.points_of(rows, FileOptions(), layout, [])
+    layout, _notes = by_parts.decided_from(tmp_path / "a.csv", rows, FileOptions())
+    points = by_parts.points_of(rows, FileOptions(), layout, [])
     assert np.abs(softmax(points.logits.astype(float), axis=1) - P).max() < 1e-6
 
 
@@ -170,19 +171,19 @@ def test_training_rows_are_left_out(tmp_path, options):
 
 
 def test_a_stream_leaves_training_rows_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(batches, "ROWS", 50)
+    monkeypatch.setattr(parts, "ROWS", 50)
     words = np.where(ROWS < 120, "train", "test")
     path = tmp_path / "a.csv"
     table(Z, "z_{}", split=words).to_csv(path, index=False)
-    file_options, notes = FileOptions(ignore="split"), batches.Notes()
-    first = batches.first_rows_of([path], file_options)
-    parts = list(batches.labelled(path, file_options, first.layout, notes))
-    assert sum(len(points.labels) for points in parts) == N - 120
+    file_options, notes = FileOptions(ignore="split"), by_parts.Notes()
+    first = by_parts.first_rows_of([path], file_options)
+    read_in_parts = list(by_parts.labelled(path, file_options, first.layout, notes))
+    assert sum(len(points.labels) for points in read_in_parts) == N - 120
     assert [note.partition(":")[0] for note in notes.values()] == ["a.csv, rows 0 to 49"]
     (tmp_path / "only.csv").write_text("\n".join(path.read_text().splitlines()[:100]))
-    assert batches.first_rows_of([tmp_path / "only.csv", path], file_options).notes == first.notes
+    assert by_parts.first_rows_of([tmp_path / "only.csv", path], file_options).notes == first.notes
     with refuses("split", file=tmp_path / "only.csv"):
-        batches.first_rows_of([tmp_path / "only.csv"], file_options)
+        by_parts.first_rows_of([tmp_path / "only.csv"], file_options)
 
 
 @pytest.mark.parametrize("empty", [None, [], [None] * 4])

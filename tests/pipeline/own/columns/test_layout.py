@@ -12,7 +12,7 @@ from scipy.special import softmax
 
 from tests.pipeline.own.files import LOGITS, NAMES, N, P, Y, read, table, written
 from tests.refusals import refuses
-from utility_calibration.pipeline.own.points.batches import (
+from utility_calibration.pipeline.own.points.by_parts import (
     FirstRows,
     decided_from,
     first_rows_of,

@@ -7,7 +7,8 @@ import pytest
 
 from tests.pipeline.own.files import LOGITS, N, P, Y, read, table, written
 from tests.refusals import refuses
-from utility_calibration.pipeline.own.points.batches import batches, first_rows_of, labelled
+from utility_calibration.pipeline.own.points.by_parts import first_rows_of, labelled
+from utility_calibration.pipeline.own.reading.parts import batches
 from utility_calibration.pipeline.own.reading.spelling import one_number_twice
 from utility_calibration.pipeline.own.words.file_options import FileOptions
 from utility_calibration.pipeline.sources.file import file_logits
@@ -74,7 +75,7 @@ def test_names_of_one_spelling_are_numbers(tmp_path):
 
 
 def test_a_later_part_of_a_file_may_not_spell_a_class_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr("utility_calibration.pipeline.own.points.batches.ROWS", 20)
+    monkeypatch.setattr("utility_calibration.pipeline.own.reading.parts.ROWS", 20)
     labels = [str(y) if row < 20 else f"0{y}" for row, y in enumerate(Y)]
     path = written(tmp_path / "a.csv", table(y=labels))
     file_options = FileOptions()

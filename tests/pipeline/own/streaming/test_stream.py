@@ -24,7 +24,7 @@ from utility_calibration.calibrators import LogitShiftPatching, TemperatureScali
 from utility_calibration.metrics import ClassWise, TopK, accuracy, brier_score
 from utility_calibration.pipeline.harness.artifacts import read_json
 from utility_calibration.pipeline.harness.run_log import last_errors
-from utility_calibration.pipeline.own.points.batches import labelled
+from utility_calibration.pipeline.own.points.by_parts import labelled
 from utility_calibration.pipeline.own.streaming import stream, sums
 
 

@@ -15,7 +15,7 @@ from tests.pipeline.own.streaming.streams import (
 )
 from tests.refusals import fails, refuses
 from utility_calibration.pipeline.harness.parameters import UsageError
-from utility_calibration.pipeline.own.points import batches
+from utility_calibration.pipeline.own.reading import parts
 from utility_calibration.pipeline.own.request import one_pass
 from utility_calibration.pipeline.own.request.options import parsed
 
@@ -62,7 +62,7 @@ def test_a_purpose_that_needs_all_points_is_refused_with_the_option_to_do_withou
     np.savez(tmp_path / "a.npz", probabilities=p, labels=y, **{name: words})
     with refuses(name, fix=f"--ignore {name}"):
         scored(tmp_path / "a.npz", tmp_path / "out")
-    monkeypatch.setattr(batches, "ROWS", 100)  # the first rows all say `calibration`
+    monkeypatch.setattr(parts, "ROWS", 100)  # the first rows all say `calibration`
     with refuses(name, fix=f"--ignore {name}"):
         scored(tmp_path / "a.npz", tmp_path / "out")
     numbers = scored(tmp_path / "a.npz", tmp_path / "out", "--ignore", name)

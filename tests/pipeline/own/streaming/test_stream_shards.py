@@ -19,7 +19,7 @@ from tests.pipeline.own.streaming.streams import (
 )
 from tests.refusals import fails, refuses
 from utility_calibration.pipeline.harness.workers import UnitsFailed
-from utility_calibration.pipeline.own.points.batches import labelled
+from utility_calibration.pipeline.own.points.by_parts import labelled
 from utility_calibration.pipeline.own.streaming import sums
 
 
