@@ -77,6 +77,7 @@ class Forecast:
         depth: how many of the largest probabilities are needed, if these, and the label's rank, are
             all that is needed of the ranking. Then no class has to be sorted.
         known_top: [n], the first class with the largest probability of each row, if it is known.
+        in_parts: whether to compute part by part whatever the size, to keep many forecasts.
     """
 
     probabilities: Array
@@ -84,6 +85,7 @@ class Forecast:
     known_order: Array | None = None
     depth: int | None = None
     known_top: Array | None = None
+    in_parts: bool = False
     kept: dict[Hashable, tuple[Array, Orders]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -99,7 +101,7 @@ class Forecast:
     @property
     def is_large(self) -> bool:
         """Whether matrices of this size are computed part by part instead of being kept."""
-        return self.probabilities.size > LARGEST_WHOLE
+        return self.in_parts or self.probabilities.size > LARGEST_WHOLE
 
     @property
     def short_type(self) -> type:

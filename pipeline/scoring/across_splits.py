@@ -109,7 +109,9 @@ def worst_of(
     repetitions = REPETITIONS if splits[0].rows_sum_to_one else 0
     parts, drawn, by_metric = [], [], {}
     for test in splits:
-        forecast = Forecast(test.probabilities)  # sorted once for all metrics
+        # Ranked once for all metrics. Beside the ranks, what each metric makes of the forecasts of
+        # all splits would take many times their memory.
+        forecast = Forecast(test.probabilities, in_parts=True)
         drawn.append((forecast, _redrawn_labels(test, forecast, repetitions)))
         parts.append((forecast, forecast.outcomes(test.labels, test.weights)))
     clusters = np.concatenate(

@@ -5,7 +5,14 @@ import tracemalloc
 import numpy as np
 
 from tests.forecasts import forecast_of
-from utility_calibration.metrics import ClassWise, Decision, diagram, resampling
+from utility_calibration.metrics import (
+    ClassWise,
+    Decision,
+    DiscountedCumulativeGain,
+    TopK,
+    diagram,
+    resampling,
+)
 from utility_calibration.metrics.forecast import Forecast
 from utility_calibration.metrics.kernels.uniforms import hashed_uniforms, stream_keys
 from utility_calibration.metrics.samples import sample_of
@@ -57,6 +64,22 @@ def test_a_diagram_holds_few_of_the_redrawn_utilities_at_a_time(monkeypatch):
         diagram.utility_diagram(points, redrawn)
 
     assert peak_of(diagram_of_class) < 60 * N * 8 / 2
+
+
+def test_a_forecast_in_parts_keeps_its_ranks_and_no_other_matrix():
+    p, y = forecast_of("smooth", 500, 4, 0)
+    weights = np.random.default_rng(0).random((3, 500))
+    errors = []
+    for in_parts in (False, True):
+        forecast = Forecast(p, in_parts=in_parts)
+        outcomes = forecast.outcomes(y, weights)
+        errors += [u.errors(forecast, outcomes) for u in (TopK(), DiscountedCumulativeGain())]
+        matrices = [name for name, value in vars(forecast).items() if np.shape(value) == p.shape]
+        are_kept = [] if in_parts else ["top_sums", "ranked"]
+        assert set(matrices) == {"probabilities", "order", *are_kept}
+        assert bool(forecast.kept) != in_parts
+    for whole, parts in zip(errors[:2], errors[2:], strict=True):
+        np.testing.assert_array_equal(whole, parts)
 
 
 def test_as_many_draws_come_at_once_as_take_the_bytes_of_the_probabilities(monkeypatch):
