@@ -93,6 +93,8 @@ class Calibrator(Estimator, Saved, ABC):
     """Whether `fit` learns something; then `calibrators/conditioning.py` prepares the logits."""
     takes_zeros: ClassVar[bool] = False
     """Whether 1e-12 may replace a probability of 0 in `_fit`, because only its rank matters."""
+    one_thread_up_to: ClassVar[int] = LITTLE
+    """Logits up to which a fit works on one thread."""
     learned: ClassVar[Learned] = {}
     """What `_fit` stores that predictions use, beside what the parent classes store."""
     inputs: Inputs = field(default="logits", kw_only=True)
@@ -142,7 +144,7 @@ class Calibrator(Estimator, Saved, ABC):
             z, labels = z[counts], labels[counts]
             named = {argument: names[counts] for argument, names in named.items()}
             weights = (as_counts(given_weights[counts]),)
-        with blas_on_one_thread(), one_thread(z.size <= LITTLE):
+        with blas_on_one_thread(), one_thread(z.size <= self.one_thread_up_to):
             self._learn(z, labels, *weights, **named)
         warn_of_absent(labels, class_names, self.is_learned)
         self.classes_ = class_names

@@ -36,7 +36,7 @@ LOSS_ELEMENTS = 1 << 17
 4,900 points of a hundred classes a pass took 8.1 ms in place of 11.3. A block has at least as many
 rows as classes, up to `PRODUCT_ELEMENTS`: adding up the blocks' gradients would take longer."""
 DOUBLE_WORK = 2_000_000_000  # n C² up to which products run in float64; larger ones take too long
-ONE_THREAD_WORK = 100_000_000  # n C² up to which a fit works on one thread
+ONE_THREAD_WORK = 50_000_000  # n C² up to which a fit works on one thread
 RIDGE = 1e-8  # weight of the pull towards the start that makes the optimum unique
 WARM_STARTS = 8  # number of earlier solutions that a fit of a search may start from
 RENEWED = 100
