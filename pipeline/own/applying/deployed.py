@@ -63,11 +63,14 @@ class AnswerColumns(NamedTuple):
 
 
 class Unlabelled(NamedTuple):
-    """Some points: logits or logarithms of probabilities [n, C]; groups [n], None without them."""
+    """Some points without labels."""
 
     logits: NDArray[np.float32]
+    """[n, C], logits or logarithms of probabilities."""
     groups: NDArray[np.str_] | None
+    """[n]; None: the calibrator has no groups."""
     answers: AnswerColumns
+    """Where they came from."""
 
 
 def kind_taken(calibrator: Calibrator) -> str:

@@ -32,18 +32,16 @@ ABSENT = object()
 
 
 class Rows(NamedTuple):
-    """The rows of a file.
-
-    take: returns the next rows, of which there are exactly as many as it is asked for.
-    others: arrays of an npz that do not have one entry per row.
-    left_out: names of arrays that cannot be read, because they hold Python objects.
-    decimal: the sign in the numbers of a file of text.
-    """
+    """The rows of a file."""
 
     take: Callable[[int], Table]
+    """Returns the next rows, of which there are exactly as many as it is asked for."""
     others: Table
+    """Arrays of an npz that do not have one entry per row."""
     left_out: Sequence[str] = ()
+    """Names of arrays that cannot be read, because they hold Python objects."""
     decimal: str = "."
+    """The sign in the numbers of a file of text."""
 
 
 def whole_rows(path: Path, answers: str, decimal: str | None = None) -> Rows:

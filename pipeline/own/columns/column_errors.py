@@ -21,9 +21,11 @@ def _option(names: Collection[str], pattern: str, columns: Sequence[str]) -> str
     texts = [pattern]
     if len(names) <= MOST:
         texts.append(",".join(names))
+    # A pattern is short, but may fit other columns, too: each text is tried as if it were typed.
     for text in texts:
         if set(matching(text, columns, None)) == set(names):
             return f"--classes {text!r}"
+    # Too many to name: what is no class is left out by patterns instead.
     others = [re.sub(r"\d+", "*", column) for column in columns if column not in names]
     patterns = list(dict.fromkeys(others))
     text = ",".join(patterns)
@@ -62,12 +64,13 @@ def in_question(
     if bearers is not None and bearers.others:
         message += f", but {some_of([*bearers.others])} may be a class without a point"
         numbers = [as_number(text) for text in bearers.named.values()]
+        # p_7 beside p_0 to p_3 is rather the number of something else.
         if None in numbers or _are_counted(numbers):
             option = _option(bearers.named, bearers.pattern, [*bearers.labels, *unknown])
             fixes = [f"if so: {option}"]
     elif bearers is not None:
         short = [name if len(name) < 60 else f"{name[:30]}*" for name in unknown[:MOST]]
-        left_out = ",".join(short)
+        left_out = ",".join(short)  # with patterns in place of long names
         message += f", while {bearers.pattern} has those of all labels"
         fixes = [f"leave out what is no class: --ignore {left_out}"]
         option = _option(bearers.labels, bearers.pattern, [*bearers.labels, *unknown])
@@ -141,6 +144,7 @@ def one_for_many(
 def _lacking(columns: Sequence[str], texts: Sequence[str]) -> list[str]:
     """The classes that no column bears, if all others, at least two, have one by one pattern."""
     borne = [text for text in texts if any(borne_alone(name, [text]) for name in columns)]
+    # One class in one name could be chance; several by one pattern are meant.
     if len(borne) < 2 or len(bearers_of(columns, borne)) != 1:
         return []
     return [text for text in texts if text not in borne]
@@ -164,7 +168,7 @@ def lacking_column(text: str, labels: Labels, pattern: str, is_complete: bool) -
     message = f"no column is named by the label {text} (the columns are {pattern}), first"
     fixes = ["correct it", "add the column"]
     twice = one_number_twice(labels.texts)
-    if twice is not None and text in twice:
+    if twice is not None and text in twice:  # 01 beside 1, of which one has no column
         other = twice[1] if text == twice[0] else twice[0]
         message = f"{text} is the same number as {other}, and {message}"
         fixes[0] = f"write {twice[0]} and {twice[1]} alike if they are one class"

@@ -64,6 +64,7 @@ def check_meaning(
     if not may_be_confidence(answers.single, answers.kind, file_options.values):
         return
     is_column = not isinstance(rows[answers.name], np.ndarray)
+    # A column that names its class, such as p_sick, is of that class whatever its values.
     if is_column and borne_alone(answers.name, texts):
         return
     if not is_confidence(answers.single_values()):

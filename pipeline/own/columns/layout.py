@@ -137,6 +137,7 @@ class Layout:
         if n_columns != len(order):
             message = f"{n_columns} columns for {len(order)} classes"
             raise InputError(message, field=scale.kind, fixes="give one per class and no other")
+        # Without a change of order there is no copy, and a mapped array stays in its file.
         is_moved = bool((order != np.arange(len(order))).any())
         return logits[:, order] if is_moved else logits
 

@@ -102,14 +102,14 @@ def _classes_of(
     wanted, kind = file_options.classes, None
     if len(file_options.answers) > 1:
         raise two_answers(file_options.answers)
-    if file_options.answers:  # the person names the one column of numbers, and so its kind
+    if file_options.answers:  # --logits or --probabilities also says what the column holds
         wanted, kind = next(iter(file_options.answers.items()))
     used = set(roles.names)
     columns = [name for name in rows if name not in used]
     classes = classes_by_name(rows, columns, labels, wanted, notes)
     matrix = matrix_of(rows, classes.columns)
     answers = Answers(matrix, classes.columns[0], kind, classes.names, classes.single)
-    if classes.names is None:
+    if classes.names is None:  # the person named the columns, and the labels are numbers
         by_column = answers._replace(names=classes.columns)
         labelled = classes_by_place(labels, by_column, notes, is_in_order=True)
     else:

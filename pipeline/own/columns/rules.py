@@ -86,6 +86,7 @@ def _is_cut_off(p: Matrix) -> bool:
     """Rows that miss their sum have zeros, and no sum exceeds one by more than rounding."""
     sums = p.sum(axis=1)
     misses = sums < 1 - ROW_SUM_TOLERANCE
+    # What was left out of a row is written as zeros.
     has_zero = (p == 0).any(axis=1)
     return bool((sums <= 1 + ROW_SUM_TOLERANCE).all() and has_zero[misses].all())
 
@@ -119,6 +120,7 @@ class Values(NamedTuple):
 
 def _are_predictions(values: Values) -> bool:
     numbers = values.numbers
+    # A tree may be certain of every point, so a person may say that 0 and 1 are probabilities.
     if values.is_said or not bool((numbers == numbers.round()).all()):
         return False
     return values.is_single or bool((numbers.sum(axis=1) == 1).all())
@@ -224,6 +226,7 @@ def is_softmax_of_probabilities(logarithms: NDArray[Any]) -> bool:
     The bound allows for a rounding of float32.
     """
     spread = logarithms.max(axis=1) - logarithms.min(axis=1)
+    # A few honest rows may be as even as that.
     if len(spread) < ENOUGH_ROWS or not spread.max() <= 1 + 1e-5:
         return False
     return logarithms.shape[1] > 2 or float(spread.max()) > NEAR_LIMIT

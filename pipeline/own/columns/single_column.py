@@ -59,6 +59,7 @@ def likely_columns(rows: FileColumns, columns: Sequence[str], labels: Labels) ->
         values = values_of(rows, [name])
         if not (values % 1 != 0).any():
             continue  # whole numbers may be predicted classes
+        # Probabilities need not tell the classes apart; what else may be log-odds must.
         side = _side(rows, name, labels)
         if 0 <= values.min() <= values.max() <= 1 and side > -SURE:
             probabilities.append(name)
@@ -92,6 +93,7 @@ def class_of_single(column: str, texts: Sequence[str]) -> str:
         raise InputError(f"one for {len(texts)} classes", column=column, fixes="add one per class")
     meant = borne_alone(column, texts)
     numbers = set(map(as_number, texts))
+    # Of 3 and 7 neither is surely the positive class, and -100 may mean that there is no label.
     are_usual = None in numbers or numbers in ({0, 1}, {1, 2}, {-1, 1})
     may_be_none = bool(numbers & {-1, 0, *map(float, NO_LABELS)})
     if not are_usual and (meant is None or may_be_none):

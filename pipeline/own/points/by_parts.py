@@ -140,7 +140,7 @@ def decided_from(
     mistakes, row_notes = list[InputError](), list[str]()
     rows = without_training(whole, row_notes)
     (rows,) = without_ignored([rows], file_options.ignore, may_lack=True)
-    settled = replace(file_options, ignore=None)
+    settled = replace(file_options, ignore=None)  # it is left out already
     try:
         points, layout = points_and_layout_of_files([path], [rows], settled, mistakes)
         with_checked_roles(points, mistakes)
@@ -165,6 +165,7 @@ def points_of(
     if is_empty(rows):
         return no_points
     rows = prepared(rows, file_options, notes, layout.class_names)
+    # A file that lacks a column, or has one more, must not shift the classes.
     layout.check_columns(rows, file_options)
     if not len(rows[layout.roles.labels]):  # each point has a label that is to be ignored
         return no_points

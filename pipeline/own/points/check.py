@@ -37,9 +37,11 @@ def checked(
     points = without_weight_0(points)
     if points.splits:
         points = replace(points, tested=np.array([*points.splits.values()]))
+    # The rules look at points that count, so copies and weights of 0 are out by now.
     rule = first_that_holds(POINTS_ARE_NO_FORECAST, points)
     if rule is not None:
         raise rule.error(points)
+    # Names that are the numbers of the columns say nothing, and pages would repeat them.
     if points.names == [str(number) for number in range(points.matrix.shape[1])]:
         points = replace(points, names=None)
     notes = [note for note_on in NOTES for note in note_on(points)]

@@ -31,6 +31,7 @@ def points_and_layout_of_files(
     are_tables = not any(map(are_arrays, contents))
     notes = list[str]()
     rows, tested = joined(paths, contents, file_options, notes)
+    # Arrays that have no purpose are not in `rows`, because they have not been read.
     others = [name for name in names if name not in ignored and (name in rows or not are_tables)]
     points, layout = points_and_layout(rows, file_options, mistakes, others, tested)
     if tested is not None and points.splits:

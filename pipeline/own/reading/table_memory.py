@@ -42,6 +42,7 @@ def check_text(path: Path) -> None:
             if not block:
                 return
             size += len(block)
+            # Signs within quotes count, too, so this is an upper bound.
             n_cells += sum(block.count(sign) for sign in SEPARATORS)
             check_memory(n_cells, n_cells * per_cell)
             if size > LARGEST_ARRAY:

@@ -91,6 +91,7 @@ def _numbered_names(data: Any) -> pd.DataFrame:
     import pandas as pd
 
     table: pd.DataFrame = data.to_pandas()
+    # A `ClassLabel` knows the names of its numbers; -1 is the code of pandas for a gap.
     for name, feature in data.features.items():
         if hasattr(feature, "int2str") and len(table):
             codes = table[name].fillna(-1).astype(int)

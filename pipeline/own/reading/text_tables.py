@@ -93,6 +93,7 @@ def tables_of_text(
             options["dtype"] = str
         parts: Any = pd.read_csv(path, chunksize=rows, **ONLY_EMPTY, **options)
         spellings: dict[str, dict[float, str]] = {name: {} for name in of_names}
+        # Beside commas between cells, digits are grouped only if the person names the sign.
         is_grouped = form.separator != "," or form.decimal == decimal
         for table in [parts] if rows is None else parts:
             table.columns = pd.Index(_with_written_names(table.columns, written))
@@ -133,7 +134,7 @@ def _refused_by_row(path: Path, separator: str) -> Iterator[None]:
         yield
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         last_row = _check_cells(path, separator)
-        if "EOF inside string" not in str(error):
+        if "EOF inside string" not in str(error):  # pandas' words for an open quote
             raise
         # The last row then holds all lines that follow.
         is_in_names = last_row < 0

@@ -44,7 +44,7 @@ def settings_of(options: Options, methods: Sequence[str]) -> dict[str, Settings]
     config, calibrators = composed_with(methods, [*chosen, *options.evaluation])
     _set_values(config, options)
     settings = resolved_with(calibrators, config)
-    first = settings[methods[0]]
+    first = settings[methods[0]]  # all have one benchmark
     benchmark = _with_texts(first.benchmark, options)
     paths = replace(first.paths, data=options.output / "data", results=options.output)
     return {
@@ -150,7 +150,7 @@ def _completed(
     """
     first = next(iter(before.values()))
     utilities = own_utilities(options.own_utilities, class_names, options.decimal)
-    if options.utility is not None:
+    if options.utility is not None:  # a mistake in it would show after the fits only
         try_utility(options.utility, logits.arrays()["logits"][:TRIED])
     evaluation = replace(first.evaluation, own=utilities)
     splits = _splits_of(first.splits, logits.details)
@@ -169,6 +169,7 @@ def _splits_of(splits: Splits, details: Mapping[str, Any]) -> Splits:
     sizes_of_splits = details.get("given_splits")
     if not sizes_of_splits:
         return splits
+    # The settings have one share for all splits, so it is the mean of theirs.
     shares = [sizes["calibration"] / sum(sizes.values()) for sizes in sizes_of_splits]
     share = sum(shares) / len(shares)
     return replace(splits, count=len(shares), calibration_fraction=share)

@@ -16,16 +16,16 @@ from .options import OWN_UTILITIES, Options
 
 
 class Rule(NamedTuple):
-    """Options that one pass refuses, why, and what to do instead.
-
-    needs_all: whether they need all points in memory. A large file is then read as a whole, unless
-    the person asks for one pass.
-    """
+    """Options that one pass refuses."""
 
     options: tuple[str, ...]
+    """Their names, as fields of `Options`."""
     why: str
     fix: str
+    """What to do instead."""
     needs_all: bool = True
+    """Whether they need all points in memory. A large file is then read as a whole, unless the
+    person asks for one pass."""
 
 
 RULES = (
@@ -66,6 +66,7 @@ def shards_to_stream(options: Options) -> list[Path]:
     is_asked = options.stream or options.calibrator is not None or shards != [options.file]
     refused = [(rule, name) for rule in RULES for name in rule.options if _is_set(options, name)]
     if not is_asked:
+        # A large file with such an option is read whole, which its size may refuse (size.py).
         needs_all = any(rule.needs_all for rule, _ in refused)
         if needs_all or not is_too_large(options.file):
             return []

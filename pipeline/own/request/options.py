@@ -29,6 +29,7 @@ READING = ("logits", "probabilities", "classes", "ignore", "decimal", "predictio
 
 def _method(text: str) -> str:
     """A method of conf/calibrator; the beginning of one of METHODS is enough: temp."""
+    # Only the usual methods may be shortened: a further one must not change what `temp` means.
     fitting = [name for name in METHODS if name.startswith(text)]
     method = fitting[0] if len(fitting) == 1 else text
     known = names_in("calibrator")
@@ -165,7 +166,7 @@ def as_typed(options: Options, names: Sequence[str] = ()) -> list[str]:
         words.append(f"--{field.name.replace('_', '-')}")
         if isinstance(value, tuple):
             words += value
-        elif value is not True:
+        elif value is not True:  # a flag has no value
             words.append(str(value))
     # An option of several values would take the file for one more.
     return words if names else [str(options.file), *words]
@@ -186,6 +187,7 @@ def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> Options:
     if saves_the_only_one and values["method"] is None:
         values["method"] = methods[0]
     options = Options(**values)
+    # argparse checks each option by itself only.
     _check_together(options, parser)
     return options
 

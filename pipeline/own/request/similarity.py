@@ -43,6 +43,7 @@ def file_similarity(*, path: str | Path, decimal: str | None = None) -> Describe
     """
     path = Path(path)
     check_is_file(path, "an npz or CSV file with a similarity matrix")
+    # A file of any other ending is read as an npz, whose reader says what it is.
     if path.suffix.lower() == ".csv":
         numbers, names = _of_csv(path, decimal)
     else:
@@ -74,6 +75,7 @@ def _of_npz(path: Path) -> tuple[NDArray[Any], list[str]]:
 def _of_csv(path: Path, decimal: str | None) -> tuple[NDArray[np.float64], list[str]]:
     """The numbers of a CSV, and the names of its header, if it has one."""
     try:
+        # Numbers without names, the usual case, need no pandas.
         return np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig"), []
     except (ValueError, OverflowError, MemoryError) as error:
         reason = reason_of(error).partition("; use `usecols`")[0]
@@ -118,6 +120,7 @@ def in_order(similarity: Described, logits_details: Mapping[str, Any]) -> Descri
     path, file_names = described["path"], described.get("class_names")
     class_names = logits_details.get("class_names")
     if file_names is None:
+        # The columns of a table may be in any order; an npz has its own, which a matrix can share.
         if class_names and is_table(Path(logits_details["origin"]["file"])):
             message = f"no names of classes, which are {some_of(class_names)}"
             fixes = ["give the CSV a header of the names", "add class_names to the npz"]

@@ -68,6 +68,7 @@ def checked(options: Options) -> dict[str, Settings]:
     # The method that repairs groups may be added, once the file turns out to have them.
     addable = [REPAIRS] if options.may_add else []
     settings_by_method = settings_of(options, list(dict.fromkeys([*options.used, *addable])))
+    # Utilities that no method calibrates to would be dropped without a word.
     can_aim = [name for name in options.used if takes(settings_by_method[name], "utilities")]
     if options.calibrate_for and not can_aim:
         fix = "only patching and logit_shift calibrate for a utility; add one"

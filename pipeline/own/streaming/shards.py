@@ -35,13 +35,11 @@ Item = TypeVar("Item")
 
 
 class Shard(NamedTuple):
-    """A shard as it was when the pass began.
-
-    state: of each of its files. No program can set back the time at which the inode changed.
-    """
+    """A shard as it was when the pass began."""
 
     path: Path
     state: tuple[FileState, ...]
+    """Of each of its files. No program can set back the time at which the inode changed."""
 
     @classmethod
     def of(cls, path: Path) -> Shard:

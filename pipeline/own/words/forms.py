@@ -65,6 +65,7 @@ def shards_of(path: Path) -> list[Path]:
     if path.is_dir() and not (path / SAVED).is_file():
         shards = _readable(path.iterdir())
         _check_links(shards)
+        # A folder of several data sets is refused by `check_is_given`, with another fix.
         if not shards and not (path / "dataset_dict.json").is_file():
             deeper = note_on_deeper(path)
             if deeper:
@@ -72,7 +73,7 @@ def shards_of(path: Path) -> list[Path]:
                 raise InputError(message, file=path, fixes=fix)
             raise InputError("no file in it can be read", file=path, fixes=f"put in it {READ}")
     elif path.exists() or not glob.has_magic(str(path)):
-        shards = [path]
+        shards = [path]  # a file's own name may have signs of a pattern: scores[1].csv
     else:
         shards = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
         if not shards:
@@ -126,6 +127,7 @@ def check_is_file(path: Path, wanted: str) -> None:
         raise MissingResource(f"{path}: no such file; give the path of {wanted}")
     for endings, instead in INSTEAD.items():
         if ending_of(path) in endings:
+            # What it is stands before the semicolon, what to do after it.
             message, _, fix = instead.partition("; ")
             raise InputError(message, file=path, fixes=fix)
 
