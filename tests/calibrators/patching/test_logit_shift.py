@@ -121,6 +121,14 @@ def test_groups_are_repaired_and_unseen_ones_get_the_map_without_groups(tmp_path
             LogitShiftPatching(**options).fit(logits[:2], [0, 1], groups=groups)
 
 
+def test_a_group_needs_fifty_points_for_a_repair_of_its_own():
+    logits, labels, _ = points_of_groups(900)
+    names = np.repeat(["fifty", "few", "many"], [50, 49, 801])
+    method = LogitShiftPatching(max_steps=2, start="temperature")
+    with pytest.warns(UserWarning, match="groups: few have fewer than 50"):
+        method.fit(logits, labels, groups=names)
+
+
 def test_groups_of_whole_numbers_are_the_same_in_all_types():
     fitted = checked_groups(np.array([0, 1, 2]), 3)
     assert fitted.tolist() == ["0", "1", "2"]
