@@ -29,7 +29,11 @@ class Batch(NamedTuple):
 
 
 def checked_batch(
-    probabilities: ArrayLike, labels: ArrayLike, classes: int, are_logits: bool, options: Any
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    classes: int,
+    are_logits: bool,
+    options: PointOptions,
 ) -> Batch | None:
     """Return the points of the arguments of `StreamingCalibration.update`; None if none is kept.
 
