@@ -168,7 +168,8 @@ def _score(job: Job) -> None:
         lines.append(WITHOUT_DEFAULT)
     lines.append(_what_was_done(job))
     print_lines(lines, console)
-    say("All else (pictures, numbers, limits, what each method does) is on this page:")
+    seconds = time.monotonic() - BEGAN
+    say(f"Done in {seconds:.0f} s. All else (pictures, numbers, limits, methods) is on this page:")
     say(str(options.output / "report.html"))
     if saved:
         say(saved)
@@ -186,8 +187,7 @@ def _what_was_done(job: Job) -> str:
     splits = job.first.splits.count
     count = len(job.plan.units) // splits
     methods = "One method was" if count == 1 else f"{count} methods were"
-    seconds = time.monotonic() - BEGAN
-    text = f"{methods} tested on {job.logits.n:,} cases, in {seconds:.0f} s."
+    text = f"{methods} tested on {job.logits.n:,} cases."
     given = job.logits.details.get("given_splits")
     if given is not None:
         first = given[0]
