@@ -64,7 +64,7 @@ class Bar:
         self.live.update(self.task, completed=done, total=total, description=what)
         if self.live.disable and time.monotonic() - self.last_line >= SECONDS_BETWEEN_LINES:
             self.last_line = time.monotonic()
-            say(f"{self.title}: {done} of {total} ({what})")
+            say_made(f"{self.title}: {done} of {total} ({what})")
 
     def advance(self, what: str = "") -> None:
         """One more piece is finished, which is called `what`."""

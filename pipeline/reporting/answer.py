@@ -13,7 +13,7 @@ from utility_calibration.metrics.registry import PURPOSES, metric
 from ..scoring.choice import PRESENT
 from ..scoring.decisions import FEWEST_POINTS, INFINITE, Decision, Decisions
 from ..scoring.uses import is_own, is_use, label_of
-from .limits import rarest_name, tested_words
+from .limits import needed_words, rarest_name
 from .wording import interval, listed, percents, short, with_zero
 from .worst import LOSSES, Worst
 
@@ -91,9 +91,9 @@ def _answer(decisions: Decisions, rows: Mapping[str, Decision]) -> tuple[str, st
     if unseen:
         text = f"For {listed(unseen)} some class has too few cases to see an error."
         if decisions.rarest is not None:
-            name, tested = rarest_name(decisions.rarest), tested_words(decisions.rarest)
+            name, needed = rarest_name(decisions.rarest), needed_words(decisions.rarest)
             text = (
-                f"For {listed(unseen)} there are too few cases of {name} to see an error: {tested}."
+                f"For {listed(unseen)} there are too few cases of {name} to see an error: {needed}."
             )
         return UNSURE, f"{text} {fine}".strip()
     return YES, fine

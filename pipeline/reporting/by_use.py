@@ -26,7 +26,9 @@ def by_use(choice: Choice, has_infinite: bool) -> str:
         return ""
     if choice.overall is not None:
         weak = [use.label for use in choice.uses if not use.has_power]
-        return _of_a_small_file(weak) if weak and choice.overall != PRESENT else ""
+        if not weak or choice.overall == PRESENT:
+            return ""
+        return f"For {listed(weak)} the file is too small to show how well it works."
     alike: dict[_Advice, list[Use]] = {}
     for use in choice.uses:
         alike.setdefault(_Advice.of(use), []).append(use)
@@ -36,10 +38,6 @@ def by_use(choice: Choice, has_infinite: bool) -> str:
 def errs_for(uses: Sequence[Use], method: str) -> list[str]:
     """The uses for which a method errs beyond chance, though no test finds a better one."""
     return [use.label for use in uses if use.signs[method] == BEYOND]
-
-
-def _of_a_small_file(labels: Sequence[str]) -> str:
-    return f"For {listed(labels)} the file is too small to choose a method."
 
 
 class _Advice(NamedTuple):
@@ -65,7 +63,7 @@ def _clause(uses: Sequence[Use], has_infinite: bool) -> str:
     if not first.differs:
         return f"For {labels} no test finds a difference between the methods."
     if not first.has_power:
-        return _of_a_small_file([use.label for use in uses])
+        return f"For {labels} the file is too small to choose a method."
     if not methods:
         return (
             f"For {labels} no method is recommended, because the best ones gave probability 0 to "

@@ -10,7 +10,7 @@ from ..scoring.uses import COST
 from .names import method_name
 from .wording import MOST_NAMED, counted, names, with_half
 
-RULE = "If you always take the action with the lowest predicted cost, that costs"
+RULE = "If you always take the action with the lowest predicted cost, your decisions cost"
 
 
 def cost_sentences(choice: Choice, costs: Mapping[str, Any]) -> str:
@@ -19,18 +19,21 @@ def cost_sentences(choice: Choice, costs: Mapping[str, Any]) -> str:
     best = cheapest(methods)
     taken = _taken(choice)
     if not taken:
-        which = "" if len(methods) == 1 else f" with {method_name(best)}, the least here"
+        which = "" if len(methods) == 1 else f" with {method_name(best)}, the cheapest one here"
         text = f"{RULE} {_price(methods, best)} per case on average{which}."
         if len(methods) > 1:
-            text += " That is no recommendation."
+            text += " This is no recommendation."
         return text + _cheaper_action(costs, best)
-    start = f"Repair the probabilities with the method {method_name(taken)}."
+    start = f"Repair the probabilities with the method {method_name(taken)}"
     if taken == PRESENT:
-        start = "Take the model's probabilities as they are."
-    of = "methods" if taken == best else f"methods without {INFINITE}"
-    text = f"{start} {RULE} {_price(methods, taken)} per case on average, the least of all {of}."
+        start = "Take the model's probabilities as they are"
+    apart = "" if taken == best else f" (of the methods without {INFINITE})"
+    text = (
+        f"{start}, because decisions cost least with it{apart}. {RULE} {_price(methods, taken)} "
+        "per case on average."
+    )
     if taken != PRESENT and PRESENT in methods:
-        text += f" With the model's probabilities it costs {_price(methods, PRESENT)}."
+        text += f" With the model's own probabilities they cost {_price(methods, PRESENT)}."
     return text + _cheaper_action(costs, taken)
 
 
@@ -105,14 +108,19 @@ def _cheaper_action(costs: Mapping[str, Any], method: str) -> str:
     gap = costs["methods"][method]["against"][f"always {constant}"]
     half = gap["difference_half_width"]
     price = f"{costs['constant'][constant]:#.4g}".rstrip(".")
-    action = f"Always “{constant}” costs {price}"
+    always = f"to take “{constant}” always costs {price}, which is"
     if gap["difference"] > ROUNDING:
-        return (
-            f" But {action[0].lower()}{action[1:]}, which is {with_half(gap, 'difference')} less."
-        )
-    text = f" {action}, which is {with_half(gap, 'difference', sign=-1)} more"
-    is_chance = half is not None and abs(gap["difference"]) <= half
-    return f"{text}: it is not proven that the model saves anything." if is_chance else f"{text}."
+        return f" But {always} {with_half(gap, 'difference')} less{_interval(half)}."
+    more = with_half(gap, "difference", sign=-1)
+    text = f" {always[0].upper()}{always[1:]} {more} more{_interval(half)}."
+    if half is not None and abs(gap["difference"]) <= half:
+        text += " So it is not proven that decisions by these probabilities are cheaper."
+    return text
+
+
+def _interval(half: float | None) -> str:
+    """What a ± is."""
+    return "" if half is None else " (95 % interval)"
 
 
 def _best_foreseen(choice: Choice) -> str:

@@ -178,10 +178,10 @@ def rarest_words(rarest: Rarest) -> str:
     return f"{rarest_name(rarest)} ({short(100 * rarest.points / rarest.n)} % of the cases)"
 
 
-def tested_words(rarest: Rarest) -> str:
-    """How many cases of the rarest class a test has, and how many it needs."""
-    tested = min(round(rarest.tested), rarest.needed - 1)  # rounded up it may seem enough
-    return f"each test has about {tested}, and {rarest.needed} are needed"
+def needed_words(rarest: Rarest) -> str:
+    """How many cases of the rarest class the file has, and how many it needs."""
+    in_all = math.ceil(rarest.needed / rarest.share)
+    return f"the file has {rarest.points:,}, and about {in_all:,} are needed"
 
 
 def _of_the_rarest(decisions: Decisions, choice: Choice) -> Iterator[str]:
@@ -192,10 +192,10 @@ def _of_the_rarest(decisions: Decisions, choice: Choice) -> Iterator[str]:
     in_all = math.ceil(rarest.needed / rarest.share)
     name = rarest_name(rarest)
     yield (
-        f"{name[0].upper()}{name[1:]} is the smallest class: the "
-        f"file has {rarest.points:,} cases of it, and each test about {round(rarest.tested)}. To "
-        "see that a class is predicted 1.5 times as often as it occurs, a test needs "
-        f"{rarest.needed} of its cases, so the file needs about {in_all:,}."
+        f"{name[0].upper()}{name[1:]} is the smallest class: the file has {rarest.points:,} cases "
+        f"of it, and each test about {round(rarest.tested)}. To see that a class is predicted 1.5 "
+        f"times as often as it occurs, a test needs {rarest.needed} of its cases, so the file "
+        f"needs about {in_all:,}."
     )
 
 

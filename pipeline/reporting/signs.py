@@ -10,7 +10,7 @@ from ..scoring.decisions import INFINITE, Rarest
 from ..scoring.recommended import Use
 from ..scoring.use_columns import BEYOND, CHEAP, UNKNOWN, UNSEEN, WITHIN, WORSE
 from ..scoring.uses import COST, is_own
-from .limits import rarest_name, tested_words
+from .limits import rarest_name
 from .names import MARK, SHOWN, family
 from .wording import listed
 from .worst import LOSSES
@@ -18,20 +18,20 @@ from .worst import LOSSES
 SIGNS = {WITHIN: "✓", UNSEEN: "?", BEYOND: MARK, CHEAP: "=", WORSE: "✗", UNKNOWN: "–"}
 MEANINGS = {
     WITHIN: "chance alone can explain its errors",
-    UNSEEN: "cannot tell: some class has too few cases",
+    UNSEEN: "no error was seen, but {} has too few cases to see one",
     BEYOND: "its errors are larger than chance alone explains",
     CHEAP: "no other method is proven to cost less",
     WORSE: "a test shows that another method is better",
-    UNKNOWN: "cannot tell: how large errors are by chance is not known",
+    UNKNOWN: "cannot tell: how large errors are by chance alone is not known",
 }
-ZERO = "gave probability 0 to a class that then occurred: do not take it"
+ZERO = "gave probability 0 to a class that then occurred: do not take it, whatever its other signs"
 """What INFINITE means."""
 PRACTICES = {
     "u_cwe": "you act when one chosen class has a high enough probability",
     "u_topk": "you show the most probable classes",
     "u_dcg": "you sort the classes; the higher the true one stands, the better",
     "u_w2v": "a wrong class with a similar name is partly right",
-    LOSSES: "you rely on what the probabilities predict that your decisions cost",
+    LOSSES: "you add up predicted costs of decisions, for example for a budget",
     COST: "you want your decisions to cost little",
 }
 """What people do in each use, by the metric that measures how far they are misled then."""
@@ -61,13 +61,10 @@ def legend_of(uses: Iterable[Use], has_infinite: bool, rarest: Rarest | None) ->
     uses = list(uses)
     occurring = {sign for use in uses for sign in use.signs.values()}
     lines = []
-    meanings = dict(MEANINGS)
-    if rarest is not None:
-        few = f"{rarest_name(rarest)} has too few cases"
-        meanings[UNSEEN] = f"cannot tell: {few} ({tested_words(rarest)})"
-    for sign, meaning in meanings.items():
+    few = "some class" if rarest is None else rarest_name(rarest)
+    for sign, meaning in MEANINGS.items():
         if sign in occurring:
-            lines.append(f"{SIGNS[sign]}  {meaning}")
+            lines.append(f"{SIGNS[sign]}  {meaning.format(few)}")
     if has_infinite:
         lines.append(f"{INFINITE}  {ZERO}")
     for use in uses:

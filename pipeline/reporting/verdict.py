@@ -210,16 +210,13 @@ def _of_all_uses(decisions: Decisions, uses: Sequence[Use], pick: Pick) -> str:
         if is_alone:
             reason = "Tests show that every other method is worse."
         return f"{LEAVE} {reason}"
-    with_power = [use.label for use in uses if use.has_power]
-    # Where the file is too small to compare methods, the next sentence says so.
-    for_which = f" for {listed(with_power)}" if 0 < len(with_power) < len(uses) else ""
     reason = "Tests show that it is better than every other method."
     if not is_alone:
         reason = _reason(decisions, uses, pick)
     errs = errs_for(uses, method)
     still = f"For {listed(errs)} it still has {STILL_ERR}." if errs else ""
     parts = [
-        f"Repair the probabilities with the method {name}{for_which}.",
+        f"Repair the probabilities with the method {name}.",
         reason,
         still,
         _although_present_is_fine(decisions, uses, name),

@@ -65,16 +65,19 @@ class Worst:
         """One sentence in the unit of the utility."""
         if not self.gap:
             return f"{self.name}: all comes true as predicted"
-        direction = "more" if self.gap > 0 else "less"
+        direction, higher = ("more", "higher") if self.gap > 0 else ("less", "lower")
         chance = {
             True: ", larger than chance alone explains",
             False: ", which chance alone can explain",
             None: "",
         }
+        difference = f"{short(abs(self.gap))} {direction} comes true on average"
+        if self.name == COST_NAME:
+            difference = f"the real cost is {short(abs(self.gap))} {higher} on average"
         return (
             f"{self.name}, where {interval(self.low, self.high)} is predicted "
-            f"({100 * self.share:.0f} % of the cases): {short(abs(self.gap))} {direction} comes "
-            f"true on average; calibration error {short(self.error)}{chance[self.is_beyond]}"
+            f"({100 * self.share:.0f} % of the cases): {difference}; calibration error "
+            f"{short(self.error)}{chance[self.is_beyond]}"
         )
 
 

@@ -215,11 +215,10 @@ def refusal(points: int, rarest: Rarest | None, logits: Mapping[str, Any]) -> st
             "order of the classes."
         )
     if points < FEWEST_POINTS:
-        in_all = math.ceil(FEWEST_POINTS * logits["n"] / points)
+        in_all = math.ceil(FEWEST_POINTS * logits["n"] / points / 10) * 10
         return (
-            f"The file is too small to recommend a method: each test has {points} cases, and at "
-            f"least {FEWEST_POINTS} are needed. So the file needs about {in_all:,} cases; it has "
-            f"{logits['n']:,}."
+            "The file is too small to recommend a method: it has "
+            f"{logits['n']:,} cases, and about {in_all:,} are needed."
         )
     if rarest is not None and rarest.tested < FEWEST_OF_A_CLASS:
         needed = math.ceil(FEWEST_OF_A_CLASS / rarest.share)

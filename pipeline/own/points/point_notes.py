@@ -43,9 +43,11 @@ def _on_zero_likelihood(points: FilePoints) -> list[str]:
     if not count:
         return []
     if points.kind == "probabilities":
-        what = f"the label of {count} points has probability 0 (first row {row})"
-        return [f"{what}: their likelihood is infinite; a fit takes 0 as 1e-12"]
-    return [f"{count} test points have a class whose logit is -inf: their likelihood is infinite"]
+        return [
+            f"the true class has probability 0 in {count} cases (first: row {row}); to fit the "
+            "methods, 0 counts as 1e-12"
+        ]
+    return [f"the true class has the logit -inf in {count} test cases, so probability 0"]
 
 
 def _on_order(points: FilePoints) -> list[str]:

@@ -197,9 +197,13 @@ def _what_was_done(job: Job) -> str:
             f"{first['test']:,} others test them{others}."
         )
     times = "once" if splits == 1 else f"{splits} times"
+    clusters = job.logits.details.get("clusters", 0)
+    together = (
+        f"; all cases of a cluster (there are {clusters:,}) stay together" if clusters else ""
+    )
     return (
         f"{text} The file was divided {times} at random: one part fits the methods, the other one "
-        "tests them."
+        f"tests them{together}."
     )
 
 

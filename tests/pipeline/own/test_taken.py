@@ -105,7 +105,7 @@ def test_the_own_class_has_its_probability(tmp_path, name, content, options):
         (table(np.roll(np.eye(3)[Y] * 2.5 - 1, 1, axis=1)), None, "of the points, guessing would"),
         (table(P[:, ORDER], NAMES[Y], NAMES[ORDER], patient=Y), list(NAMES), "clusters patient"),
         (TIED, None, "100 % of the rows have several largest values"),
-        (IMPOSSIBLE, None, "1 test points have a class whose logit is -inf"),
+        (IMPOSSIBLE, None, "logit -inf in 1 test cases"),
     ],
 )
 def test_what_was_decided_is_noted(tmp_path, content, names, note):

@@ -242,7 +242,7 @@ def test_a_cost_that_was_foreseen_too_low_is_not_called_too_high():
     columns = {"u_losses": {"uncalibrated": cell(0.1, **BEYOND)}}
     answer = verdict_of(decided(columns), None, {"u_losses": {"uncalibrated": place}}).answer
     assert "0.10–0.90" in answer.place and "too low" in answer.place and not answer.example
-    assert ".10–.90" in place.words and ".30 more" in place.words
+    assert ".10–.90" in place.words and ".30 higher" in place.words
 
 
 def test_a_diagram_of_costs_is_that_of_utilities_turned_round():
@@ -346,7 +346,7 @@ def test_a_bound_stands_beside_the_present_one_and_what_chance_explains():
 def test_costs_are_compared_with_the_best_action_that_is_the_same_for_all_points():
     columns, known, *_ = CASES["losses"]
     headline = verdict(columns, **known).headline
-    assert "“wait” costs 1.200" in headline
+    assert "“wait” always costs 1.200" in headline
     assert "1.000 ± 0.050 more" in headline
 
 

@@ -74,7 +74,7 @@ BELOW_CHANCE = {"below_chance": True, "accuracy": 3.2}
 @pytest.mark.parametrize(
     ("points", "rarest", "logits", "numbers"),
     [
-        (60, None, {"n": 150}, ("60", "200", "500")),
+        (60, None, {"n": 150}, ("150", "500")),
         (500, Rarest(4, 1000, 0.3), {}, ("4", "10")),
         (500, Rarest(10, 1000, 0.3), {}, ()),
         (500, None, BELOW_CHANCE, ("3.2 %",)),
