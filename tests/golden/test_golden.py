@@ -3,6 +3,7 @@
 Other tests ask for facts. Whether the sentences are good is seen here, in what a commit changes.
 """
 
+import math
 import re
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.pipeline.reporting.conftest import request_of
 from tests.pipeline.reporting.conftest import write_scores as write_scores
 from tests.printed import check_printed
 from tests.scripts.conftest import quick
+from utility_calibration.pipeline.harness import progress
 from utility_calibration.pipeline.report import run_report
 
 HERE = Path(__file__).parent
@@ -57,7 +59,9 @@ def test_the_report_of_a_suite(golden, write_scores, tmp_path, capsys, monkeypat
         golden(f"suite{Path(file).suffix}", (tmp_path / "results" / file).read_text())
 
 
-def test_the_report_of_a_file(golden, tmp_path, capsys):
+def test_the_report_of_a_file(golden, tmp_path, capsys, monkeypatch):
+    # A busy machine would print lines of progress.
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", math.inf)
     random = np.random.default_rng(0)
     names = np.array(["ant", "bee", "cat"])
     logits = 3 * random.normal(size=(600, 3))
