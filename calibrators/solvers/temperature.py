@@ -24,6 +24,11 @@ from .root import solve_increasing
 
 SMALLEST, LARGEST = 1e-6, 1e6
 """Bounds of β times the logits' spread (root mean square of the row-centred logits)."""
+FIRST_ROWS = 500
+"""Newton's iteration first runs on so many rows, if there are four times as many. All rows then
+take 6 passes in place of 9."""
+NEAR = 100.0
+"""A first β is not used if it is so many times larger than the guess: few rows may be separable."""
 SCANNED = 1 << 18  # from twice this many logits on, the grid is of every second row, or fewer
 
 
@@ -67,6 +72,12 @@ class Passes:
             self.seen[key] = moments(self.logits, self.labels, *key, self.weights)
         return self.seen[key]
 
+    def of_every(self, step: int) -> "Passes":
+        """Return those of every `step`-th row."""
+        weights = None if self.weights is None else self.weights[::step]
+        logits = np.ascontiguousarray(self.logits[::step])
+        return Passes(logits, self.labels[::step], self.loss, weights)
+
     def slope(self, beta: float) -> tuple[float, float, bool]:
         """Return slope and curvature for `solve_increasing`, and whether the slope is zero."""
         m = self.at(beta)
@@ -106,7 +117,12 @@ def _least_nll(passes: Passes, spread: float) -> tuple[float, str]:
     zero = passes.at(0.0)
     if zero.slope >= -zero.rounding:
         return low, "uninformative"
-    beta, reached = solve_increasing(passes.slope, _first_beta(spread), 0.0, high)
+    first = _first_beta(spread)
+    step = len(passes.labels) // FIRST_ROWS
+    if step >= 4:
+        near, reached = solve_increasing(passes.of_every(step).slope, first, 0.0, high)
+        first = near if reached and near < NEAR * first else first
+    beta, reached = solve_increasing(passes.slope, first, 0.0, high)
     if not low < beta < 0.999 * high:
         return min(max(beta, low), high), "bound"
     return beta, "optimum" if reached else "unconverged"
@@ -140,9 +156,7 @@ def least_brier(passes: Passes, low: float, high: float) -> tuple[float, str]:
     it is least at the high end.
     """
     grid = np.geomspace(low, high, math.ceil(math.log2(high / low)) + 1).tolist()
-    step = slice(None, None, max(1, passes.logits.size // SCANNED))
-    weights = None if passes.weights is None else passes.weights[step]
-    sample = Passes(passes.logits[step], passes.labels[step], "brier", weights)
+    sample = passes.of_every(max(1, passes.logits.size // SCANNED))
     scores = [sample.at(beta).loss for beta in grid]
     ends = {low: "uninformative", high: "bound"}
     best = min(ends, key=lambda beta: passes.at(beta).loss)
