@@ -75,9 +75,11 @@ def scaled(
     matrix = np.reshape(answers.matrix, (-1, 1)) if is_single else answers.matrix
     numbers = check_numbers(matrix, kind or "answers")
     is_matrix = numbers.ndim == 2 and numbers.size > 0
-    are_near = is_matrix and values != "logits" and _are_probabilities(numbers, kind, values)
+    # Also where the kind is known: the values may then contradict it, which is refused.
+    may_be_p = is_matrix and values != "logits"
+    are_probabilities = may_be_p and _are_probabilities(numbers, kind, values)
     if kind is None:
-        kind = "probabilities" if are_near else "logits"
+        kind = "probabilities" if are_probabilities else "logits"
     if kind == "probabilities":
         return Scaled(kind, both_classes(numbers, kind))
     logits = check_logits(both_classes(numbers, kind, log_odds=True), name=kind)
