@@ -27,8 +27,6 @@ SMALLEST, LARGEST = 1e-6, 1e6
 FIRST_ROWS = 500
 """Newton's iteration first runs on so many rows, if there are four times as many. All rows then
 take 6 passes in place of 9."""
-NEAR = 100.0
-"""A first β is not used if it is so many times larger than the guess: few rows may be separable."""
 SCANNED = 1 << 18  # from twice this many logits on, the grid is of every second row, or fewer
 
 
@@ -121,7 +119,7 @@ def _least_nll(passes: Passes, spread: float) -> tuple[float, str]:
     step = len(passes.labels) // FIRST_ROWS
     if step >= 4:
         near, reached = solve_increasing(passes.of_every(step).slope, first, 0.0, high)
-        first = near if reached and near < NEAR * first else first
+        first = near if reached else first
     beta, reached = solve_increasing(passes.slope, first, 0.0, high)
     if not low < beta < 0.999 * high:
         return min(max(beta, low), high), "bound"

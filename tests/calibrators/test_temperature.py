@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from utility_calibration.calibrators import TemperatureScaling, reference
+from utility_calibration.calibrators.extremes import row_extremes
 from utility_calibration.calibrators.reference import log_loss
+from utility_calibration.calibrators.solvers import temperature
 from utility_calibration.calibrators.solvers.moments import moments
 from utility_calibration.calibrators.solvers.root import solve_increasing
 from utility_calibration.calibrators.solvers.temperature import (
@@ -55,6 +57,59 @@ def test_real_logits(real_split, name):
     assert fitted.nll_ <= log_loss(beta * z, labels) + 1e-14
     assert 1 / fitted.temperature_ == pytest.approx(beta, rel=1e-4)
     assert fitted.nll_ == pytest.approx(log_loss(z / fitted.temperature_, labels), rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["nll", "brier"])
+@pytest.mark.parametrize("beta", [0.0, 0.7])
+def test_moments_are_those_of_the_definition(made_up, loss, beta):
+    """33 rows are one more than a kernel takes at a time; -inf adds nothing, also at β = 0."""
+    logits, labels = made_up(n=33, classes=7)
+    z = logits.astype(np.float64)
+    z[np.arange(33), (labels + 1) % 7] = -np.inf
+    weights = np.linspace(0.5, 2, 33)
+
+    def mean_loss(b):
+        scaled = np.where(np.isneginf(z), -np.inf, b * np.where(np.isneginf(z), 0.0, z))
+        log_p = scipy.special.log_softmax(scaled, axis=1)
+        losses = -log_p[np.arange(33), labels]
+        if loss == "brier":
+            losses = np.square(np.exp(log_p) - np.eye(7)[labels]).sum(axis=1)
+        return np.average(losses, weights=weights)
+
+    at, step = moments(z, labels, beta, loss, weights), 1e-3
+    around = [mean_loss(beta + k * step) for k in (-2, -1, 0, 1, 2)]
+    assert at.loss == pytest.approx(around[2], rel=1e-13)
+    slope = np.dot(around, [1, -8, 0, 8, -1]) / (12 * step)
+    assert at.slope == pytest.approx(slope, rel=1e-6)
+    curvature = np.dot(around, [-1, 16, -30, 16, -1]) / (12 * step**2)
+    assert at.curvature == pytest.approx(curvature, rel=1e-5)
+
+
+def test_a_search_that_begins_at_few_rows_ends_at_the_same_temperature(made_up, monkeypatch):
+    logits, labels = made_up(n=4000)
+    quick = fit_temperature(logits, labels)
+    monkeypatch.setattr(temperature, "FIRST_ROWS", len(labels))
+    slow = fit_temperature(logits, labels)
+    assert quick.beta == pytest.approx(slow.beta, rel=1e-13)
+    assert quick.evaluations < slow.evaluations
+
+
+def test_a_search_ends_where_its_first_rows_are_separable(made_up):
+    logits, labels = made_up(n=4000)
+    step = len(labels) // temperature.FIRST_ROWS
+    labels[::step] = logits[::step].argmax(axis=1)
+    found = fit_temperature(logits, labels)
+    assert found.outcome == "optimum"
+    at = moments(logits, labels, found.beta)
+    assert abs(at.slope) <= 8 * at.rounding
+
+
+def test_row_extremes_are_those_of_numpy(made_up):
+    logits, _ = made_up(n=50)
+    logits[3, 1] = -np.inf
+    low, top = row_extremes(logits[:, ::-1])
+    np.testing.assert_array_equal(low, logits.min(axis=1))
+    np.testing.assert_array_equal(top, logits.max(axis=1))
 
 
 def test_the_thread_count_does_not_matter(made_up):

@@ -26,7 +26,7 @@ METHODS = [
 def test_every_method_fits_and_predicts_the_same_bits_on_one_thread_and_on_three(
     method, made_up, monkeypatch
 ):
-    monkeypatch.setattr("utility_calibration.calibrators.base.LITTLE", 0)
+    monkeypatch.setattr(type(method), "one_thread_up_to", 0)
     monkeypatch.setattr("utility_calibration.calibrators.dirichlet.linear_map.ONE_THREAD_WORK", 0)
     n = 4500 if isinstance(method, PooledScaling) else 20_000  # two blocks of rows or more
     logits, labels = made_up(n=n, classes=60)
