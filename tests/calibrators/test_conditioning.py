@@ -1,5 +1,6 @@
 """Impossible classes, zeros of few votes, and classes without a calibration point do no harm."""
 
+import math
 import warnings
 
 import numpy as np
@@ -16,6 +17,7 @@ from utility_calibration.calibrators import (
     Uncalibrated,
 )
 from utility_calibration.calibrators.absent import absent_factors
+from utility_calibration.calibrators.paddings import padding_gap
 from utility_calibration.metrics import brier_score, negative_log_likelihood
 
 PADDINGS = [-1e3, -65504.0, -1e9, np.finfo(np.float32).min, np.finfo(np.float64).min, -np.inf]
@@ -134,3 +136,11 @@ def test_a_class_without_a_point_keeps_a_share_of_its_probability(
     np.testing.assert_allclose(module(torch.from_numpy(logits)).numpy(), p, atol=near(method))
     loaded = Calibrator.load(method.save(tmp_path / "method.npz"))
     np.testing.assert_array_equal(loaded.predict_proba(logits), p)
+
+
+def test_a_padding_begins_in_the_middle_of_the_first_wide_hole():
+    logits = np.array([[0.0, -1.0, -(2.0**20)], [0.0, -1.5, -(2.0**21)]])
+    # Distances are told apart by quarters of an octave: the hole is from 2^0.75 to 2^20.
+    assert padding_gap(logits, 1.0) == (pytest.approx(2 ** ((0.75 + 20) / 2)), True)
+    assert padding_gap(logits[:, :2], 1.0) == (pytest.approx(50 * 1.5), False)
+    assert padding_gap(np.zeros((2, 3)), 1.0) == (math.inf, False)
