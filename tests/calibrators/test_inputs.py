@@ -78,6 +78,9 @@ def test_a_calibrator_given_probabilities_or_votes_says_so_and_how_to_mend_it(ma
     votes = np.random.default_rng(0).multinomial(50, softmax(logits.astype(np.float64), axis=1))
     with pytest.warns(UserWarning, match="about 50"):
         TemperatureScaling().fit(votes, labels)
+    of_two = np.stack([50 - votes[:, 0], votes[:, 0]], axis=1)
+    with pytest.warns(UserWarning, match="about 50"):
+        TemperatureScaling().fit(of_two, (labels == 0).astype(int))
 
 
 def votes(n=300):
