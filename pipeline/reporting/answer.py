@@ -7,6 +7,7 @@ method improves it is another question (verdict.py).
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from utility_calibration.metrics.registry import PURPOSES, metric
 
@@ -134,41 +135,45 @@ def _place(key: str, one: Worst, is_error: bool | None) -> str:
         None: "Whether chance alone explains this is not known.",
     }
     share = f"({100 * one.share:.0f} % of the cases)"
-    where, difference = _difference(key, one)
+    where, subject, it, difference = _difference(key, one)
     if is_error and one.share >= NEARLY_ALL:
-        return f"Nearly everywhere {share} {difference}. {conclusions[is_error]}"
-    return f"The worst place is {where} {share}: there {difference}. {conclusions[is_error]}"
+        return f"Nearly everywhere {share} {subject} {difference}. {conclusions[is_error]}"
+    return f"The largest error is {where} {share}: there {it} {difference}. {conclusions[is_error]}"
 
 
-def _difference(key: str, one: Worst) -> tuple[str, str]:
-    """Where it is, and how far what came true is from what was predicted there."""
-    direction = "more" if one.gap > 0 else "less"
-    where = percents(one.low, one.high)
-    difference = f"{short(abs(100 * one.gap))} percentage points {direction} often than predicted"
+class _Difference(NamedTuple):
+    """Parts of a sentence on how far what came true is from what was predicted."""
+
+    where: str
+    subject: str
+    it: str
+    """The subject where it was named just before."""
+    differs: str
+
+
+def _difference(key: str, one: Worst) -> _Difference:
+    """Where a forecast errs, and how."""
+    direction, higher = ("more", "higher") if one.gap > 0 else ("less", "lower")
     if key in PLAIN:
-        have = "have together" if key == "u_topk" and one.utility else "has"
-        place = f"where {_event(key, one)} {have} a probability of {where}"
-        return place, f"{_coming_true(key, one)} {difference}"
+        event, where = _event(key, one), percents(one.low, one.high)
+        points = short(abs(100 * one.gap))
+        often = f"{points} percentage points {direction} often than predicted"
+        if key == "u_topk" and one.utility:
+            among = f"one of the {one.utility + 1} most probable classes"
+            where = f"where {event} have together a probability of {where}"
+            return _Difference(where, among, "one of them", f"is right {often}")
+        verb = "is right" if key == "u_topk" else "comes true"
+        where = f"where {event} has a probability of {where}"
+        return _Difference(where, event, "it", f"{verb} {often}")
     where, size = interval(one.low, one.high), short(abs(one.gap))
-    higher = "higher" if one.gap > 0 else "lower"
     if key == LOSSES:
-        return (
-            f"where the predicted cost is {with_zero(where)} per case",
-            f"the real cost is {with_zero(size)} {higher} on average",
-        )
+        where = f"where the cheapest action is predicted to cost {with_zero(where)} per case"
+        differs = f"costs {with_zero(size)} {'more' if one.gap > 0 else 'less'} on average"
+        return _Difference(where, "the cheapest action", "it really", differs)
     use = PURPOSES.get(key, metric(key).text)
     unit = ", in your unit" if is_own(key) else ""
-    return (
-        f"where the utility “{one.name}” ({use}) is predicted at {where}",
-        f"the real utility is {size} {higher} on average{unit}",
-    )
-
-
-def _coming_true(key: str, one: Worst) -> str:
-    """That the event occurs, as the beginning of a sentence on how often."""
-    if key == "u_topk" and one.utility:
-        return f"one of the {one.utility + 1} most probable classes is right"
-    return f"{_event(key, one)} {'is right' if key == 'u_topk' else 'comes true'}"
+    where = f"where the utility “{one.name}” ({use}) is predicted at {where}"
+    return _Difference(where, "the utility", "it", f"is {size} {higher} on average{unit}")
 
 
 def _event(key: str, one: Worst) -> str:
@@ -177,7 +182,7 @@ def _event(key: str, one: Worst) -> str:
         return "the most probable class"
     if key == "u_topk":
         return f"the {one.utility + 1} most probable classes"
-    return f"“{one.name.removeprefix('class ')}”"
+    return f"the class “{one.name.removeprefix('class ')}”"
 
 
 def _example(key: str, one: Worst) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..scoring.choice import PRESENT, Choice
+from ..scoring.choice import Choice
 from ..scoring.decisions import INFINITE
 from ..scoring.recommended import Use
 from ..scoring.use_columns import BEYOND
@@ -14,10 +14,7 @@ STILL_ERR = "errors that are larger than chance alone explains"
 
 
 def by_use(choice: Choice, has_infinite: bool) -> str:
-    """What to take for which use, alike uses together; "" where the headline says all of it.
-
-    Where one method is to be taken for all uses, only those are named for which the file is too
-    small to say so.
+    """What to take for which use, alike uses together; "" where one method is for all of them.
 
     Args:
         has_infinite: whether the NLL of some method is infinite. Such a method is never named.
@@ -25,10 +22,7 @@ def by_use(choice: Choice, has_infinite: bool) -> str:
     if choice.why_unranked is not None:
         return ""
     if choice.overall is not None:
-        weak = [use.label for use in choice.uses if not use.has_power]
-        if not weak or choice.overall == PRESENT:
-            return ""
-        return f"For {listed(weak)} the file is too small to show how well it works."
+        return ""
     alike: dict[_Advice, list[Use]] = {}
     for use in choice.uses:
         alike.setdefault(_Advice.of(use), []).append(use)

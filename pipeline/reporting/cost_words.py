@@ -29,7 +29,7 @@ def cost_sentences(choice: Choice, costs: Mapping[str, Any]) -> str:
         start = "Take the model's probabilities as they are"
     apart = "" if taken == best else f" (of the methods without {INFINITE})"
     text = (
-        f"{start}, because decisions cost least with it{apart}. {RULE} {_price(methods, taken)} "
+        f"{start}, because decisions were cheapest with it{apart}. {RULE} {_price(methods, taken)} "
         "per case on average."
     )
     if taken != PRESENT and PRESENT in methods:
@@ -108,13 +108,13 @@ def _cheaper_action(costs: Mapping[str, Any], method: str) -> str:
     gap = costs["methods"][method]["against"][f"always {constant}"]
     half = gap["difference_half_width"]
     price = f"{costs['constant'][constant]:#.4g}".rstrip(".")
-    always = f"to take “{constant}” always costs {price}, which is"
+    always = f"to take “{constant}” always costs {price}"
     if gap["difference"] > ROUNDING:
-        return f" But {always} {with_half(gap, 'difference')} less{_interval(half)}."
-    more = with_half(gap, "difference", sign=-1)
-    text = f" {always[0].upper()}{always[1:]} {more} more{_interval(half)}."
+        return f" But {always}, which is {with_half(gap, 'difference')} less{_interval(half)}."
+    text, more = f" {always[0].upper()}{always[1:]}", with_half(gap, "difference", sign=-1)
+    text += f", which is {more} more{_interval(half)}."
     if half is not None and abs(gap["difference"]) <= half:
-        text += " So it is not proven that decisions by these probabilities are cheaper."
+        text += f" Chance alone can explain that, so always “{constant}” may be as good."
     return text
 
 

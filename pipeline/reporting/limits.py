@@ -8,6 +8,7 @@ from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
 from ..scoring.choice import PRESENT, Choice
 from ..scoring.decisions import Decisions, Rarest
+from ..scoring.inference import ONE_SIDED
 from ..scoring.recommended import Use
 from ..scoring.use_columns import UNSEEN
 from ..scoring.uses import is_own, label_of
@@ -39,6 +40,7 @@ HALF = 0.5  # of the rarest class's frequency: an error of this size is worth a 
 def limits_of(decisions: Decisions, choice: Choice) -> Iterator[str]:
     """What the sample cannot show, as far as it is known, a sentence or two each."""
     yield from _of_the_rarest(decisions, choice)
+    yield from _of_weak_tests(decisions, choice)
     if len(decisions.methods) > 1:
         for use in choice.uses:
             if use.spread:
@@ -49,6 +51,22 @@ def limits_of(decisions: Decisions, choice: Choice) -> Iterator[str]:
             yield FEW_SPLITS.format(one if decisions.splits == 1 else several)
     if decisions.clusters:
         yield CLUSTERED.format(decisions.clusters)
+
+
+def _of_weak_tests(decisions: Decisions, choice: Choice) -> Iterator[str]:
+    """How much worse than the best the method taken may be, where tests rule out too little."""
+    if choice.overall is None:
+        return
+    for use in choice.uses:
+        if use.has_power:
+            continue
+        row = decisions.column(use.metric)[choice.overall]
+        most = row.difference + ONE_SIDED * row.difference_half_width
+        yield (
+            f"For {use.label} the tests are weak: the error of {method_name(choice.overall)} may "
+            f"be {per_hundred(most)} per 100 cases larger than that of the best method (95 % "
+            "confidence)."
+        )
 
 
 def _smallest_seen(decisions: Decisions, use: Use, spread: float) -> str:

@@ -28,8 +28,8 @@ ZERO = "gave probability 0 to a class that then occurred: do not take it, whatev
 """What INFINITE means."""
 PRACTICES = {
     "u_cwe": "you act when one chosen class has a high enough probability",
-    "u_topk": "you show the most probable classes",
-    "u_dcg": "you sort the classes; the higher the true one stands, the better",
+    "u_topk": "you show only the most probable classes",
+    "u_dcg": "you show all classes in order; the higher the true one stands, the better",
     "u_w2v": "a wrong class with a similar name is partly right",
     LOSSES: "you add up predicted costs of decisions, for example for a budget",
     COST: "you want your decisions to cost little",

@@ -184,7 +184,7 @@ def _of_a_tie(decisions: Decisions, uses: Sequence[Use], pick: Pick | None) -> s
             return f"{NOTHING_HELPS} No test finds a better one."
         text = f"{LEAVE} No test finds a better method."
         if any(errs_for(uses, method) for method in decisions.methods):
-            text += f" The methods with {SIGNS[BEYOND]} may even make them worse."
+            text += f" The methods with {SIGNS[BEYOND]} seem to add errors."
         return text
     text = f"No test finds a difference between the {counted(len(decisions.methods))} methods."
     must = "choose a method"

@@ -36,6 +36,7 @@ from .wording import TextTable
 SCORES = ("brier", "nll", "accuracy")  # columns next to the verdict's where the terminal is narrow
 NOTE_LINES = 7
 UNLIMITED = 1000
+NO_BREAK = "\u00a0"
 COMPARED = ("nll", "brier", *PURPOSES)
 """What people compare between runs: all metrics of all benchmarks would not fit on a screen."""
 
@@ -230,5 +231,7 @@ def print_lines(texts: Iterable[str], console: Console, style: str = "") -> None
     for text in texts:
         # In the legend a sign and two spaces come first: further lines begin below the meaning.
         indent = " " * 3 if text[1:3] == "  " else ""
-        for line in wrap(text, console.width, subsequent_indent=indent):
-            console.print(line, style=style, highlight=False, markup=False)
+        together = text.replace(" %", f"{NO_BREAK}%")
+        for line in wrap(together, console.width, subsequent_indent=indent):
+            shown = line.replace(NO_BREAK, " ")
+            console.print(shown, style=style, highlight=False, markup=False)
