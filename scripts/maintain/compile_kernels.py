@@ -12,7 +12,8 @@ import numpy as np
 from utility_calibration import calibrators
 from utility_calibration.metrics import scorecard
 
-CLASSES, POINTS = 4, 600
+CLASSES, POINTS = 4, 2400
+"""So many points that a temperature begins with few of them, whose labels are not side by side."""
 
 
 def main() -> None:
