@@ -53,6 +53,11 @@ def test_the_evidence_is_its_definition():
     assert found.largest >= found.now
 
 
+def test_bets_go_both_ways_alike_and_never_lose_all():
+    assert BETS.tolist() == (-BETS[::-1]).tolist() and len(set(BETS)) == len(BETS)
+    assert 0 < np.abs(BETS).min() and np.abs(BETS).max() < 1
+
+
 class Twice(m.ClassWise):
     """Class-wise utilities times 2, minus 5: another unit for the same evidence."""
 
