@@ -149,6 +149,15 @@ def test_boundary_cases_say_so_in_one_line(outcome):
         assert (brier_fit.temperature_, brier_fit.outcome_) == (fitted.temperature_, outcome)
 
 
+def test_an_optimum_beyond_the_bound_of_the_inverse_temperature_is_at_the_bound():
+    """One point of a hundred is wrong by 1e-9, and the third class makes the spread large."""
+    logits = np.tile([0.0, -1e-3, -1000.0], (100, 1))
+    logits[0, 1] = 1e-9
+    found = fit_temperature(logits, np.zeros(100, int))
+    assert found.outcome == "bound"
+    assert found.beta * found.spread == pytest.approx(1e6)
+
+
 @pytest.mark.parametrize("start", [1e-6, 0.3, 50.0])
 def test_the_solver_is_safeguarded_where_newton_diverges(start):
     def arctan(x):

@@ -55,7 +55,8 @@ def test_the_evidence_is_its_definition():
 
 def test_bets_go_both_ways_alike_and_never_lose_all():
     assert BETS.tolist() == (-BETS[::-1]).tolist() and len(set(BETS)) == len(BETS)
-    assert 0 < np.abs(BETS).min() and np.abs(BETS).max() < 1
+    sizes = np.abs(BETS)
+    assert sizes.min() > 0 and sizes.max() < 1
 
 
 class Twice(m.ClassWise):
