@@ -24,7 +24,7 @@ FLOOR_FILL, FLOOR_EDGE = "#D0D0D0", "#8C8C8C"
 """The noise floor of eCDFs: a pale band between edges that are seen."""
 DASH = (0, (5, 3))
 CALIBRATED, EXPECTED, WORST_NAME = (
-    "by chance alone, in 95 % of cases",
+    "95 % of the dots, if the probabilities are right",
     "as predicted",
     "worst range",
 )
@@ -68,7 +68,7 @@ def error_axes(axis: Axes, drawn: Iterable[Array]) -> None:
     methods and the noise floor would share a few millimetres. The axis begins at a 1 % quantile,
     because a nearly constant utility has almost no error and would need decades of the axis.
     """
-    axis.set_xlabel("Utility calibration error $e$ (units of utility)")
+    axis.set_xlabel("Utility calibration error $e$ (in the unit of the payoff)")
     axis.set_ylim(0, 1.01)
     axis.yaxis.set_major_formatter(ticker.PercentFormatter(1.0, decimals=0))
     curves = [values for values in drawn if values.any()]

@@ -53,7 +53,7 @@ def draw_ecdf(display: Display, axes: Axes, label: str, line: Line) -> None:
     line = {"label": label or None} | line
     drawing.draw_curve(axes, errors, shares, dkw_band(len(errors)), **line)
     drawing.error_axes(axes, [*drawn, errors])
-    axes.set_ylabel("Share of utilities with error ≤ $e$")
+    axes.set_ylabel("Share of users with error ≤ $e$")
 
 
 def draw_decision_curve(display: Display, axes: Axes, label: str, line: Line) -> None:

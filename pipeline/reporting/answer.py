@@ -16,7 +16,7 @@ from ..scoring.decisions import FEWEST_POINTS, INFINITE, Decision, Decisions
 from ..scoring.uses import is_own, is_use, label_of
 from .limits import needed_words, rarest_name
 from .wording import interval, listed, percents, short, with_zero
-from .worst import LOSSES, Worst
+from .worst import LOSSES, PLAIN, Worst
 
 YES, NO, UNSURE = "yes", "no", "cannot tell"
 TRUST = "Yes, you can trust the model's probabilities as they are."
@@ -25,7 +25,6 @@ DOUBT = "Cannot tell whether you can trust the model's probabilities as they are
 UNSCORED = "The method uncalibrated was not scored."
 ZEROS = "Some classes that occurred had a predicted probability of 0."
 NEARLY_ALL = 0.9  # a range with this share of the points is no single place
-PLAIN = ("u_cwe", "u_topk")  # of these a worst place is a probability and how often it comes true
 
 
 @dataclass(frozen=True)
@@ -90,12 +89,10 @@ def _answer(decisions: Decisions, rows: Mapping[str, Decision]) -> tuple[str, st
         why = "but the file is too small to show much" if few else "but see below"
         return UNSURE, f"Chance alone can explain all errors, {why}."
     if unseen:
-        text = f"For {listed(unseen)} some class has too few cases to see an error."
+        text = f"For {listed(unseen)} some class has too few cases."
         if decisions.rarest is not None:
             name, needed = rarest_name(decisions.rarest), needed_words(decisions.rarest)
-            text = (
-                f"For {listed(unseen)} there are too few cases of {name} to see an error: {needed}."
-            )
+            text = f"For {listed(unseen)} {name} has too few cases: {needed}."
         return UNSURE, f"{text} {fine}".strip()
     return YES, fine
 
@@ -194,10 +191,14 @@ def _example(key: str, one: Worst) -> str:
     gain, half = one.fresh_gain or 0.0, one.fresh_half_width or 0.0
     threshold, act_from = _apart(one.threshold, one.act_from)
     event = _event(key, one)
-    start = f"Suppose that acting pays only if it is right in at least {threshold} of the cases."
+    start = (
+        f"Suppose that acting pays only if it is right in at least {threshold} of the cases. With "
+        "this number most is to be gained."
+    )
     worth = (
-        f"Compared with acting from {threshold} on, this is worth as much as if "
-        f"{short(100 * gain)} ± {short(100 * half)} wrong acts per 100 cases became right."
+        f"Compared with acting from {threshold} on, this is worth as much as turning "
+        f"{short(100 * gain)} ± {short(100 * half)} wrong acts into right ones, per 100 cases of "
+        "the file."
     )
     those = "This holds for the model's probabilities as they are, not after a repair."
     if act_from is None:

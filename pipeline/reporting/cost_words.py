@@ -1,5 +1,6 @@
 """Sentences on what a person's decisions cost with each method (scoring/costs.py)."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -62,7 +63,14 @@ def _taken(choice: Choice) -> str:
 
 
 def _price(methods: Mapping[str, Any], name: str) -> str:
-    return f"{methods[name]['cost']:.3g}"
+    return _in_digits(methods, methods[name]["cost"])
+
+
+def _in_digits(methods: Mapping[str, Any], cost: float) -> str:
+    """A cost with as many decimals as give the lowest one three significant digits."""
+    lowest = abs(methods[cheapest(methods)]["cost"])
+    decimals = 2 - math.floor(math.log10(lowest)) if lowest > ROUNDING else 2
+    return f"{cost:.{min(max(decimals, 0), 6)}f}"
 
 
 def _next_one(methods: Mapping[str, Any], best: str) -> str:
@@ -107,7 +115,7 @@ def _cheaper_action(costs: Mapping[str, Any], method: str) -> str:
     constant = costs["best_constant"]
     gap = costs["methods"][method]["against"][f"always {constant}"]
     half = gap["difference_half_width"]
-    price = f"{costs['constant'][constant]:#.4g}".rstrip(".")
+    price = _in_digits(costs["methods"], costs["constant"][constant])
     always = f"to take “{constant}” always costs {price}"
     if gap["difference"] > ROUNDING:
         return f" But {always}, which is {with_half(gap, 'difference')} less{_interval(half)}."

@@ -14,7 +14,7 @@ def costs_table(record: Mapping[str, Any]) -> TextTable:
     always, best, splits = f"always {record['best_constant']}", cheapest(methods), record["splits"]
     heading = [
         "Method",
-        "cost per point",
+        "cost per case",
         "predicted cost",
         f"cheaper than {always} by",
         f"costlier than {method_name(best)} by",
@@ -34,9 +34,9 @@ def costs_table(record: Mapping[str, Any]) -> TextTable:
     constants = ", ".join(f"{name} {cost:.3g}" for name, cost in record["constant"].items())
     over = f", mean over {splits} splits (±: 95 % confidence interval)" if splits > 1 else ""
     note = (
-        "At each test point the action with the lowest predicted cost is taken. Cost per point: "
+        "In each test case the action with the lowest predicted cost is taken. Cost per case: "
         f"what these actions really cost on average{over}. Predicted cost: what the probabilities "
-        f"predict for it. One action for all points costs per point: {constants}. "
+        f"predict for it. One action for all cases costs per case: {constants}. "
         "decisions.json has all pairs of methods, and how often each action is taken and by how "
         "much its cost is misjudged."
     )

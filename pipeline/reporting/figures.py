@@ -33,7 +33,6 @@ from utility_calibration.metrics.shown import Curve, UtilityDiagram, WorstInterv
 from ..scoring.choice import PRESENT
 from ..scoring.inference import CONFIDENCE
 from ..scoring.uses import is_own
-from .answer import PLAIN
 from .leaderboard import COUNTED, GAINS, Leaderboard
 from .looks import CURVE, look
 from .names import method_name
@@ -46,11 +45,11 @@ from .style import (
     titled_figure,
 )
 from .wording import interval
-from .worst import LOSSES, Worst
+from .worst import LOSSES, PLAIN, Worst
 
 PANEL_TITLES = {
-    "linear": r"Linear utilities  $\mathcal{U}_{\mathrm{lin}}$",
-    "rank": r"Rank-based utilities  $\mathcal{U}_{\mathrm{rank}}$",
+    "linear": r"Random users paid by class  $\mathcal{U}_{\mathrm{lin}}$",
+    "rank": r"Random users paid by rank  $\mathcal{U}_{\mathrm{rank}}$",
 }
 MARKS = (("o", "#0072B2"), ("s", "#B8860B"), ("^", "#009E73"))
 """Markers and colours of the figure's kinds of numbers (Okabe-Ito)."""
@@ -115,20 +114,21 @@ def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
                 draw_curve(axis, errors, levels, band, marker=style.marker, gid=gid, **style.line)
             axis.set_title(PANEL_TITLES[curves.family])
             error_axes(axis, [*curves.errors.values(), *floor])
-        axes[0].set_ylabel("Share of utilities with error ≤ $e$")
+        axes[0].set_ylabel("Share of users with error ≤ $e$")
         handles: list[Line2D | Patch] = [
             Line2D([], [], marker=style.marker, ms=4, label=plain(method_name(m)), **style.line)
             for m, style in looks.items()
         ]
         if first.floor is not None:
-            floor_name = f"Noise floor of {plain(method_name(first.floor_of))}, 5–95%"
+            floor_name = f"By chance alone, for {plain(method_name(first.floor_of))} (5–95%)"
             handles.append(floor_handle(floor_name))
-        label, color = f"95% DKW band (±{100 * band:.1f} points)", list(looks.values())[-1].color
+        label = f"95% band of a curve (±{100 * band:.1f} percentage points)"
+        color = list(looks.values())[-1].color
         handles.append(Patch(facecolor=color, alpha=2 * BAND, linewidth=0, label=label))
         splits = f"mean over {first.splits} splits" if first.splits > 1 else "one split"
-        batches = f" and over batches of {first.batch:,} points" if first.batch else ""
+        batches = f" and over batches of {first.batch:,} cases" if first.batch else ""
         drawn = "" if first.prior == USUAL_PRIOR else f" with {first.prior} payoffs"
-        users = f"{first.count} sampled utilities{drawn} per panel"
+        users = f"{first.count} random users{drawn} per panel"
         note = f"{users}, {splits}{batches}; curves further left are better."
         legend_below(figure, handles, note)
     return figure
@@ -147,9 +147,9 @@ def place_figure(worst: Worst, title: str, is_probability: bool) -> Figure:
     with titled_figure(5.6, 4.6, title) as figure:
         upper, lower = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [3, 1]})
         draw_binned(upper, (edges[0], edges[-1]), diagram.bins, color=color, ms=4.5)
-        upper.set_ylabel("Came true")
+        upper.set_ylabel("Came true" if is_probability else "Real value")
         lower.stairs(density[:, 2], edges, fill=True, color=NOTE_COLOR)
-        lower.set_ylabel("Points")
+        lower.set_ylabel("Cases")
         for axis in (upper, lower):
             mark_worst(axis, diagram.worst.low, diagram.worst.high)
         percent = PercentFormatter(1.0, decimals=0)
@@ -157,11 +157,21 @@ def place_figure(worst: Worst, title: str, is_probability: bool) -> Figure:
         if is_probability:
             upper.yaxis.set_major_formatter(percent)
             lower.xaxis.set_major_formatter(percent)
-        lower.set_xlabel(f"Predicted: {plain(worst.name.removeprefix('class '))}")
+        lower.set_xlabel(plain(_predicted(worst, is_probability)))
         upper.xaxis.set_major_locator(MaxNLocator(6))
         lower.yaxis.set_major_locator(MaxNLocator(3))
         legend_below(figure, diagram_handles(color), "")
     return figure
+
+
+def _predicted(worst: Worst, is_probability: bool) -> str:
+    """What the horizontal axis has."""
+    if not is_probability:
+        return f"Predicted: {worst.name}"
+    name = worst.name
+    if name.startswith("class "):
+        name = f"“{name.removeprefix('class ')}”"
+    return f"Predicted probability of {name}"
 
 
 def worst_figure(utilities: Mapping[str, Worst], title: str, unit: str = "utility") -> Figure:

@@ -113,10 +113,15 @@ def _latex_table(table: ResultTable, end: str) -> str:
     )
 
 
-def markdown(table: ResultTable) -> str:
-    """The same table as GitHub-flavoured Markdown, with its notes below, and that of the floors."""
+def markdown(table: ResultTable, is_file: bool = True) -> str:
+    """The same table as GitHub-flavoured Markdown, with its notes below, and that of the floors.
+
+    Args:
+        is_file: whether it is a file of its own, which has all counts.
+    """
     heading, rows = table.lines(MARKDOWN)
-    parts = [titled_table(table.spec.title, heading, rows, all_notes(table))]
+    notes = [*all_notes(table), *(table.spec.counts if is_file else ())]
+    parts = [titled_table(table.spec.title, heading, rows, notes)]
     if table.has_floor:
         parts.append(table.floors().markdown())
     return "\n\n".join(parts) + "\n"

@@ -30,8 +30,8 @@ THRESHOLD_RULE = (
 )
 NLL = "The log loss (NLL) is a score of all probabilities, where 0 is perfect."
 TRIED = (
-    "To see this, one more repair, an average of three simple ones, was tried on the test cases of "
-    "the first split."
+    "We looked for more with an average of three simple repairs. It was fitted to a part of the "
+    "test cases of the first split, and measured on the others."
 )
 SMALLEST_GAIN = 0.001  # of log loss per point
 HALF = 0.5  # of the rarest class's frequency: an error of this size is worth a sentence
@@ -49,8 +49,6 @@ def limits_of(decisions: Decisions, choice: Choice) -> Iterator[str]:
             one = "is only one split"
             several = f"are only {counted(decisions.splits)} splits"
             yield FEW_SPLITS.format(one if decisions.splits == 1 else several)
-    if decisions.clusters:
-        yield CLUSTERED.format(decisions.clusters)
 
 
 def _of_weak_tests(decisions: Decisions, choice: Choice) -> Iterator[str]:
@@ -140,14 +138,18 @@ def bounds_of(decisions: Decisions, choice: Choice) -> Iterator[str]:
     if not lines:
         return
     yield from lines
-    over = f", the mean of those of {decisions.splits} splits" if decisions.splits > 1 else ""
-    covered = "" if own else " for all these uses together"
+    largest = "" if own else " on the largest error of these uses"
+    over = ""
+    if decisions.splits > 1:
+        over = f", which we computed in each of {decisions.splits} splits and averaged"
     yield (
-        f"“At most” is a 95 % upper bound{covered}{over}. It says what such a file cannot rule "
+        f"“At most” is a 95 % upper bound{largest}{over}. It says what such a file cannot rule "
         "out, so it is larger than what was measured."
     )
     if own and own != [LOSSES]:
         yield THRESHOLD_RULE
+    if decisions.clusters:
+        yield CLUSTERED.format(decisions.clusters)
 
 
 def _bound(decisions: Decisions, method: str) -> Iterator[str]:
@@ -237,12 +239,8 @@ def left_words(
         more = counted_as if method in infinite else ""
         now = f"The log loss of {whose} is {short(loss)} per case{more}. " * math.isfinite(loss)
         if gain > half:
-            further = "A repair" if method == PRESENT else "A further repair"
-            sentences.append(f"{now}{further} lowers it by {short(gain)} ± {short(half)}.")
+            sentences.append(f"{now}This repair lowers it by {short(gain)} ± {short(half)} there.")
         else:
             most = max(gain + half, SMALLEST_GAIN)  # nobody needs to know a smaller one
-            further = "a repair" if method == PRESENT else "a further repair"
-            sentences.append(
-                f"{now}We found nothing that {further} improves (at most {bound(most)})."
-            )
-    return [NLL, *sentences, TRIED] if sentences else []
+            sentences.append(f"{now}This repair gains nothing there (at most {bound(most)}).")
+    return [NLL, TRIED, *sentences] if sentences else []

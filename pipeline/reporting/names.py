@@ -9,7 +9,9 @@ from typing import Any
 
 import yaml
 
-from utility_calibration.metrics.registry import PURPOSES, metric
+from utility_calibration.metrics.registry import metric
+
+from ..scoring.uses import is_use, label_of
 
 SHOWN: dict[str, dict[str, Any]] = yaml.safe_load(
     Path(__file__).with_name("looks.yaml").read_text(encoding="utf-8")
@@ -57,7 +59,7 @@ def method_name(method: str) -> str:
 def heading_of(key: str) -> str:
     """A metric with the use that it measures: `Shortlists (U_topK)`."""
     text = metric(key).text
-    return f"{PURPOSES[key].capitalize()} ({text})" if key in PURPOSES else text
+    return f"{label_of(key).capitalize()} ({text})" if is_use(key) else text
 
 
 def ordered(methods: Iterable[str]) -> list[str]:

@@ -3,6 +3,7 @@
 import base64
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
@@ -47,8 +48,10 @@ PLACE_CAPTION = (
     "What was predicted, and what came true, with the model's probabilities. A dot is the mean of "
     "a group of cases with similar predictions. On the dashed line all comes true as predicted. If "
     "the probabilities were right, 95 % of the dots would lie in their grey bars. Shaded: the "
-    "worst place. Below: how many of the cases have which prediction."
+    "range of the largest error. Below: how many of the cases have which prediction."
 )
+NUMBERS = "What was measured"
+"""The heading of the table of a page that has one benchmark alone."""
 SVG_HEADER = re.compile(r"^.*?(?=<svg)|<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
 SVG_PLACES = re.compile(r'(?<= d=")[^"]*|(?<=<use )[^>]*')  # where drawings have coordinates
 LONG_NUMBER = re.compile(r"(\d\.\d\d)\d+")
@@ -168,7 +171,9 @@ def report_markdown(
         parts += [f"**{escape_markdown(leaderboard.headline)}**", leaderboard.table.markdown()]
     for section in sections:
         verdict, answer = section.verdict, section.verdict.answer
-        parts += [f"## {escape_markdown(section.spec.title)}", "### Verdict"]
+        if section.spec.title != title:
+            parts.append(f"## {escape_markdown(section.spec.title)}")
+        parts.append("### Verdict")
         parts.append(f"**{escape_markdown(answer.sentence)}** {escape_markdown(answer.reason)}")
         if answer.place:
             parts.append(escape_markdown(answer.place))
@@ -190,10 +195,15 @@ def report_markdown(
         if section.groups:
             parts += ["### Groups", bullets(section.groups)]
         if section.worst:
-            parts += ["### Where does each method fail?", *filter(None, [section.pooled])]
-        for key, group in section.worst.items():
-            places = (f"{method_name(method)}: {worst.words}" for method, worst in group.items())
+            parts += ["### Where does a method fail?", *filter(None, [section.pooled])]
+        for key, group in section.main_places.items():
+            places = (
+                f"{method_name(method)}: {worst.words(key)}" for method, worst in group.items()
+            )
             parts += [f"{escape_markdown(heading_of(key))}:", bullets(places)]
-        parts += [markdown(table).rstrip() for table in section.tables]
+        first, *others = section.tables
+        is_alone = section.spec.title == title
+        named = replace(first, spec=replace(first.spec, title=NUMBERS)) if is_alone else first
+        parts += [markdown(table, is_file=False).rstrip() for table in (named, *others)]
         parts += [table.markdown() for table in section.study_tables]
     return "\n\n".join(filter(None, parts)).rstrip() + "\n"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..scoring.choice import PRESENT
 from ..scoring.deciding import decide
 from ..scoring.decisions import Decisions
 from ..scoring.files import Scores
@@ -20,7 +21,7 @@ from ..scoring.uses import is_use
 from .costs import costs_table
 from .group_words import words_of_a_small_group, words_of_gap, words_of_repairs
 from .names import FLOOR_METHOD
-from .table_notes import remarks_of
+from .table_notes import patch_counts, remarks_of
 from .tables import ResultTable, TableSpec
 from .verdict import Verdict, verdict_of
 from .wording import TextTable
@@ -85,6 +86,19 @@ class Section:
     repairs: Sequence[Repair] = ()
 
     @property
+    def main_places(self) -> dict[str, dict[str, Worst]]:
+        """The worst utilities of the present forecast and of the methods that are to be taken.
+
+        Where there is neither, those of all methods; figures and files have these in any case.
+        """
+        main = {PRESENT, self.verdict.overall, *(use.take for use in self.verdict.uses)}
+        places = {}
+        for key, group in self.worst.items():
+            of_main = {method: worst for method, worst in group.items() if method in main}
+            places[key] = of_main or dict(group)
+        return places
+
+    @property
     def spec(self) -> TableSpec:
         """What the main table shows, the first of `tables`."""
         return self.tables[0].spec
@@ -119,7 +133,8 @@ def section_of(
                 worst.setdefault(key, {})[method] = one
     if not scores.group:
         remarks = remarks_of(scores.facts, decisions)
-        specs = [replace(spec, remarks=(*spec.remarks, *remarks)) for spec in specs]
+        counts = patch_counts(scores.facts["calibrators"], decisions.methods)
+        specs = [replace(spec, remarks=(*spec.remarks, *remarks), counts=counts) for spec in specs]
     section = Section(
         decisions=decisions,
         tables=[ResultTable.of(decisions, spec) for spec in specs],
@@ -213,7 +228,7 @@ def discount_note(worst: Mapping[str, Mapping[str, Worst]]) -> str:
     """What a discount exponent is; "" where no utility has one."""
     if "u_dcg" not in worst:
         return ""
-    return "With discount exponent g the true class at place r is worth 1 / log2(1 + r)^g."
+    return "With discount exponent g the true class at place r is worth 1 / (log2(1 + r))^g."
 
 
 def _facts_of(logits: Mapping[str, Any]) -> list[str]:

@@ -18,7 +18,7 @@ from .worst import LOSSES
 SIGNS = {WITHIN: "✓", UNSEEN: "?", BEYOND: MARK, CHEAP: "=", WORSE: "✗", UNKNOWN: "–"}
 MEANINGS = {
     WITHIN: "chance alone can explain its errors",
-    UNSEEN: "no error was seen, but {} has too few cases to see one",
+    UNSEEN: "no error larger than chance was seen, but {} has too few cases to be sure",
     BEYOND: "its errors are larger than chance alone explains",
     CHEAP: "no other method is proven to cost less",
     WORSE: "a test shows that another method is better",
@@ -35,15 +35,16 @@ PRACTICES = {
     COST: "you want your decisions to cost little",
 }
 """What people do in each use, by the metric that measures how far they are misled then."""
-COUNTING = ("u_cwe", "u_topk")  # their errors count what came true
+VALUED = ("u_dcg", "u_w2v")  # their errors are in parts of the value of a fully right answer
 ERROR = (
     "An error of .05 (5 per 100 cases): in the worst range of predictions 5 more or fewer came "
     "true than predicted, per 100 cases of the whole file."
 )
 OF_VALUES = (
-    "For {} an error is a difference in value, not a number of cases: in rankings the first place "
-    "is worth 1 and the others less, and costs have your unit."
+    "For {} it is a difference in value: an error of .05 is 5 % of what a fully right answer is "
+    "worth, on average over the whole file."
 )
+OF_UNITS = "For {} it is in your unit, per case."
 OWN_RANGES = (
     "The errors in tables are means over the splits. Each split has its own worst range, so the "
     "error is often larger than that of the range named above."
@@ -85,8 +86,11 @@ def methods_of(methods: Iterable[str]) -> list[str]:
 
 def errors_of(uses: Sequence[Use], splits: int) -> list[str]:
     """What an error is, in the uses of the grid."""
-    of_values = [use.label for use in uses if use.metric not in (*COUNTING, COST)]
+    of_values = [use.label for use in uses if use.metric in VALUED]
+    of_units = [use.label for use in uses if is_own(use.metric)]
     lines = [ERROR]
     if of_values:
         lines.append(OF_VALUES.format(listed(of_values)))
+    if of_units:
+        lines.append(OF_UNITS.format(listed(of_units)))
     return [*lines, OWN_RANGES] if splits > 1 else lines

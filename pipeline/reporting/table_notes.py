@@ -1,25 +1,27 @@
 """Sentences below a table of numbers: what its marks mean, and what is special about this run."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from utility_calibration.metrics.registry import PURPOSES, Metric
 from utility_calibration.metrics.shown import LIKELIHOOD_FLOOR
 
 from ..scoring.decisions import HARMED, Decision, Decisions
+from ..scoring.uses import is_own, is_use, label_of
 from .names import BEYOND_CHANCE, MARK, method_name
-from .tables import Column, ResultTable
+from .tables import ResultTable
 from .wording import bound, listed, names
+from .worst import LOSSES
 
 INTERVALS = {
     "bootstrap": "The interval is 1.96 standard errors wide on each side. These come from drawing "
-    "the test cases anew many times, the same ones in all splits (a bootstrap).",
+    "the test cases anew many times (a bootstrap).",
     "corrected": "The interval allows for the cases that splits share (Nadeau & Bengio 2003).",
 }
 TESTS = {
     "corrected": "The tests compare two methods in the same splits, so they can tell methods apart "
-    "whose intervals overlap (corrected variance, Holm over methods, 5 %).",
+    "whose intervals overlap (5 %, corrected for the cases that splits share and by Holm's steps).",
     "bootstrap": "The tests compare two methods on the same cases, so they can tell methods apart "
     "whose intervals overlap (bootstrap of the difference, Holm over methods, 5 %). How results "
     "vary with the cases that fit the methods is not known.",
@@ -42,12 +44,19 @@ WITHOUT_FLOOR = (
     f"there is no {MARK} and no upper bound (–), because labels cannot be drawn from rows that do "
     "not sum to one."
 )
-NO_EVIDENCE = "Chance alone can explain all errors in {}."
 CERTIFICATE = (
-    "Upper bounds (95 %) on the errors in all columns with a use (single decisions, shortlists, "
-    "rankings, similarity){}: {}. The random users of U_lin and U_rank have other payoffs, which "
-    "these bounds do not cover."
+    "95 % upper bounds on the largest of the errors in {}{}: {}. They do not hold for other "
+    "columns."
 )
+MORE = {
+    "brier": "The squared errors of all classes of a case are added up.",
+    "cwe_bin": "Bins of equal weight have the same number of cases each.",
+    "u_lin_median": "Random users are imagined: each gives every class (U_lin) or every place of "
+    "the true class (U_rank) a random value, and expects the mean that the probabilities promise.",
+}
+"""What else a reader must know of a column."""
+OF_OWN = "error of your own utility, in its unit"
+OF_LOSSES = "error of the predicted cost of your decisions, in the unit of your losses"
 PAPER_RUNS = {"dirichlet": 80, "patching": 20}  # the paper's tuning runs (app. C.1)
 STARTS = {
     "pooled": "the average of three simple methods from which it starts",
@@ -104,8 +113,11 @@ def notes_of(table: ResultTable, mark: str) -> list[Note]:
 
 def _meaning(column: Metric) -> str:
     """What a column measures, with the use that it belongs to."""
-    use = f" ({PURPOSES[column.key]})" if column.key in PURPOSES else ""
-    return f"{column.text}{use}: {column.meaning}."
+    meaning = column.meaning
+    if is_own(column.key):
+        meaning = OF_LOSSES if column.key == LOSSES else OF_OWN
+    use = f" ({label_of(column.key)})" if is_use(column.key) else ""
+    return " ".join(filter(None, [f"{column.text}{use}: {meaning}.", MORE.get(column.key)]))
 
 
 def _rows(table: ResultTable) -> list[Decision]:
@@ -137,20 +149,12 @@ def _of_floors(table: ResultTable) -> list[Note]:
     without = [method for method in methods if method not in with_floor]
     if without:
         notes.append(Note("", f"{names(without)}: {WITHOUT_FLOOR}"))
-    unmarked = [column for column in table.columns if _is_unmarked(column, with_floor)]
-    within = [column.metric.text for column in unmarked]
-    if within and with_floor:
-        notes.append(Note("", NO_EVIDENCE.format(", ".join(within))))
     if any(math.isfinite(upper) for upper in uppers.values()):
         bounds = [f"{method_name(m)} {bound(uppers.get(m, math.nan))}" for m in methods]
         average = ", means over the splits" if table.decisions.splits > 1 else ""
-        notes.append(Note("", CERTIFICATE.format(average, ", ".join(bounds))))
+        covered = [c.metric.text for c in table.columns if c.metric.key in PURPOSES]
+        notes.append(Note("", CERTIFICATE.format(listed(covered), average, ", ".join(bounds))))
     return notes
-
-
-def _is_unmarked(column: Column, methods: Collection[str]) -> bool:
-    """Whether none of these methods has a † in the column."""
-    return all(column.rows[method].beyond_floor is False for method in methods)
 
 
 def _of_likelihoods(table: ResultTable) -> Note:
@@ -171,12 +175,6 @@ def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...
         remarks.append("Cases have weights, from {:.3g} to {:.3g}.".format(*weights))
     for method in methods:
         counts = calibrators.get(method, {}).get("patches", [])
-        if counts:
-            patches = ", ".join(map(str, counts))
-            remarks.append(
-                f"{method_name(method)}: number of repaired ranges (patches) in each split: "
-                f"{patches}."
-            )
         if 0 in counts:
             start = STARTS.get(calibrators[method]["config"].get("start", "softmax"), "its start")
             where = f"in {counts.count(0)} of {len(counts)} splits no range needed a repair"
@@ -185,7 +183,8 @@ def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...
         worse = calibrators[method]["worse_than_temperature"]
         remarks.append(
             f"{method_name(method)}: in {sum(worse)} of {len(worse)} splits no setting that was "
-            "tried was better than temperature scaling on cases kept aside for this."
+            "tried was better than temperature scaling on cases kept aside for this. Where all "
+            "were at least 2 % worse, temperature scaling was taken in its place."
         )
     remarks += _of_tuning(calibrators, methods)
     points = facts["evaluation"]["utility_batch"]
@@ -193,6 +192,21 @@ def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...
         batches = f"disjoint batches of {points} test cases or a few more"
         remarks.append(f"Utility metrics: means over {batches}.")
     return tuple(remarks)
+
+
+def patch_counts(
+    calibrators: Mapping[str, Mapping[str, Any]], methods: Sequence[str]
+) -> tuple[str, ...]:
+    """How many ranges each method repaired in every split."""
+    lines = []
+    for method in methods:
+        counts = calibrators.get(method, {}).get("patches", [])
+        if counts:
+            listed_counts = ", ".join(map(str, counts))
+            lines.append(
+                f"{method_name(method)}: repaired ranges (patches) in each split: {listed_counts}."
+            )
+    return tuple(lines)
 
 
 def _of_tuning(calibrators: Mapping[str, Any], methods: Sequence[str]) -> list[str]:

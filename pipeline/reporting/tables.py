@@ -23,21 +23,27 @@ from .wording import TextTable, bare, decimals, number
 FLOORS_TITLE = "How large are errors by chance alone?"
 FLOORS_NOTE = (
     "If the method's own probabilities were right, its error would be below this number 19 times "
-    "in 20. An error that is too large for chance alone has a {}."
+    "in 20."
 )
 
 
 @dataclass(frozen=True)
 class TableSpec:
-    """What a table shows: `metrics` are keys in order; `name` is the stem of its files.
+    """What a table shows.
 
-    remarks: sentences below it. look: "paper" has two standard errors and the best mean in bold.
+    Attributes:
+        name: the stem of its files.
+        metrics: their keys in order.
+        remarks: sentences below it.
+        look: "paper" has two standard errors and the best mean in bold.
+        counts: further sentences, which its own files alone have.
     """
 
     name: str
     title: str
     metrics: Sequence[str]
     remarks: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
     look: str = "default"
 
 
@@ -168,7 +174,7 @@ class ResultTable:
         for method in self.decisions.methods:
             floors = [column.text(column.rows[method].floor_q95) for column in columns]
             rows.append([method_name(method), *floors])
-        return TextTable(FLOORS_TITLE, heading, rows, FLOORS_NOTE.format(MARK))
+        return TextTable(FLOORS_TITLE, heading, rows, FLOORS_NOTE)
 
     def with_columns(self, keys: Collection[str]) -> Self:
         """The same table with these metrics alone."""

@@ -35,6 +35,9 @@ NONE_FOR_ALL = "No method is among the best for all of these uses."
 LEAVE = "Leave the probabilities as they are."
 NOTHING_HELPS = "None of these methods is shown to repair the probabilities."
 EQUAL = "{} methods are equally good, as far as tests can tell."
+EQUAL_APART = (
+    f"Not counting those with {INFINITE}, {{}} methods are equally good, as far as tests can tell."
+)
 SCORES = {"nll": "log loss (NLL)", "brier": "Brier score (squared error)"}
 """The scores that decide between methods, with what they measure."""
 EXAMPLE = "From which probability on should you act? An example"
@@ -249,16 +252,21 @@ def _reason(decisions: Decisions, uses: Sequence[Use], pick: Pick) -> str:
     if pick.why == DEFAULTED:
         count = _count_equals(decisions, uses, pick.method)
         if count > 1:
-            equal = EQUAL.format(counted(count).capitalize())
-            return f"{equal} Among equals this program takes its default."
+            return f"{_equal(decisions, count)} Among equals this program takes its default."
     if pick.why == DEFAULTED or (pick.are_named and len(pick.values) < 2):
         return "No test finds a better one."
     if pick.why == ONLY or len(pick.values) == 1:
         bad = [SIGNS[WORSE]] if any(WORSE in use.signs.values() for use in uses) else []
         bad += [INFINITE] if decisions.marked(INFINITE) else []
         return f"Every other method has {listed(bad, 'or')} in the table below."
-    equal = EQUAL.format(counted(len(pick.values)).capitalize())
-    return f"{equal} {_lowest_of_all(decisions, pick)}"
+    return f"{_equal(decisions, len(pick.values))} {_lowest_of_all(decisions, pick)}"
+
+
+def _equal(decisions: Decisions, count: int) -> str:
+    """How many methods tests cannot tell apart."""
+    if decisions.marked(INFINITE):
+        return EQUAL_APART.format(counted(count))
+    return EQUAL.format(counted(count).capitalize())
 
 
 def _lowest_of_all(decisions: Decisions, pick: Pick) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Self
 from .wording import interval, short
 
 LOSSES = "u_losses"  # the metric whose utility is minus what a decision costs
+PLAIN = ("u_cwe", "u_topk")  # of these a worst place is a probability and how often it comes true
 COST_NAME = "the cost of your decisions"
 
 
@@ -60,20 +61,19 @@ class Worst:
             diagram=_of_costs(self.diagram) if self.diagram else {},
         )
 
-    @property
-    def words(self) -> str:
-        """One sentence in the unit of the utility."""
+    def words(self, key: str) -> str:
+        """One sentence on a utility of this metric, in its unit."""
         if not self.gap:
             return f"{self.name}: all comes true as predicted"
-        direction, higher = ("more", "higher") if self.gap > 0 else ("less", "lower")
         chance = {
             True: ", larger than chance alone explains",
             False: ", which chance alone can explain",
             None: "",
         }
-        difference = f"{short(abs(self.gap))} {direction} comes true on average"
-        if self.name == COST_NAME:
-            difference = f"the real cost is {short(abs(self.gap))} {higher} on average"
+        size = short(abs(self.gap))
+        difference = f"the real value is {size} {'higher' if self.gap > 0 else 'lower'} on average"
+        if key in PLAIN:
+            difference = f"{size} {'more' if self.gap > 0 else 'less'} comes true on average"
         return (
             f"{self.name}, where {interval(self.low, self.high)} is predicted "
             f"({100 * self.share:.0f} % of the cases): {difference}; calibration error "

@@ -20,13 +20,11 @@ from utility_calibration.pipeline.reporting.group_words import (
 from utility_calibration.pipeline.reporting.keeping import how_to_keep
 from utility_calibration.pipeline.reporting.leaderboard import Leaderboard, leaderboard_of
 from utility_calibration.pipeline.reporting.limits import left_words
-from utility_calibration.pipeline.reporting.names import MARK
 from utility_calibration.pipeline.reporting.table_notes import BEYOND as BEYOND_NOTE
 from utility_calibration.pipeline.reporting.table_notes import (
     CERTIFICATE,
     FLOOR,
     INTERVALS,
-    NO_EVIDENCE,
     TESTS,
     TOGETHER,
     WITHOUT_FLOOR,
@@ -122,10 +120,10 @@ def page_of_sentences(refused: Iterable[tuple[str, str]]) -> Iterator[str]:
         yield from (f"**{heading}**", "")
         yield from (f"- {escape_markdown(line)}" for line in sentences)
         yield ""
-    yield from ("## Where does each method fail?", "")
+    yield from ("## Where does a method fail?", "")
     for case in ("errors beyond chance", "no error beyond chance", "all as predicted"):
-        _, changes, row = PLACES[case]
-        words = Worst(**PLACE | changes | {"is_beyond": bool(row)}).words
+        key, changes, row = PLACES[case]
+        words = Worst(**PLACE | changes | {"is_beyond": bool(row)}).words(key)
         yield f"- {escape_markdown(words)}."
     yield from ("", "## Below the table of numbers", "")
     yield from (f"- {escape_markdown(note)}" for note in notes_of_tables())
@@ -187,10 +185,9 @@ def notes_of_tables() -> Iterator[str]:
     """What marks and numbers of a table mean."""
     yield from INTERVALS.values()
     yield from TESTS.values()
-    yield from (BEYOND_NOTE, TOGETHER, FLOOR, FLOORS_NOTE.format(MARK))
+    yield from (BEYOND_NOTE, TOGETHER, FLOOR, FLOORS_NOTE)
     yield f"Vector Scaling: {WITHOUT_FLOOR}"
-    yield NO_EVIDENCE.format("U_CWE")
-    yield CERTIFICATE.format("", "Temp. Scaling .13, Vector Scaling .12")
+    yield CERTIFICATE.format("U_CWE and U_topK", "", "Temp. Scaling .13, Vector Scaling .12")
 
 
 def of_groups() -> Iterator[str]:

@@ -44,8 +44,8 @@ def _on_zero_likelihood(points: FilePoints) -> list[str]:
         return []
     if points.kind == "probabilities":
         return [
-            f"the true class has probability 0 in {count} cases (first: row {row}, counted from "
-            "0); to fit the methods, 0 counts as 1e-12"
+            f"the true class has probability 0 in {count} cases (the first is case number "
+            f"{row + 1}); to fit the methods, 0 counts as 1e-12"
         ]
     return [f"the true class has the logit -inf in {count} test cases, so probability 0"]
 

@@ -171,12 +171,12 @@ def _remarks(job: Job) -> Iterator[str]:
     if splits is None:
         share = 100 * job.first.splits.calibration_fraction
         yield (
-            f"{share:.0f} % of the points, drawn at random, fit the methods; {100 - share:.0f} % "
-            "test them. To choose the test points yourself, use --test or add a column “split”."
+            f"{share:.0f} % of the cases, drawn at random, fit the methods; {100 - share:.0f} % "
+            "test them. To choose the test cases yourself, use --test or add a column “split”."
         )
     else:
         sizes = "; ".join(f"{one['calibration']} and {one['test']}" for one in splits[:5])
         more = ", …" if len(splits) > 5 else ""
-        yield f"Calibration and test points are the file's own: {sizes}{more}."
+        yield f"The file says which cases fit the methods and which ones test them: {sizes}{more}."
     if lacks_default(job):
         yield WITHOUT_DEFAULT

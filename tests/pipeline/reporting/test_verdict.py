@@ -246,7 +246,8 @@ def test_a_cost_that_was_foreseen_too_low_is_not_called_too_high():
     columns = {"u_losses": {"uncalibrated": cell(0.1, **BEYOND)}}
     answer = verdict_of(decided(columns), None, {"u_losses": {"uncalibrated": place}}).answer
     assert "0.10–0.90" in answer.place and "too low" in answer.place and not answer.example
-    assert ".10–.90" in place.words and ".30 higher" in place.words
+    words = place.words("u_losses")
+    assert ".10–.90" in words and ".30 higher" in words
 
 
 def test_a_diagram_of_costs_is_that_of_utilities_turned_round():
@@ -356,7 +357,7 @@ def test_costs_are_compared_with_the_best_action_that_is_the_same_for_all_points
 
 def test_an_infinite_log_loss_says_as_what_probabilities_of_0_count():
     gains = {"uncalibrated": (0.9, 0.3), TEMP: (0.0, 0.001)}
-    _, first, second, _ = left_words(gains, {"uncalibrated": 1.5, TEMP: 0.6}, ["uncalibrated"])
+    *_, first, second = left_words(gains, {"uncalibrated": 1.5, TEMP: 0.6}, ["uncalibrated"])
     assert "1e-12" in first and "1e-12" not in second
     assert left_words({}, {}) == []
 

@@ -65,7 +65,7 @@ def test_the_group_that_is_treated_differently_is_named_and_each_has_its_part(sc
     assert points == {name: int((groups == name).sum()) for name in ("north", "south")}
     page = (out / "report.html").read_text()
     assert all(f"group {name} (" in page for name in ("north", "south"))
-    assert page.count("Where does each method fail?") == 3
+    assert page.count("Where does a method fail?") == 3
     scores = Scores.read(score_files(job.first))
     assert scores.of_group("tiny").own_rows().empty
     assert "Group tiny (9 " in (out / "report.md").read_text()
