@@ -10,7 +10,8 @@ import pandas as pd
 
 from tests.pipeline.reporting.conftest import decided
 from tests.pipeline.reporting.test_figures import BENCHMARKS
-from tests.pipeline.reporting.test_verdict import CASES, PLACE, cell, verdict
+from tests.pipeline.reporting.test_verdict import CASES
+from tests.pipeline.reporting.verdicts import PLACE, cell, verdict
 from utility_calibration.pipeline.reporting.answer import answer_of
 from utility_calibration.pipeline.reporting.group_words import (
     words_of_a_small_group,

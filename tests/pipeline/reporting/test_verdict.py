@@ -1,18 +1,18 @@
 """The verdict follows the tests and not the smallest number. Its sentences are in tests/golden."""
 
-import re
-
 import pytest
 
 from tests.pipeline.reporting.conftest import decided
-from utility_calibration.pipeline.reporting.answer import (
-    DOUBT,
-    NO,
-    UNSCORED,
-    UNSURE,
-    YES,
-    Answer,
-    answer_of,
+from tests.pipeline.reporting.verdicts import (
+    BEYOND,
+    DIR,
+    ISO,
+    TEMP,
+    VEC,
+    cell,
+    column_of,
+    costs_of,
+    verdict,
 )
 from utility_calibration.pipeline.reporting.limits import left_words
 from utility_calibration.pipeline.reporting.names import method_name
@@ -21,32 +21,14 @@ from utility_calibration.pipeline.reporting.verdict import (
     LIMITS,
     MEANING,
     METHODS,
-    SIZES,
-    verdict_of,
 )
 from utility_calibration.pipeline.reporting.wording import bound, interval, p_value
-from utility_calibration.pipeline.reporting.worst import Worst
 from utility_calibration.pipeline.scoring.choice import choice_of
 from utility_calibration.pipeline.scoring.decisions import HARMED, INFINITE, Rarest
 from utility_calibration.pipeline.scoring.recommended import LOWEST, UNTOUCHED
 from utility_calibration.pipeline.scoring.use_columns import UNSEEN, WITHIN, WORSE
 
-TEMP, VEC, ISO, DIR = "temperature", "vector", "isotonic", "dirichlet"
 THREE, FIVE = (TEMP, VEC, ISO), (TEMP, VEC, ISO, DIR, "uncalibrated")
-BEYOND = {"beyond_floor": True}
-
-
-def cell(mean, best=False, **more):
-    return {"mean": mean, "floor_q95": 0.005, "not_worse": best, "beyond_floor": False} | more
-
-
-def column_of(*methods, best=(), **rest):
-    return {m: cell(0.01 * (k + 1), m in best, **rest) for k, m in enumerate(methods)}
-
-
-def verdict(columns, points=3000, costs=None, **more):
-    """The verdict on rows by metric and method."""
-    return verdict_of(decided(columns, test_points=points, **more), costs)
 
 
 def of_best(**best):
@@ -57,25 +39,6 @@ def of_best(**best):
     return table | {"brier": {m: cell(mean) for m, mean in ((VEC, 0.2), (ISO, 0.1), (DIR, 0.3))}}
 
 
-def costs_of(half, **means):
-    """The record of decisions with these costs by method."""
-    always = {"always wait": {"difference": -1.0, "difference_half_width": half}}
-    methods = {
-        name: {"cost": mean, "against": always | {
-            other: {"difference": mean - means[other], "difference_half_width": half}
-            for other in means if other != name
-        }}
-        for name, mean in means.items()
-    }  # fmt: skip
-    return {"methods": methods, "best_constant": "wait", "constant": {"wait": 1.2}}
-
-
-PLACE = {
-    "utility": 0, "error": 0.05, "is_beyond": True, "low": 0.44, "high": 0.87, "share": 0.34,
-    "gap": 0.06, "gain": 0.02, "threshold": 0.4, "act_from": 0.47, "diagram": {},
-    "fresh_gain": 0.001, "fresh_half_width": 0.004,
-}  # fmt: skip
-"""A worst place without its name."""
 ONE = column_of(*THREE, best=[VEC])
 TWO = {"u_cwe": column_of(*THREE, best=[TEMP, VEC])}
 EQUAL = column_of(*THREE, best=THREE, difference_half_width=0.004)
@@ -203,30 +166,6 @@ def test_where_tests_are_weak_it_is_said_how_much_worse_than_the_best_a_method_m
     assert LIMITS not in verdict({"u_topk": strong}).details
 
 
-PRESENT_CELLS = {
-    YES: cell(0.01),
-    NO: cell(0.01, **BEYOND),
-    UNSURE: cell(0.01, within_noise=None),
-}
-
-
-@pytest.mark.parametrize("word", PRESENT_CELLS)
-def test_the_answer_follows_the_signs_of_the_present_forecast(word):
-    found = verdict({"u_cwe": {"uncalibrated": PRESENT_CELLS[word], TEMP: cell(0.02, **BEYOND)}})
-    assert found.answer.word == word
-    refused = verdict({"u_cwe": {"uncalibrated": PRESENT_CELLS[word]}}, refused="Too few points.")
-    assert refused.answer.word == (NO if word == NO else UNSURE)
-
-
-def test_a_forecast_that_excluded_what_happened_is_not_taken_at_face_value():
-    columns = {"u_cwe": {"uncalibrated": cell(0.01)}}
-    assert verdict(columns, marks={"uncalibrated": (INFINITE,)}).answer.word == NO
-
-
-def test_without_the_present_forecast_nothing_is_said_of_it():
-    assert verdict({"u_cwe": ONE}).answer == Answer(UNSURE, DOUBT, UNSCORED)
-
-
 def test_a_tie_leaves_probabilities_that_are_fine_and_no_others():
     for present, overall in ((cell(0.3, True), UNTOUCHED), (cell(0.3, True, **BEYOND), LOWEST)):
         decisions = decided({"u_cwe": {"uncalibrated": present, TEMP: cell(0.1, True)}})
@@ -238,36 +177,6 @@ def test_a_rare_class_is_named_where_its_whole_frequency_cannot_be_excluded():
         column = {"u_cwe": {VEC: cell(0.001, True, upper=upper)}}
         cautions = verdict(column, rarest=Rarest(16, 20_000, 0.3, 25, "cat")).cautions
         assert sum("“cat” (.080 %" in sentence for sentence in cautions) == count
-
-
-def test_a_cost_that_was_foreseen_too_low_is_not_called_too_high():
-    """The utility of losses is minus the loss, so less than predicted means more costly."""
-    place = Worst(**{**PLACE, "name": "losses", "low": -0.9, "high": -0.1, "gap": -0.3}).as_cost()
-    columns = {"u_losses": {"uncalibrated": cell(0.1, **BEYOND)}}
-    answer = verdict_of(decided(columns), None, {"u_losses": {"uncalibrated": place}}).answer
-    assert "0.10–0.90" in answer.place and "too low" in answer.place and not answer.example
-    words = place.words("u_losses")
-    assert ".10–.90" in words and ".30 higher" in words
-
-
-def test_a_diagram_of_costs_is_that_of_utilities_turned_round():
-    diagram = {
-        "at": [-2.0, -1.0, 0.0],
-        "curve": [-0.1, -0.3, 0.2],
-        "low": [None, -0.2, -0.1],
-        "high": [None, 0.4, 0.3],
-        "bins": [[-2.0, -3.0, -2.5, -1.5], [-1.0, -0.5, None, None]],
-        "density": [[-2.0, -1.0, 0.25], [-1.0, 0.0, 0.75]],
-    }
-    place = {**PLACE, "name": "losses", "diagram": diagram}
-    assert Worst(**place).as_cost().diagram == {
-        "at": [0.0, 1.0, 2.0],
-        "curve": [-0.2, 0.3, 0.1],
-        "low": [-0.3, -0.4, None],
-        "high": [0.1, 0.2, None],
-        "bins": [[1.0, 0.5, None, None], [2.0, 3.0, 1.5, 2.5]],
-        "density": [[0.0, 1.0, 0.75], [1.0, 2.0, 0.25]],
-    }
 
 
 def test_the_cheapest_method_and_the_one_to_take_are_never_confused():
@@ -287,47 +196,6 @@ def test_by_which_rule_decisions_are_made_is_said_of_every_method(marks):
     assert "lowest predicted cost" in verdict(columns, **{**known, "marks": marks}).headline
 
 
-def test_a_bound_is_no_part_of_the_answer():
-    """Beside what chance explains it looks like a contradiction; the page has it."""
-    columns = {"u_cwe": {"uncalibrated": cell(0.01, True), TEMP: cell(0.01, True)}}
-    found = verdict(columns, users={"uncalibrated": 0.041, TEMP: 0.052})
-    first = " ".join([found.answer.sentence, found.answer.reason, found.headline, found.by_use])
-    assert "4.1" not in first
-    assert sum("4.1 per 100" in sentence for sentence in found.details[SIZES]) == 1
-
-
-def test_a_mark_beside_a_yes_is_explained():
-    columns = {
-        "u_cwe": {"uncalibrated": cell(0.01, True)},
-        "tce_bin": {"uncalibrated": cell(0.02, True, **BEYOND)},
-    }
-    found = verdict(columns)
-    assert found.answer.word == YES
-    assert sum("TCE_bin" in line and "†" in line for line in found.details[LIMITS]) == 1
-    assert LIMITS not in verdict({"u_cwe": columns["u_cwe"]}).details
-
-
-def test_a_place_whose_ends_are_near_each_other_has_two_different_ends():
-    for key, name, ends in (
-        ("u_dcg", "discount exponent 2", ".6102–.6139"),
-        ("u_cwe", "class cat", "61.02 to 61.39 %"),
-    ):
-        place = Worst(**{**PLACE, "name": name, "low": 0.6102, "high": 0.6139})
-        answer = answer_of(
-            decided({key: {"uncalibrated": cell(0.1, **BEYOND)}}), {key: {"uncalibrated": place}}
-        )
-        assert ends in answer.place
-
-
-def test_the_worst_place_is_a_probability_before_it_is_another_utility():
-    keys = ("u_dcg", "u_topk", "u_cwe")
-    columns = {key: {"uncalibrated": cell(0.1, beyond_floor=key != "u_cwe")} for key in keys}
-    worst = {key: {"uncalibrated": Worst(**PLACE, name="class cat")} for key in keys}
-    assert answer_of(decided(columns), worst).metric == "u_topk"
-    only = {"u_dcg": columns["u_dcg"]}
-    assert answer_of(decided(only), worst).metric == "u_dcg"
-
-
 def test_bounds_are_rounded_up_and_numbers_have_as_many_digits_as_they_need():
     assert [bound(value) for value in (0.1234, 0.13, 0.0991)] == [".13", ".13", ".10"]
     assert interval(0.7, 1.0) == ".70–1.00"
@@ -335,17 +203,6 @@ def test_bounds_are_rounded_up_and_numbers_have_as_many_digits_as_they_need():
     assert interval(-0.5, 0.25) == "-.50 to .25"
     texts = [p_value(p) for p in (1e-9, 0.000123, 0.00468, 0.25, 1.0)]
     assert texts == ["p < .0001", "p = .0001", "p = .0047", "p = .25", "p = 1.0"]
-
-
-def test_a_bound_stands_beside_the_present_one_and_what_chance_explains():
-    present = cell(0.1, **BEYOND, floor_q95=0.03)
-    columns = {"u_cwe": {"uncalibrated": present, TEMP: cell(0.01, True, floor_q95=0.021)}}
-    found = verdict(columns, users={"uncalibrated": 0.22, TEMP: 0.0702})
-    present_line, taken_line, _ = found.details[SIZES]
-    numbers = [re.findall(r"\d[\d.]*(?=[ .)])", line) for line in (present_line, taken_line)]
-    assert numbers == [["22", "100", "10", "3.0"], ["7.1", "100", "1.0", "2.1"]]
-    # The bound covers the uses, and not the sampled users, who have other payoffs.
-    assert "single decisions" in taken_line
 
 
 def test_costs_are_compared_with_the_best_action_that_is_the_same_for_all_points():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.pipeline.reporting.conftest import decided
-from tests.pipeline.reporting.test_verdict import costs_of
+from tests.pipeline.reporting.verdicts import costs_of
 from utility_calibration.pipeline.reporting.answer import NO, UNSURE, YES
 from utility_calibration.pipeline.reporting.names import method_name
 from utility_calibration.pipeline.reporting.signs import SIGNS
