@@ -15,7 +15,7 @@ from utility_calibration.metrics.errors import InputError
 from ..reading.cells import Labels
 from ..reading.spelling import one_number_twice
 from ..words.file_options import MOST
-from ..words.message_text import cut_off, some_of
+from ..words.message_text import cut_off, some_of, typed
 from ..words.patterns import TRUTH, as_number, whole_sets
 from ..words.usual_names import NO_LABELS
 from .answers import Answers
@@ -179,10 +179,9 @@ def _no_class(
     ways = ["leave such points out: --ignore-label LABEL", "name all columns: --classes NAME,NAME"]
     if usual or (are_fewer and len(odd) <= MOST):
         out = usual or odd  # without these, more is clear
-        sign = "=" if len(out) > 1 else " "
-        ways = [f"leave such points out: --ignore-label{sign}{','.join(out)}"]
+        ways = [f"leave such points out: {typed('--ignore-label', ','.join(out))}"]
     elif hits_by_order - hits_by_number > clear:
-        ways = [f"name the columns in their order: --classes={','.join(labels.texts)}"]
+        ways = [f"name the columns in their order: {typed('--classes', ','.join(labels.texts))}"]
     message = f"no column has the number {some_of(odd)} (they are 0 to {n_columns - 1}), first"
     row, fixes = labels.row(odd[0]), ["correct it", *ways]
     return InputError(message, field="labels", row=row, fixes=fixes)

@@ -9,9 +9,10 @@ from ..reading.cells import FileColumns, Labels
 from ..reading.spelling import one_number_twice
 from ..rows.lists import has_lists
 from ..words.file_options import MOST, matching
-from ..words.message_text import IGNORE, NAME_CLASSES, some_of
+from ..words.message_text import IGNORE, NAME_CLASSES, some_of, typed
 from ..words.patterns import Bearers, as_number, bearers_of, borne_alone
 from ..words.usual_names import NO_LABELS, PREDICTED, REJECTS, spelt
+from .answers import KINDS
 
 IN_ORDER = "say which they are, in the order of the labels: --classes NAME,NAME"
 
@@ -72,7 +73,7 @@ def in_question(
         short = [name if len(name) < 60 else f"{name[:30]}*" for name in unknown[:MOST]]
         left_out = ",".join(short)  # with patterns in place of long names
         message += f", while {bearers.pattern} has those of all labels"
-        fixes = [f"leave out what is no class: --ignore {left_out}"]
+        fixes = [f"leave out what is no class: {typed('--ignore', left_out)}"]
         option = _option(bearers.labels, bearers.pattern, [*bearers.labels, *unknown])
         fixes.append(f"name the classes: {option}")
         parts = bearers.parts_of(unknown)
@@ -81,7 +82,8 @@ def in_question(
             names = ",".join([*bearers.labels, *rejects])
             fixes.append(f"if {some_of(rejects)} is a class, too: --classes {names!r}")
     elif len(likely) == 1:
-        fixes = [f"take the one that can be the answer for one of two: --classes {likely[0]}"]
+        option = typed("--classes", likely[0])
+        fixes = [f"take the one that can be the answer for one of two: {option}"]
     if any("group" in name.lower() for name in unknown):
         fixes.append("name the groups of points: --groups NAME")
     return InputError(message, field="columns", fixes=fixes)
@@ -100,13 +102,13 @@ def no_bearers(
 
     is_in_order: whether --classes may name columns in the order of the classes.
     """
-    ways = [
-        f"say which one has the answers: --logits {name} or --probabilities {name}"
-        for name in columns
-        if has_lists(rows[name])
-    ]
+    ways = []
+    for name in columns:
+        if has_lists(rows[name]):
+            options = " or ".join(typed(f"--{kind}", name) for kind in KINDS)
+            ways.append(f"say which one has the answers: {options}")
     if len(texts) == 2 and len(columns) == 1:
-        ways.append(f"say that it is for {texts[1]}: --classes {columns[0]}")
+        ways.append(f"say that it is for {texts[1]}: {typed('--classes', columns[0])}")
     elif is_in_order:
         ways.append(IN_ORDER)
     shown = some_of(columns, MOST) or "nothing beside the labels"
@@ -175,5 +177,6 @@ def lacking_column(text: str, labels: Labels, pattern: str, is_complete: bool) -
     if not labels.is_text:
         fixes.append(IN_ORDER)
     is_no_class = text in NO_LABELS or is_complete
-    fixes.append(f"leave such points out: --ignore-label {text if is_no_class else 'LABEL'}")
+    option = typed("--ignore-label", text if is_no_class else "LABEL")
+    fixes.append(f"leave such points out: {option}")
     return InputError(message, field="labels", row=labels.row(text), fixes=fixes)

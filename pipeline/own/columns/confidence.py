@@ -16,7 +16,7 @@ from utility_calibration.metrics.errors import InputError
 
 from ..reading.cells import FileColumns, distinct_labels, plain_column
 from ..words.file_options import FileOptions
-from ..words.message_text import cut_off
+from ..words.message_text import cut_off, typed
 from ..words.patterns import borne_alone
 from ..words.usual_names import PREDICTED, spelt
 from .answers import Answers
@@ -72,7 +72,7 @@ def check_meaning(
     likely = [name for name in rows if spelt(name) in PREDICTED] or ["NAME"]
     message = "never below 0.5, as the confidence in the predicted class, which may be either,"
     fixes = [
-        f"name the column of predictions: --predictions {cut_off(likely[0])}",
+        f"name the column of predictions: {typed('--predictions', likely[0])}",
         "give a column with the probability of each class",
     ]
     raise InputError(message, column=answers.name, fixes=fixes)

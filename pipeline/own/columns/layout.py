@@ -5,7 +5,6 @@ saved calibrator (classes_of_calibrator.py). Then it is applied to all rows, whi
 are in. Rows that lack a column, or have one more that may count, are refused.
 """
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,7 +26,7 @@ from ..reading.cells import (
 from ..rows.lists import CLASS_NAMES
 from ..rows.roles import Roles
 from ..words.file_options import FileOptions
-from ..words.message_text import IGNORE, cut_off, some_of
+from ..words.message_text import IGNORE, cut_off, some_of, typed
 from ..words.patterns import as_number, whole_sets
 from ..words.usual_names import with_names
 from .answers import Answers, answers_of_array
@@ -93,7 +92,7 @@ class Layout:
             return
         fixes = ["give it in all files"]
         if name not in self.columns:
-            fixes.append(f"leave it out everywhere: --ignore {name}")
+            fixes.append(f"leave it out everywhere: {typed('--ignore', name)}")
         raise InputError(message, field=name, fixes=fixes)
 
     def answers_in(self, rows: FileColumns, file_options: FileOptions, notes: list[str]) -> Answers:
@@ -146,7 +145,7 @@ class Layout:
         odd = [text for text in labels.texts if text not in self.codes]
         if odd:
             message = f"{cut_off(odd[0])} is no class of the first rows"
-            fixes = ["correct it", f"leave such points out: --ignore-label={shlex.quote(odd[0])}"]
+            fixes = ["correct it", f"leave such points out: {typed('--ignore-label', odd[0])}"]
             raise InputError(message, field="labels", row=labels.row(odd[0]), fixes=fixes)
         numbers = [self.codes[text] for text in labels.texts]
         return np.array(numbers, np.int64)[labels.places]

@@ -16,6 +16,8 @@ from utility_calibration.metrics.arrays import Array
 from utility_calibration.metrics.errors import InputError
 from utility_calibration.metrics.validation import COARSE_ROUNDING, ROW_SUM_TOLERANCE
 
+from ..words.message_text import typed
+
 NEAR_LIMIT = 0.9
 """Of two classes, an honest forecast may stay between 1/(1 + e) and e/(1 + e). One that a softmax
 of probabilities has made also comes near these ends."""
@@ -245,5 +247,5 @@ def refuse_two_models(columns: Sequence[str], matrix: NDArray[Any], codes: NDArr
         together = np.corrcoef([first, second, second - first, codes])
     if together[0, 1] > 0.9 and abs(together[2, 3]) < 2 * abs(together[:2, 3]).max():
         message = f"{' and '.join(columns)} rise together, like two models' log-odds of one class"
-        fixes = [f"leave one out: --ignore {name}" for name in columns]
+        fixes = [f"leave one out: {typed('--ignore', name)}" for name in columns]
         raise InputError(message, field="columns", fixes=fixes)

@@ -23,6 +23,7 @@ from ..rows.prepared import prepared, without_ignored
 from ..rows.roles import Roles, roles_of
 from ..rows.splits import is_empty, only_training, without_training
 from ..words.file_options import FileOptions, matching
+from ..words.message_text import typed
 from .check import with_checked_roles
 from .whole_file import points_and_layout_of_files
 
@@ -183,5 +184,5 @@ def _refuse_what_needs_all(roles: Roles) -> None:
     names = [name for role, name in roles.beside_labels() if role not in of_a_point]
     if names:
         message = "one pass does not have all points at once"
-        fix = f"to do without: --ignore {','.join(names)}"
+        fix = f"to do without: {typed('--ignore', ','.join(names))}"
         raise InputError(message, field=names[0], fixes=fix)

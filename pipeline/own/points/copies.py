@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utility_calibration.metrics.errors import InputError
+from utility_calibration.metrics.forecast import row_bytes
 from utility_calibration.metrics.weights import counted
 
 from ..columns.file_points import FilePoints
+from ..words.message_text import typed
 
 DENOMINATORS = np.array([*range(1, 1001), 10_000, 100_000])
 """Values that are all multiples of one of 1/m are shares of m votes, or rounded."""
@@ -80,7 +82,7 @@ def without_copies(points: FilePoints) -> FilePoints:
         if differs.any():
             message = "equal rows differ in it, so it is not clear which one counts"
             row = int(differs.argmax())
-            fixes = ["leave the copies out of the file", f"leave it out: --ignore {name}"]
+            fixes = ["leave the copies out of the file", f"leave it out: {typed('--ignore', name)}"]
             mistakes.append(InputError(message, field=name, row=row, fixes=fixes))
     if mistakes:
         raise InputError.of_all(mistakes)
@@ -121,11 +123,8 @@ def _at(rows: NDArray[np.bool_], points: FilePoints, note: str) -> FilePoints:
 
 def _first_equal(rows: NDArray[Any]) -> NDArray[np.int64]:
     """The place of the first row that equals each row, [n]."""
-    whole = np.ascontiguousarray(rows + 0.0)  # -0 becomes 0
-    # One value per row, so that `unique` compares whole rows.
-    row_as_bytes = np.dtype((np.void, whole.itemsize * whole.shape[1]))
-    as_bytes = whole.view(row_as_bytes)[:, 0]
-    _, first, inverse = np.unique(as_bytes, return_index=True, return_inverse=True)
+    whole = row_bytes(rows + 0.0)  # -0 becomes 0
+    _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
     return np.asarray(first[inverse])
 
 

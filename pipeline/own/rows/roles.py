@@ -13,7 +13,7 @@ from utility_calibration.metrics.errors import InputError
 
 from ..reading.cells import FileColumns, are_arrays
 from ..words.file_options import MOST, FileOptions
-from ..words.message_text import some_of
+from ..words.message_text import some_of, typed
 from ..words.usual_names import LABELS, LIKE_CLUSTERS, LIKE_LABELS, USUAL, is_split, spelt
 from .lists import has_lists
 
@@ -67,7 +67,7 @@ def labels_of(names: Sequence[str], file_options: FileOptions, notes: list[str])
         raise InputError(message, field="labels", fixes=fix)
     if len(labels) > 1:
         message = f"{' and '.join(f'`{name}`' for name in labels)} could be the labels"
-        fixes = [f"choose: --labels {name}" for name in labels]
+        fixes = [f"choose: {typed('--labels', name)}" for name in labels]
         raise InputError(message, field="labels", fixes=fixes)
     return labels[0]
 
@@ -96,7 +96,7 @@ def roles_of(names: Sequence[str], file_options: FileOptions, notes: list[str]) 
         else:
             fitting = [name for name in names if spelt(name) in usual]
         if len(fitting) > 1:
-            fixes = [f"leave one out: --ignore {name}" for name in fitting]
+            fixes = [f"leave one out: {typed('--ignore', name)}" for name in fitting]
             raise InputError(f"{' and '.join(fitting)} are both {role}", field=role, fixes=fixes)
         if fitting:
             others[role] = fitting[0]
@@ -116,7 +116,8 @@ def advice_on_clusters(path: Path, rows: Any, file_options: FileOptions) -> list
         purposes.add(labels_of(list(rows), file_options, []))
     for name in filter(LIKE_CLUSTERS.search, rows):
         if name not in purposes and _repeats(rows, name):
-            return [f"`{name}` repeats: if rows with one value depend, say --clusters {name}"]
+            clusters = typed("--clusters", name)
+            return [f"`{name}` repeats: if rows with one value depend, say {clusters}"]
     return []
 
 

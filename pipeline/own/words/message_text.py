@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from shlex import quote
 from typing import Any
 
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ SAVEZ = "numpy.savez('my.npz', logits=…, labels=…)"
 COMPLETE = "complete or remove such rows"
 IMPOSSIBLE = "where a point lacks an option, give this the logit -inf or the probability 0"
 NAME_CLASSES = "name the columns of the classes: --classes NAME,NAME"
+LONGEST_TYPED = 60
+"""Characters of a name that a message asks a person to type."""
 ONE_CLASS = "give points of at least two classes"
 IGNORE = "leave out what is no class: --ignore NAME,NAME"
 
@@ -52,6 +55,19 @@ def cut_off(text: str) -> str:
     """A text from a file, printable and cut off for a message."""
     printable = "".join(c if c.isprintable() else "?" for c in text)
     return printable if len(printable) <= 30 else f"{printable[:30]}…"
+
+
+def typed(option: str, name: str) -> str:
+    """An option with a name from a file, as one types it in a shell: --labels 'True Label'.
+
+    `name` may be several names with commas between them.
+    """
+    longest = max(map(len, name.split(",")))
+    if longest > LONGEST_TYPED or not name.isprintable():
+        return f"{option} NAME"
+    # An argument that begins with a minus would be taken for another option.
+    between = "=" if name.startswith("-") else " "
+    return f"{option}{between}{quote(name)}"
 
 
 def all_are_text(n: int, name: str) -> str:

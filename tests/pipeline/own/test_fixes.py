@@ -30,6 +30,16 @@ CASES = [
     table(REJECTING, names=["p_0", "p_1", "p_2", "p_unknown"], id=np.arange(N)),
     pd.DataFrame({"age": np.arange(N), "risk": P[:, 1], "outcome": 1 * (Y == 1)}),
     SCORES,
+    table(P, **{"True Label": Y, "y true": Y}).drop(columns="label"),
+    table(P, **{"Sample Weight": np.arange(1, N + 1), "weight": np.ones(N)}),
+    table(LOGITS, **{"sex of patient": np.arange(N)}),
+    pd.DataFrame(
+        {
+            "risk score": 0.5 + P[:, 1] / 2,
+            "Predicted Class": np.where(Y == 1, "a b", "c"),
+            "label": np.where(Y == 2, "a b", "c"),
+        }
+    ),
 ]
 
 

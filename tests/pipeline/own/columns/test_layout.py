@@ -96,7 +96,7 @@ def test_labels_of_the_first_rows_are_numbers_for_all(tmp_path):
     first = first_rows_of([path], FileOptions())
     assert first.layout.codes == {"0": 0, "1": 1, "2": 2}
     named = {"logits": LOGITS, "labels": NAMES[Y]}
-    with refuses("labels", row=1, fix="--ignore-label=ant"):
+    with refuses("labels", row=1, fix="--ignore-label ant"):
         later(named, first)
 
 

@@ -68,9 +68,16 @@ def test_a_shard_without_rows_is_none_and_all_without_are_no_points(
     assert scored(folder, tmp_path / "out")["uncalibrated"]["n"] == 300
 
 
-@pytest.mark.parametrize("odd", ["zzz", "-100", "no class"])
+@pytest.mark.parametrize(
+    ("odd", "option"),
+    [
+        ("zzz", "--ignore-label zzz"),
+        ("-100", "--ignore-label=-100"),
+        ("no class", "--ignore-label 'no class'"),
+    ],
+)
 def test_a_label_of_later_rows_is_left_out_as_the_message_says_and_all_are_counted(
-    tmp_path: Path, points: Points, small_batches: None, capsys: Any, odd: str
+    tmp_path: Path, points: Points, small_batches: None, capsys: Any, odd: str, option: str
 ) -> None:
     folder = tmp_path / "all"
     folder.mkdir()
@@ -79,7 +86,6 @@ def test_a_label_of_later_rows_is_left_out_as_the_message_says_and_all_are_count
         if number:
             shard.loc[shard.index[250:], "label"] = odd
         shard.to_csv(folder / f"{number}.csv", index=False)
-    option = f"--ignore-label={odd}" if " " not in odd else f"--ignore-label='{odd}'"
     with fails(UnitsFailed, option):
         scored(folder, tmp_path / "out")
     numbers = scored(folder, tmp_path / "out", f"--ignore-label={odd}")

@@ -99,7 +99,7 @@ def test_what_does_not_fit_is_refused_with_its_place(shards: Path, tmp_path: Pat
     odd = pd.read_parquet(shards / "2.parquet")
     odd.loc[7, "label"] = "dog"
     odd.to_parquet(shards / "2.parquet", index=False)
-    with fails(UnitsFailed, "labels", "row 7", "--ignore-label=dog", "2.parquet"):
+    with fails(UnitsFailed, "labels", "row 7", "--ignore-label dog", "2.parquet"):
         scored(shards, tmp_path / "out")
     arrays = tmp_path / "arrays"
     arrays.mkdir()
