@@ -94,6 +94,7 @@ ONE_UTILITY = [
     ("predicted", (0.5, 0.5)),
     ("predicted", (["a"], [0.5])),
 ]
+OTHER_CLASSES = [(0, 3), (-1,), (0.5,), ()]
 BY_FIELD = [
     ("payoffs", lambda: m.Linear(np.ones((2, 4))).evaluate(P, Y).worst),
     ("similarity matrix", lambda: m.Similarity(np.eye(4)).evaluate(P, Y).worst),
@@ -104,6 +105,7 @@ BY_FIELD = [
     ("gains", lambda: m.GainMatrix([[1, 2], [0, 1]])),
     ("gains", lambda: m.GainMatrix([[0.9, 0], [0, 1]])),
     ("subsets", lambda: m.GainMatrix.sample_misaligned(3, 4, 0, 5)),
+    *(("ClassWise", lambda c=c: m.ClassWise(c).evaluate(P, Y).worst) for c in OTHER_CLASSES),
     ("ks", lambda: m.TopK(ks=(1, 4)).evaluate(P, Y).worst),
     ("ks", lambda: m.TopK(ks=(1.5,)).evaluate(P, Y).worst),
     ("exponents", lambda: m.DiscountedCumulativeGain(())),
