@@ -85,9 +85,7 @@ class Calibrator(Estimator, Saved, ABC):
     takes_groups: ClassVar[bool] = False
     """Whether groups of points may get maps of their own (`grouped.py`). `_fit` and
     `_predict_proba` then have the keyword argument `names` [n], the points' groups."""
-    # No ClassVar, because `LogitShiftPatching` has a field of this name, and no field, because the
-    # other methods take no such argument.
-    needs_groups = False
+    needs_groups = False  # no ClassVar, because `LogitShiftPatching` has a field of this name
     """Whether `fit` refuses to go without groups."""
     is_learned: ClassVar[bool] = True
     """Whether `fit` learns something; then `calibrators/conditioning.py` prepares the logits."""

@@ -8,10 +8,12 @@ import pytest
 from tests.refusals import refuses
 from utility_calibration.pipeline.harness.artifacts import write_npz
 from utility_calibration.pipeline.scoring.points import (
+    LARGEST,
     CachedLogits,
     clusters_of,
     indices_of,
     split_indices,
+    splits_together,
 )
 
 MINE = SimpleNamespace(source={"path": "mine.npz", "test": None})
@@ -70,3 +72,8 @@ def test_clusters_of_the_file_reach_the_splits(tmp_path):
     given = cached(tmp_path / "y.npz", 6, clusters=names, tested=tested)
     with refuses("clusters", number="split 0", file="mine.npz"):
         indices_of(ONE, given, 0)
+
+
+def test_as_many_splits_are_taken_together_as_fit_and_at_least_one():
+    sizes = (0, LARGEST // 10, LARGEST // 3, LARGEST // 2 + 1, LARGEST + 1)
+    assert [splits_together(size, 10) for size in sizes] == [10, 10, 3, 1, 1]
