@@ -7,6 +7,7 @@ from typing import Any
 from ..scoring.choice import PRESENT, Choice
 from ..scoring.cost_gaps import ROUNDING, cheapest, surely_dearer
 from ..scoring.decisions import INFINITE
+from ..scoring.use_columns import CHEAP
 from ..scoring.uses import COST
 from .names import method_name
 from .wording import MOST_NAMED, counted, names, with_half
@@ -28,11 +29,14 @@ def cost_sentences(choice: Choice, costs: Mapping[str, Any]) -> str:
     start = f"Repair the probabilities with the method {method_name(taken)}"
     if taken == PRESENT:
         start = "Take the model's probabilities as they are"
-    apart = "" if taken == best else f" (of the methods without {INFINITE})"
-    text = (
-        f"{start}, because decisions were cheapest with it{apart}. {RULE} {_price(methods, taken)} "
-        "per case on average."
-    )
+    apart = "" if taken == best else f" and have no {INFINITE}"
+    signs = choice.uses[-1].signs  # those of the real cost
+    reason = ", because decisions were cheapest with it."
+    if [*signs.values()].count(CHEAP) > 1 or apart:
+        reason = (
+            f". Of the methods that no test finds dearer{apart}, this program takes the cheapest."
+        )
+    text = f"{start}{reason} {RULE} {_price(methods, taken)} per case on average."
     if taken != PRESENT and PRESENT in methods:
         text += f" With the model's own probabilities they cost {_price(methods, PRESENT)}."
     return text + _cheaper_action(costs, taken)

@@ -3,6 +3,7 @@
 The cases are those of tests/pipeline/reporting/test_verdict.py, whose facts are tested there.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tests.pipeline.reporting.conftest import decided
 from tests.pipeline.reporting.test_figures import BENCHMARKS
 from tests.pipeline.reporting.test_verdict import CASES
 from tests.pipeline.reporting.verdicts import PLACE, cell, verdict
+from utility_calibration.metrics.registry import PURPOSES
 from utility_calibration.pipeline.reporting.answer import answer_of
 from utility_calibration.pipeline.reporting.group_words import (
     words_of_a_small_group,
@@ -21,6 +23,7 @@ from utility_calibration.pipeline.reporting.group_words import (
 from utility_calibration.pipeline.reporting.keeping import how_to_keep
 from utility_calibration.pipeline.reporting.leaderboard import Leaderboard, leaderboard_of
 from utility_calibration.pipeline.reporting.limits import left_words
+from utility_calibration.pipeline.reporting.names import TITLES
 from utility_calibration.pipeline.reporting.table_notes import BEYOND as BEYOND_NOTE
 from utility_calibration.pipeline.reporting.table_notes import (
     CERTIFICATE,
@@ -72,8 +75,14 @@ MORE = {
 }  # fmt: skip
 
 
+OWN_LABELS = ("predicted cost", "payoffs_ann")
 ALIKE = (
     "one split",
+    "one of two is",
+    "for one use",
+    "an infinite likelihood",
+    "a bound of one split",
+    "too few points to rule out a large error",
     "the default that has a mark",
     "an own utility",
     "a bound of ten splits",
@@ -85,23 +94,25 @@ ALIKE = (
 def page_of_sentences(refused: Iterable[tuple[str, str]]) -> Iterator[str]:
     """The lines of the page; `refused`: of tests/golden/refusals.py."""
     yield from (BEGINNING, "")
-    yield from ("## Can you trust the present probabilities as they are?", "")
+    yield from ("## Can you trust the model's probabilities as they are?", "")
     yield from map(item, answers())
     yield from ("", "## What to take", "")
     yield "In brackets is what the grid shows."
     yield ""
     legend: dict[str, None] = {}
+    cautions: dict[str, None] = {}
     details: dict[str, dict[str, None]] = {heading: {} for heading in HEADINGS}
     for case, (columns, known, *_) in CASES.items():
         one = verdict(columns, **known)
         legend |= dict.fromkeys(one.legend)
-        legend |= dict.fromkeys(one.cautions)
+        cautions |= dict.fromkeys(one.cautions)
         for heading, lines in one.details.items():
             details[heading] |= dict.fromkeys(lines)
         grid = "; ".join(" ".join(row) for row in one.grid)
         if case not in ALIKE:
             yield item((case, one.headline, one.by_use, f"[{grid}]"))
     yield from map(item, advice_on_the_present())
+    yield from (item(("a rare class, in general", line)) for line in cautions)
     yield from ("", "## Over several benchmarks", "")
     yield from (f"- {escape_markdown(board.headline)}" for board in leaderboards())
     yield from ("", "## How to keep it", "")
@@ -118,10 +129,9 @@ def page_of_sentences(refused: Iterable[tuple[str, str]]) -> Iterator[str]:
     )
     details[LEFT] |= dict.fromkeys(left)
     for heading, sentences in details.items():
-        yield from (f"**{heading}**", "")
-        yield from (f"- {escape_markdown(line)}" for line in sentences)
-        yield ""
-    yield from ("## Where does a method fail?", "")
+        if sentences:
+            yield item((heading, *once(sentences)))
+    yield from ("", "## Where does a method fail?", "")
     for case in ("errors beyond chance", "no error beyond chance", "all as predicted"):
         key, changes, row = PLACES[case]
         words = Worst(**PLACE | changes | {"is_beyond": bool(row)}).words(key)
@@ -134,6 +144,15 @@ def page_of_sentences(refused: Iterable[tuple[str, str]]) -> Iterator[str]:
     yield "One line names file, column or option, what is wrong where, and what settles it."
     yield ""
     yield from map(item, refused)
+
+
+def once(sentences: Iterable[str]) -> Iterable[str]:
+    """Of sentences that differ in numbers, names of methods and of uses alone the first one."""
+    kinds: dict[str, str] = {}
+    names = "|".join(map(re.escape, [*TITLES.values(), *PURPOSES.values(), *OWN_LABELS]))
+    for sentence in sentences:
+        kinds.setdefault(re.sub(rf"[\d.]+|{names}", "", sentence), sentence)
+    return kinds.values()
 
 
 def item(parts: tuple[str, ...]) -> str:
