@@ -108,17 +108,17 @@ class Calibrator(Estimator, Saved, ABC):
         classes: ArrayLike | None = None,
         ignore_index: int | str | None = None,
     ) -> Self:
-        """Fit on the logits X [n, C], C >= 2, and the labels y [n] in 0 … C-1.
+        """Fit, and warn where a class has no point, or X looks like probabilities or votes.
 
-        For two classes X may also be [n] or [n, 1], the log-odds of class 1. NumPy arrays, torch
-        tensors and data frames are accepted. Labels may be names if `classes` [C] has the columns'
-        names in their order, or the columns of a data frame bear them. `fit` warns about classes
-        without a point, and if the values look like probabilities, percentages or votes. A point of
-        `sample_weight` [n] 2 counts like two points, one of weight 0 is left out. Of weights that
-        are not all whole only the proportions count (metrics/weights.py). Methods with
-        `takes_weights` accept them. `groups` [n] are names of groups that get maps of their own,
-        where a method has `takes_groups`. Points of the label `ignore_index` are left out. Labels
-        [B, …] go with logits [B, …, C] or [B, C, …] (metrics/layout.py).
+        Args:
+            X: logits [n, C], C >= 2; for two classes also [n] or [n, 1], the log-odds of class 1.
+                Arrays, torch tensors and data frames are accepted.
+            y: labels [n] in 0 … C-1, or names that `classes` or a data frame's columns have; with
+                labels [B, …] X is [B, …, C] or [B, C, …] (metrics/layout.py).
+            sample_weight: [n], if the method `takes_weights`; 2 counts as two points, 0 as none.
+            groups: [n], names of groups that get maps of their own, if the method `takes_groups`.
+            classes: [C], the classes' names in the order of the columns.
+            ignore_index: points of this label are left out.
 
         Raises:
             InputError: NaN or +inf among the logits, labels out of range, lengths that differ, a
@@ -200,10 +200,9 @@ class Calibrator(Estimator, Saved, ABC):
     @overload
     def predict(self, X: ArrayLike, groups: ArrayLike | None = None) -> NDArray[Any]: ...
     def predict(self, X: Any, groups: ArrayLike | None = None) -> Any:
-        """Return the most probable class of each row, [n]; the first of equal ones.
+        """Return the most probable class of each row, [n], of the kind of X; the first of equals.
 
-        The classes are of the kind of X, or a NumPy array of names if `fit` was given names.
-        `groups` are as in `predict_proba`.
+        Names of classes are a NumPy array. `groups` are as in `predict_proba`.
         """
         best = self._probabilities(X, groups).argmax(axis=1)
         chosen = self.classes_[best]

@@ -65,7 +65,7 @@ def overwrite(logits: Any, labels: Any, weights: Any, is_brier: bool) -> float:
 
 
 def row_weights(weights: Array | None, logits: Array) -> Array:
-    """`weights` as float64 [n] beside `logits` [n, C]; ones without."""
+    """Return `weights` as float64 [n] beside `logits` [n, C]; ones if there are none."""
     if weights is None:
         return np.ones(len(logits))
     return weights.astype(np.float64, copy=False)

@@ -30,8 +30,8 @@ from .stored import Learned, Stored
 BLOCK = 1 << 18  # logits per block, which one thread works on
 TILE = 1 << 11  # logits that a kernel works on at a time
 ROWS, LARGEST_STEP = 20, 4
-"""Rows per class in the Hessian that L-BFGS starts from. With a third of the rows, a fit to 7,000 x
-100 points takes 5 steps more, and 80 ms in place of 92. Fewer rows take more."""
+"""The Hessian that L-BFGS starts from is of every second to fourth row, if so many rows per class
+are left. With every third row a fit to 7,000 x 100 points takes 5 steps more, and 80 ms for 92."""
 FLOOR = 1e-12  # of the Hessian's largest diagonal entry, added so that it can be inverted
 
 

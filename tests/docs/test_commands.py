@@ -30,6 +30,7 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     for page in [README, *PAGES, *OTHER_PAGES]:
         shell = "\n".join(block.text for block in blocks(page) if block.language == "bash")
         prose = INLINE.findall(FENCED.sub("", page.read_text(encoding="utf-8")))
+        shell = shell.replace("\\\n", " ")  # a command may go on in the next line
         for part in re.split(r"&&|\n", "\n".join([shell, *prose])):
             words = shlex.split(part, comments=True)
             if words and "…" not in part and "<" not in part:
