@@ -5,7 +5,8 @@ the inverse of the Hessian there as its first inverse Hessian. The Brier score i
 ends in a minimum that is no higher than that start.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -90,13 +91,9 @@ class VectorMapProblem:
         size = float(shares.sum())
         return total / size, gradient / size
 
-    def hessian(self, beta: float) -> Array:
-        """Return about the Hessian of the mean loss at w = β, b = 0: float64 [2C, 2C].
-
-        It is that of every `step`-th row, so that there are at least `ROWS` for each class.
-        """
-        n, classes = self.inputs.shape
-        step = min(LARGEST_STEP, max(1, n // (ROWS * classes)))
+    def hessian(self, beta: float, step: int = 1) -> Array:
+        """Return the Hessian of every `step`-th row's mean loss at w = β, b = 0: [2C, 2C]."""
+        classes = self.inputs.shape[1]
         x, shares = self.inputs[::step], row_weights(self.weights, self.inputs)[::step]
 
         def of_rows(start: int, stop: int) -> tuple[Array, Array]:
@@ -124,17 +121,33 @@ class VectorMapProblem:
             pull = ridge * (point - start)
             return value + 0.5 * float(((point - start) * pull).sum()), gradient + pull
 
-        hessian = self.hessian(beta)
+        def minimum(step: int) -> Minimum:
+            newton_step = self._newton_step(beta, ridge, step)
+            return minimize(objective, start, newton_step, max_iterations=max_iterations)
+
+        n, classes = self.inputs.shape
+        step = min(LARGEST_STEP, max(1, n // (ROWS * classes)))
+        least = minimum(step)
+        if least.converged or least.iterations == max_iterations or step == 1:
+            return least
+        # Where nearly all rows are sure, the few others are the whole Hessian, and may be missing.
+        again = minimum(1)
+        return replace(again, evaluations=least.evaluations + again.evaluations)
+
+    def _newton_step(self, beta: float, ridge: Array, step: int) -> Callable[[Array], Array]:
+        """Return the product of the inverse Hessian of every `step`-th row and gradients."""
+        hessian = self.hessian(beta, step)
         diagonal = np.einsum("ii->i", hessian)
         # Intercepts that grow by the same number change nothing, so the Hessian is singular.
-        diagonal += np.broadcast_to(ridge, start.shape).ravel() + FLOOR * diagonal.max()
+        ridges = np.repeat(ridge, self.inputs.shape[1])
+        diagonal += ridges + FLOOR * diagonal.max()
         root = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
 
         def newton_step(gradients: Array) -> Array:  # of a stack of gradients [k, 2, C]
             flat = gradients.reshape(len(gradients), -1)
             return cho_solve(root, flat.T, check_finite=False).T.reshape(gradients.shape)
 
-        return minimize(objective, start, newton_step, max_iterations=max_iterations)
+        return newton_step
 
 
 class VectorMapCalibrator(Calibrator):

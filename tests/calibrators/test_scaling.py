@@ -52,6 +52,17 @@ def test_it_finds_a_minimum_of_its_loss(n, classes, seed, loss):
         assert fitted.loss_ <= minimize(mean_loss, start, method="BFGS").fun + 1e-7
 
 
+@pytest.mark.parametrize("loss", ["nll", "brier"])
+@pytest.mark.parametrize(("n", "classes"), [(400, 5), (2000, 10)])
+def test_data_without_an_error_end_far_below_temperature(n, classes, loss):
+    # A few rows near a border hold all of the curvature, and most samples of rows miss them.
+    logits = 3 * np.random.default_rng(0).normal(size=(n, classes))
+    labels = logits.argmax(axis=1)
+    begin = TemperatureScaling(loss=loss).fit(logits, labels)
+    fitted = VectorScaling(loss=loss).fit(logits, labels)
+    assert fitted.loss_ < 0.5 * begin.loss_
+
+
 def test_an_early_stop_is_reported(made_up):
     with pytest.warns(ConvergenceWarning, match="2 iterations"):
         VectorScaling(max_iterations=2).fit(*made_up())
