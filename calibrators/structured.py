@@ -19,7 +19,7 @@ from .base import Calibrator
 from .dirichlet import linear_map
 from .dirichlet.linear_map import LinearMapCalibrator, LinearMapProblem
 from .dirichlet.reduced import ReducedHessian
-from .solvers.lbfgs import warn_unless_converged
+from .solvers.lbfgs import Minimum, warn_unless_converged
 from .solvers.temperature import fit_temperature
 from .stored import POSITIVE, SHARE, Learned
 from .vector import VectorMapCalibrator, VectorMapProblem
@@ -97,8 +97,16 @@ class StructuredMatrixScaling(_OfMixture, LinearMapCalibrator):
         with one_thread(x.size * classes <= linear_map.ONE_THREAD_WORK):
             curvature = ReducedHessian.at(x.astype(np.float32), weights)
         inputs: Array = x.astype(linear_map.products_type(n, classes), copy=False)
-        problem = LinearMapProblem(inputs, labels, 1.0, spread, "nll", weights, curvature)
-        best = problem.solve(penalties, max_iterations=self.max_iterations)
+
+        def solved(about: ReducedHessian | None) -> Minimum:
+            problem = LinearMapProblem(inputs, labels, 1.0, spread, "nll", weights, about)
+            return problem.solve(penalties, max_iterations=self.max_iterations)
+
+        try:
+            best = solved(curvature)
+        except np.linalg.LinAlgError:
+            # Tiny penalties, as beside one huge weight, are lost in the rounding of the sums.
+            best = solved(None)
         warn_unless_converged(best, "StructuredMatrixScaling")
         self.nll_ = linear_map.map_loss(x, labels, best.point, counts=weights)
         self._keep(best.point)

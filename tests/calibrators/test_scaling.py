@@ -118,6 +118,25 @@ def test_a_loss_and_its_gradient_are_those_of_autograd(values, seed, loss):
     np.testing.assert_allclose(block, z.grad.numpy(), rtol=1e-9, atol=1e-14)
 
 
+@pytest.mark.parametrize(("n", "classes"), [(300, 4), (1000, 10), (5000, 2)])
+def test_structured_scaling_takes_one_huge_weight(made_up, n, classes):
+    logits, labels = made_up(n=n, classes=classes)
+    weights = np.where(np.arange(n) == 3, 1e9, 1.0)
+    fitted = StructuredMatrixScaling().fit(logits, labels, sample_weight=weights)
+    begin = TemperatureScaling().fit(logits, labels, sample_weight=weights)
+    assert fitted.nll_ <= begin.nll_
+
+
+@pytest.mark.parametrize("strength", [1e-6, 1e-9, 1e-12])
+def test_structured_scaling_takes_penalties_that_are_nearly_none(strength):
+    generator = np.random.default_rng(4)
+    labels = generator.integers(0, 4, 300)
+    logits = generator.normal(size=(300, 4)) + 2 * np.eye(4)[labels]
+    strengths = dict.fromkeys(["diagonal", "off_diagonal", "intercept"], strength)
+    weak = StructuredMatrixScaling(**strengths).fit(logits, labels)
+    assert weak.nll_ < StructuredMatrixScaling().fit(logits, labels).nll_
+
+
 @pytest.mark.parametrize("classes", [4, 80])
 def test_the_reduced_hessian_is_exact_along_its_directions(made_up, classes):
     logits, labels = made_up(60, classes, seed=4)
