@@ -25,14 +25,14 @@ def _option(names: Collection[str], pattern: str, columns: Sequence[str]) -> str
     # A pattern is short, but may fit other columns, too: each text is tried as if it were typed.
     for text in texts:
         if set(matching(text, columns, None)) == set(names):
-            return f"--classes {text!r}"
+            return typed("--classes", text)
     # Too many to name: what is no class is left out by patterns instead.
     others = [re.sub(r"\d+", "*", column) for column in columns if column not in names]
     patterns = list(dict.fromkeys(others))
     text = ",".join(patterns)
     if len(patterns) > MOST or set(matching(text, columns, None)) & set(names):
         return "--classes NAME,NAME"
-    return f"--ignore {text!r}"
+    return typed("--ignore", text)
 
 
 def several_sets(
@@ -80,7 +80,8 @@ def in_question(
         rejects = [name for name, part in parts.items() if spelt(part) in REJECTS]
         if rejects:
             names = ",".join([*bearers.labels, *rejects])
-            fixes.append(f"if {some_of(rejects)} is a class, too: --classes {names!r}")
+            option = typed("--classes", names)
+            fixes.append(f"if {some_of(rejects)} is a class, too: {option}")
     elif len(likely) == 1:
         option = typed("--classes", likely[0])
         fixes = [f"take the one that can be the answer for one of two: {option}"]

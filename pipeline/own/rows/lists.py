@@ -13,7 +13,7 @@ from utility_calibration.metrics.errors import InputError, reason_of
 
 from ..reading.cells import FileColumns, are_arrays, no_answer
 from ..words.file_options import MOST, FileOptions
-from ..words.message_text import IMPOSSIBLE, cut_off, some_of
+from ..words.message_text import IMPOSSIBLE, cut_off, some_of, typed
 from ..words.patterns import as_number, whole_sets
 from ..words.usual_names import LABELS, LIKE_LABELS, spelt
 from .class_masses import class_masses
@@ -216,7 +216,7 @@ def _check_names(
         if len(odd) == 1:
             words = "a word that is no label"
         chosen = ",".join(labels) if len(labels) <= MOST else "NAME,NAME"
-        fix = f"name the classes: --classes '{chosen}'"
+        fix = f"name the classes: {typed('--classes', chosen)}"
         raise InputError(f"{words} ({some_of(odd)})", column=name, fixes=fix)
 
 

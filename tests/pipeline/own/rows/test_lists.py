@@ -74,7 +74,7 @@ def test_the_classes_are_chosen_by_name_and_the_share_left_out_is_told(tmp_path,
 
 @pytest.mark.parametrize("form", ["tokens", "spaced", "vllm", "chat"])
 def test_words_that_are_no_label_are_refused_with_the_classes_to_name(tmp_path, form):
-    with refuses(fix="--classes 'ant,bee,cat'", number=REST):
+    with refuses(fix="--classes ant,bee,cat", number=REST):
         read(tmp_path / "a.jsonl", table_of(form))
 
 
