@@ -146,7 +146,7 @@ SHOWN_BY: dict[str, Any] = {
     "heading_of": heading_of,
     "image_data": lambda path: base64.b64encode(path.read_bytes()).decode("ascii"),
     "inlined": inlined,
-    "words_of_sign": {SIGNS[name]: meaning for name, meaning in MEANINGS.items()},
+    "words_of_sign": {SIGNS[name]: text.format("some class") for name, text in MEANINGS.items()},
 }
 """What the templates call."""
 

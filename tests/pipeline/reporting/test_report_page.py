@@ -1,6 +1,7 @@
 """The page: what it says, and how it behaves in a browser (skipped where there is none)."""
 
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from utility_calibration.pipeline.reporting.sections import Curves, section_of
 from utility_calibration.pipeline.reporting.style import draw_all
 from utility_calibration.pipeline.reporting.tables import TableSpec
 from utility_calibration.pipeline.scoring.files import ScoreFiles
+from utility_calibration.pipeline.scoring.use_columns import UNSEEN
 
 NAUGHTY = "<script>alert(1)</script> costs $5 & more"
 KEYS = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_dcg")
@@ -108,6 +110,15 @@ def test_a_page_begins_with_what_was_found_and_says_it_once(sections, count):
     page = report_html("T", "the tests", few, MADE, None, leaderboard)
     first = few[0].verdict.answer.reason if leaderboard is None else leaderboard.headline
     assert page.index(first) < page.index("the tests") and page.count(first) == 1
+
+
+def test_a_sign_explains_itself_where_a_class_has_too_few_cases(sections):
+    """Its words have a place for the name of the class."""
+    whole = sections[0]
+    uses = [replace(use, signs=dict.fromkeys(use.signs, UNSEEN)) for use in whole.verdict.uses]
+    rare = replace(whole, verdict=replace(whole.verdict, uses=uses))
+    titles = re.findall(r'<td title="([^"]*)">\?', report_html("", "", [rare], MADE))
+    assert titles and not any("{" in title for title in titles)
 
 
 # ---- In a browser --------------------------------------------------------------------------------
