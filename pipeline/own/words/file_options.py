@@ -20,7 +20,7 @@ def option(text: str, default: Any = None, **settings: Any) -> Any:
     return field(default=default, metadata={"help": text, **settings})
 
 
-class Joined(argparse.Action):
+class AddedUp(argparse.Action):
     """An option that may be given several times: --ignore a --ignore b is --ignore a,b.
 
     A message names what is still to be left out, and the person adds it to what they typed before.
@@ -69,10 +69,10 @@ class FileOptions:
         "columns of the classes: a pattern ('prob_*'), or names: cat,dog", metavar="COLUMNS"
     )
     ignore: str | None = option(
-        "names or patterns to leave out: id,pred_*", metavar="COLUMNS", action=Joined
+        "names or patterns to leave out: id,pred_*", metavar="COLUMNS", action=AddedUp
     )
     ignore_label: str | None = option(
-        "labels whose points are left out, such as -100", metavar="LABEL", action=Joined
+        "labels whose points are left out, such as -100", metavar="LABEL", action=AddedUp
     )
 
     distinct: bool = option(
@@ -87,10 +87,10 @@ class FileOptions:
 
     @classmethod
     def of(cls, options: object) -> Self:
-        """The choices among a command's options; those that it does not have stay open."""
+        """What the options of a command say of a file; those that it does not have stay open."""
         values: dict[str, Any] = {}
-        for choice in fields(cls):
-            values[choice.name] = getattr(options, choice.name, choice.default)
+        for one in fields(cls):
+            values[one.name] = getattr(options, one.name, one.default)
         return cls(**values)
 
     @property
