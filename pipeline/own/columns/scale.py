@@ -178,13 +178,22 @@ def _note_on_unit_range(values: Any) -> list[str]:
 def _refuse_two_kinds(matrix: NDArray[Any], tested: NDArray[np.bool_] | None) -> None:
     """Raise `InputError` if some rows of logits, or all of one of two files, are probabilities."""
     if matrix.shape[1] == 1:
-        is_mixed = tested is not None and _one_file_has_probabilities(matrix, tested[0])
-    else:
-        is_mixed = _some_rows_are_probabilities(matrix)
-    if is_mixed:
-        message = "some rows look like probabilities, others do not"
-        fixes = ["give logits of all points", "give probabilities of all"]
-        raise InputError(message, field="logits", fixes=fixes)
+        if tested is not None and _one_file_has_probabilities(matrix, tested[0]):
+            raise _of_two_kinds()
+    elif _some_rows_are_probabilities(matrix):
+        are_shares = _are_shares(matrix)
+        is_odd = ~are_shares if are_shares.mean() > 0.5 else are_shares
+        raise _of_two_kinds(int(is_odd.argmax()))
+
+
+def _of_two_kinds(row: int | None = None) -> InputError:
+    """The error on rows of two kinds; `row` is the first of the fewer ones, if it is known."""
+    message = "some rows look like probabilities, others do not"
+    fixes = ["give logits of all points", "give probabilities of all"]
+    if row is not None:  # one wrong number may be all that is wrong
+        message += ", first"
+        fixes.insert(0, "correct it")
+    return InputError(message, field="logits", row=row, fixes=fixes)
 
 
 def _one_file_has_probabilities(column: NDArray[Any], tests: NDArray[np.bool_]) -> bool:
@@ -200,16 +209,18 @@ def _one_file_has_probabilities(column: NDArray[Any], tests: NDArray[np.bool_]) 
 
 
 def _some_rows_are_probabilities(matrix: NDArray[Any]) -> bool:
-    """Whether rows [C] of shares or percentages are among logits [n, C], more than by chance.
+    """Whether rows [C] of shares or percentages are among logits [n, C], more than by chance."""
+    rows = matrix[:: max(1, len(matrix) // LOOKED_AT)]
+    return bool(_are_shares(rows).sum() > max(2, 0.02 * len(rows)))
 
-    Rows of whole numbers do not count, because these may be logits.
-    """
-    rows = matrix[:: max(1, len(matrix) // LOOKED_AT)].astype(np.float64)
+
+def _are_shares(matrix: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows of [n, C] are shares or percentages, [n]; whole numbers may be logits."""
+    rows = matrix.astype(np.float64)
     sums = rows.sum(axis=1)
     sums_to_one = (np.abs(sums - 1) < 1e-3) | (np.abs(sums - 100) < 0.1)
     has_fractions = (rows != np.round(rows)).any(axis=1)
-    are_shares = (rows >= 0).all(axis=1) & sums_to_one & has_fractions
-    return bool(are_shares.sum() > max(2, 0.02 * len(rows)))
+    return (rows >= 0).all(axis=1) & sums_to_one & has_fractions
 
 
 def _logarithms(p: Array, notes: list[str]) -> NDArray[np.float64]:

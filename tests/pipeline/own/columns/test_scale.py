@@ -7,6 +7,7 @@ import pytest
 from scipy.special import softmax
 
 from tests.pipeline.own.files import LOGITS, N, P, Y, read, table
+from tests.refusals import refuses
 
 TWENTY = np.random.default_rng(0).dirichlet(np.ones(20), N)
 
@@ -46,3 +47,10 @@ def test_logits_that_look_like_probabilities_are_noted(tmp_path, scores):
     assert "sigmoid" in " ".join(result.details["warnings"])
     result = read(tmp_path / "a.csv", table(LOGITS), values="logits")
     assert "sigmoid" not in " ".join(result.details["warnings"])
+
+
+@pytest.mark.parametrize(("few", "many"), [(P + 7, P), (P, LOGITS)])
+def test_rows_of_another_kind_are_refused_with_the_first_of_them(tmp_path, few, many):
+    rows = np.where(np.arange(N)[:, None] % 9 == 5, few, many)
+    with refuses("logits", row=5):
+        read(tmp_path / "a.csv", table(rows))
