@@ -127,17 +127,19 @@ def print_tables(tables: Iterable[ResultTable], console: Console, wide: bool = F
     is_terminal, shown_on = console.is_terminal, console
     if wide:
         shown_on = OpenConsole(file=console.file, width=UNLIMITED, force_terminal=is_terminal)
-    notes = list[str]()
+    notes, numbers_left = list[str](), set[int]()
     for table in tables:
         cut = _cut_to(table, shown_on.width, is_terminal)
         shown_on.print(_rich_table(cut, is_terminal), soft_wrap=False)
         notes.append(smaller_is_better(cut))
-        left = len(table.columns) - len(cut.columns)
-        if left:
-            columns = "column is" if left == 1 else "columns are"
-            notes.append(f"{left} more {columns} in the table's files.")
+        numbers_left.add(len(table.columns) - len(cut.columns))
         notes += brief_notes(cut, "Bold" if is_terminal else "Star")
         notes += cut.spec.remarks
+    most = max(numbers_left, default=0)
+    if most:
+        columns = "column is" if most == 1 else "columns are"
+        number = f"{most}" if len(numbers_left) == 1 else f"Up to {most}"
+        notes.insert(1, f"{number} more {columns} in the table's files.")
     print_lines(_lines_of_notes(list(dict.fromkeys(notes)), console.width), console, style="dim")
 
 
