@@ -89,22 +89,25 @@ class ReducedHessian:
         rooted = (p * np.sqrt(shares)).astype(inputs.dtype)
         weighted = (p * shares).astype(inputs.dtype)
 
+        # By its logits z = W x + b a row's loss has the Hessian diag(p) - p pᵀ. A step along
+        # direction k of class j shifts z_j alone. So two steps of one class have an entry with
+        # p_j times both shifts, and any two steps one with -p_j p_l times both, which is added.
         def of_rows(first: int, last: int) -> list[Array]:
-            moved = inputs[first:last] @ maps[:-1]
-            moved += maps[-1]
-            moved = moved.reshape(last - first, classes, count)
-            pulled = moved * weighted[first:last, :, None]
-            own = pulled.transpose(1, 2, 0) @ moved.swapaxes(0, 1)
-            pulled = (moved * rooted[first:last, :, None]).reshape(last - first, -1)
+            shifts = inputs[first:last] @ maps[:-1]
+            shifts += maps[-1]
+            shifts = shifts.reshape(last - first, classes, count)  # [rows, C, K]
+            by_p = shifts * weighted[first:last, :, None]
+            of_one_class = by_p.transpose(1, 2, 0) @ shifts.swapaxes(0, 1)  # [C, K, K]
+            by_p = (shifts * rooted[first:last, :, None]).reshape(last - first, -1)  # [rows, C K]
             # NumPy computes half of a matrix times its own transpose, and copies the other half.
-            return [own, pulled.T @ pulled]
+            return [of_one_class, by_p.T @ by_p]
 
         # Each block adds to all of `exact`. A larger one has larger blocks, to be read less often.
         width = maps.shape[1]
-        own, crossed = summed(of_rows, row_blocks(n, width, max(BLOCK, width**2)))
-        exact = np.negative(crossed, dtype=np.float64)
+        of_one_class, of_two_classes = summed(of_rows, row_blocks(n, width, max(BLOCK, width**2)))
+        exact = np.negative(of_two_classes, dtype=np.float64)
         view = of_each_class(exact, count)
-        view += own
+        view += of_one_class
         return cls(along, exact, diagonal)
 
     def preconditioner(self, penalty: Array) -> Precondition:
