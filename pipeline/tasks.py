@@ -1,8 +1,9 @@
 """The tasks of the stages: what is made, in which file, and what its key depends on.
 
 A `Task` has a file, a key and the function that makes the file (harness/task.py says what all words
-mean). `key_of` makes every key. In each key is the code that makes the file; beside it (“the
-logits” are a digest of all that a benchmark has of its points, except groups):
+mean). `key_of` makes every key. In each key is the code that makes the file, and beside it what
+this table says. “The logits” are one digest of a benchmark's logits, labels, weights, clusters and
+given test points. Groups and similarity are not in it, and are named where they count:
 
     task         in its key
     logits       the source's settings and its input files, `rows`, and the same of the similarity

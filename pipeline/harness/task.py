@@ -10,7 +10,10 @@ The words of the stages, each for one thing:
                 (cache.py).
     up to date  the file is there, undamaged, and its record has the task's key. `status` calls
                 that done.
-    stale       the file has another key: settings, input or code have changed since.
+    stale       the file is there with another key: settings, input or code have changed since.
+
+A stage makes every file that is not up to date. `status` calls such a file failed if the last try
+ended with an error (run_log.py), else missing if it is absent or damaged, else stale.
 """
 
 from collections.abc import Callable
@@ -47,7 +50,7 @@ class Task:
     """The number of logits of its benchmark, n x C."""
 
     def is_up_to_date(self) -> bool:
-        """Whether the file is there and has the task's key."""
+        """Whether the file is there, undamaged, and has the task's key."""
         return (record_of(self.path) or {}).get("key") == self.key
 
     @property

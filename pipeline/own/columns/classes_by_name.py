@@ -72,19 +72,19 @@ def _of_one_set(
     notes: list[str],
 ) -> ClassColumns:
     """The columns of the only pattern that bears all labels, if no other column may be a class."""
-    further = list(bearers.others)
-    unknown = [name for name in named if name not in bearers.labels]
+    further = list(bearers.part_of_further_column)
+    unknown = [name for name in named if name not in bearers.label_of_column]
     if not unknown:
-        return _ordered(bearers.labels, labels)
+        return _ordered(bearers.label_of_column, labels)
     # Of probabilities the sums of rows show which columns belong together.
-    off = _off(rows, bearers.labels)
+    off = _off(rows, bearers.label_of_column)
     off_with_further = _off(rows, bearers.named)
     if further == unknown and off_with_further < SUMS_TO_ONE <= off:
         notes.append(f"{some_of(further)}: a class, since rows sum to one with it only")
         return _ordered(bearers.named, labels)
     if off <= ROW_SUM_TOLERANCE and off <= off_with_further:
         notes.append(f"not used, since rows sum to one without: {some_of(unknown, MOST)}")
-        return _ordered(bearers.labels, labels)
+        return _ordered(bearers.label_of_column, labels)
     if is_usable:
         raise in_question(unknown, bearers)
     raise in_question(unknown, likely=likely_columns(rows, named, labels))
@@ -104,7 +104,8 @@ def _with_a_named_class(rows: FileColumns, bearers: Bearers, columns: Sequence[s
         return bearers
     off_with_further = _off(rows, [*bearers.named, *further])
     if off_with_further < SUMS_TO_ONE <= _off(rows, bearers.named):
-        return replace(bearers, others={**bearers.others, **further})
+        all_further = {**bearers.part_of_further_column, **further}
+        return replace(bearers, part_of_further_column=all_further)
     return bearers
 
 
@@ -121,16 +122,16 @@ def _can_be_answers(rows: FileColumns, bearers: Bearers, labels: Labels) -> bool
     Logits are named so, or name the label oftener than guessing; features with numbers in their
     names do not.
     """
-    if _off(rows, bearers.labels) < SUMS_TO_ONE:
+    if _off(rows, bearers.label_of_column) < SUMS_TO_ONE:
         return True
-    matrix = values_of(rows, bearers.labels)
+    matrix = values_of(rows, bearers.label_of_column)
     if (matrix % 1 == 0).all():  # counts, or one-hot labels
         return False
     if SINGLE.fullmatch(spelt(bearers.pattern)):
         return True
     n, n_classes = len(matrix), len(labels.texts)
     place_of = {text: place for place, text in enumerate(labels.texts)}
-    class_of_column = np.array([place_of[text] for text in bearers.labels.values()])
+    class_of_column = np.array([place_of[text] for text in bearers.label_of_column.values()])
     best = class_of_column[matrix.argmax(axis=1)]
     best_counts = np.bincount(best, minlength=n_classes)
     label_counts = np.bincount(labels.places, minlength=n_classes)
@@ -156,7 +157,7 @@ def _chosen(
         # A column is of its label, else of what the pattern leaves of its name, else of its name.
         class_of = {name: name for name in columns}
         class_of |= bearers.parts_of(columns)
-        class_of |= bearers.labels
+        class_of |= bearers.label_of_column
         return _ordered(class_of, labels)
     if labels.is_text or is_pattern or sets:
         raise not_each_once(columns, labels.texts)
@@ -222,6 +223,6 @@ def _label_without_column(
         others = [label for label in labels.texts if label != text]
         sets = bearers_of(columns, others) if len(others) > 1 else []
         if sets:
-            is_complete = _off(rows, sets[0].labels) < SUMS_TO_ONE
+            is_complete = _off(rows, sets[0].label_of_column) < SUMS_TO_ONE
             return lacking_column(text, labels, sets[0].pattern, is_complete)
     return None

@@ -101,7 +101,7 @@ def _codes_by_name(labels: Labels, answers: Answers, numbers: _Numbers) -> Codes
     sets = whole_sets(names, numbers.texts)
     if not sets:
         return None
-    label_of = sets[0].labels
+    label_of = sets[0].label_of_column
     # A name that is no label is of a class without a point.
     place_of = {label_of[name]: place for place, name in enumerate(names) if name in label_of}
     codes = np.array([place_of[text] for text in numbers.texts])[labels.places]

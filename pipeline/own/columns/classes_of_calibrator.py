@@ -79,9 +79,10 @@ def _columns_of(
         return _single(rows, named, classes)
     bearers = sets[0]
     # Where a class's name alone is its column, the pattern fits every other column, too.
-    if bearers.others and bearers.pattern != "*":
-        raise in_question([*bearers.others], replace(bearers, others={}))
-    return _in_order(bearers.labels, classes)
+    if bearers.part_of_further_column and bearers.pattern != "*":
+        without_further = replace(bearers, part_of_further_column={})
+        raise in_question([*bearers.part_of_further_column], without_further)
+    return _in_order(bearers.label_of_column, classes)
 
 
 def _in_order(class_of: dict[str, str], classes: Sequence[str]) -> ClassColumns:
@@ -95,8 +96,8 @@ def _chosen(columns: list[str], classes: Sequence[str], is_pattern: bool) -> Cla
     if len(columns) == 1:
         return _one(columns[0], classes)
     whole = whole_sets(columns, classes)
-    if whole and not whole[0].others:
-        return _in_order(whole[0].labels, classes)
+    if whole and not whole[0].part_of_further_column:
+        return _in_order(whole[0].label_of_column, classes)
     if is_pattern:
         raise not_each_once(columns, classes)
     return ClassColumns(columns, list(classes))

@@ -39,13 +39,13 @@ def several_sets(
     sets: Sequence[Bearers], usable: Sequence[Bearers], columns: Sequence[str]
 ) -> InputError:
     """The error on several sets, of these columns, of which each bears all labels."""
-    shown = [f"{bearers.pattern} ({some_of([*bearers.labels])})" for bearers in sets[:4]]
+    shown = [f"{bearers.pattern} ({some_of([*bearers.label_of_column])})" for bearers in sets[:4]]
     message = f"{len(sets)} sets bear all classes: {' and '.join(shown)}"
     fixes = list[str]()
     for bearers in usable[:2]:
         # Further numbers are classes without a point.
         are_numbers = None not in map(as_number, bearers.named.values())
-        names = bearers.named if are_numbers else bearers.labels
+        names = bearers.named if are_numbers else bearers.label_of_column
         fixes.append(f"take one set: {_option(names, bearers.pattern, columns)}")
     return InputError(message, field="columns", fixes=fixes or [NAME_CLASSES])
 
@@ -57,29 +57,32 @@ def in_question(
 
     Args:
         unknown: these columns.
-        bearers: the columns that bear all labels; its others may be of classes without a point.
+        bearers: the columns that bear all labels; its further columns may be classes
+            without a point.
         likely: single columns that can be answers.
     """
     message = f"{some_of(unknown, MOST)}: no label has this name"
     fixes = [NAME_CLASSES, IGNORE]
-    if bearers is not None and bearers.others:
-        message += f", but {some_of([*bearers.others])} may be a class without a point"
+    if bearers is not None and bearers.part_of_further_column:
+        further = some_of([*bearers.part_of_further_column])
+        message += f", but {further} may be a class without a point"
         numbers = [as_number(text) for text in bearers.named.values()]
         # p_7 beside p_0 to p_3 is rather the number of something else.
         if None in numbers or _are_counted(numbers):
-            option = _option(bearers.named, bearers.pattern, [*bearers.labels, *unknown])
+            option = _option(bearers.named, bearers.pattern, [*bearers.label_of_column, *unknown])
             fixes = [f"if so: {option}"]
     elif bearers is not None:
         short = [name if len(name) < 60 else f"{name[:30]}*" for name in unknown[:MOST]]
         left_out = ",".join(short)  # with patterns in place of long names
         message += f", while {bearers.pattern} has those of all labels"
         fixes = [f"leave out what is no class: {typed('--ignore', left_out)}"]
-        option = _option(bearers.labels, bearers.pattern, [*bearers.labels, *unknown])
+        bearing = bearers.label_of_column
+        option = _option(bearing, bearers.pattern, [*bearing, *unknown])
         fixes.append(f"name the classes: {option}")
         parts = bearers.parts_of(unknown)
         rejects = [name for name, part in parts.items() if spelt(part) in REJECTS]
         if rejects:
-            names = ",".join([*bearers.labels, *rejects])
+            names = ",".join([*bearers.label_of_column, *rejects])
             option = typed("--classes", names)
             fixes.append(f"if {some_of(rejects)} is a class, too: {option}")
     elif len(likely) == 1:

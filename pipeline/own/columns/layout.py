@@ -1,8 +1,9 @@
-"""The layout of a file: what each column or array is, and which class each column of answers is of.
+"""Apply the layout of a file: what each column or array is, and which class a column is of.
 
-It is decided once: from a whole file, from the first rows of a stream, or for the classes of a
-saved calibrator (classes_of_calibrator.py). Then it is applied to all rows, whichever part they
-are in. Rows that lack a column, or have one more that may count, are refused.
+layout_from_rows.py decides it once, from a whole file or the first rows of a stream, and
+classes_of_calibrator.py for the classes of a saved calibrator. This file decides nothing: it only
+applies the layout to all rows, whichever part they are in. Rows that lack a column, or have one
+more that may count, are refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,8 +59,8 @@ class Layout:
     roles: Roles | None = None
     """The labels and all other purposes; None: the points have no labels."""
     codes: Mapping[str, int] = field(default_factory=dict)
-    """Label text to class number. If all labels of the first rows are the numbers of their columns,
-    these are the keys; else the names of the classes are, and the labels of the first rows."""
+    """Class number by label text. Keys: 0 … C-1 as text, if every label of the first rows is the
+    number of its class; otherwise all class names, and the label texts of the first rows."""
     label_range: tuple[int, int] = (0, 0)
     """The smallest and the largest class number among the first rows' labels."""
     names: tuple[str, ...] = ()
@@ -119,7 +120,7 @@ class Layout:
             return by_place
         sets = whole_sets(names, self.class_names)
         if sets:
-            place_of = {text: names.index(name) for name, text in sets[0].labels.items()}
+            place_of = {text: names.index(name) for name, text in sets[0].label_of_column.items()}
             return np.array([place_of[text] for text in self.class_names])
         if self.has_names or all(as_number(name) is not None for name in names):
             message = f"{some_of(names)}, while the classes are {some_of(self.class_names)}"

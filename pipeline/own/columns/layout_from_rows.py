@@ -32,7 +32,7 @@ class PointsAndLayout(NamedTuple):
 
     points: FilePoints
     layout: Layout | None
-    """None: the columns of the classes are not clear, as a mistake says."""
+    """None: the classes or their values were refused, as a mistake says."""
 
 
 class _AnswersAndClasses(NamedTuple):
@@ -79,6 +79,8 @@ def points_and_layout(
     with kept(mistakes):
         classes = _classes_of(rows, roles, labels, file_options, notes)
         return _read_by_classes(rows, roles, labels, classes, file_options, notes, tested)
+    # Reached only if the classes or their values were refused: `kept` has put that error into
+    # `mistakes`.
     return PointsAndLayout(without_answers, None)
 
 

@@ -202,7 +202,7 @@ def _check_names(
     if label is None or CLASS_NAMES in columns or hasattr(columns[label], "cat"):
         return
     labels = sorted(set(columns[label].dropna().astype(str).str.strip()))
-    if any(not bearers.others for bearers in whole_sets(keys, labels)):
+    if any(not bearers.part_of_further_column for bearers in whole_sets(keys, labels)):
         return
     are_numbers = all(as_number(text) is not None for text in labels)
     # Objects have no order, so place 0 of the labels could be any of the names.

@@ -28,17 +28,17 @@ class Bearers:
 
     pattern: str
     """As people write it, prob_*."""
-    labels: dict[str, str]
-    """Label by column, in the order of the columns."""
-    others: dict[str, str]
-    """Varying part by column, where the pattern fits but no label is meant."""
+    label_of_column: dict[str, str]
+    """In the order of the columns."""
+    part_of_further_column: dict[str, str]
+    """The varying part of each column that the pattern fits but that bears no label."""
     affixes: tuple[str, str] = ("", "")
     """What the pattern has before and after the varying part."""
 
     @property
     def named(self) -> dict[str, str]:
         """The class of every column that the pattern fits."""
-        return {**self.labels, **self.others}
+        return {**self.label_of_column, **self.part_of_further_column}
 
     def fit_all(self, columns: Sequence[str]) -> bool:
         """Whether the pattern fits all of the columns among which these were found."""
@@ -116,16 +116,17 @@ def _bearing(columns: Sequence[str], label_of_key: Mapping[Any, str], key: Key) 
     for before, after in affixes:
         by_text = _varying_parts(written.values(), (before, after))
         parts = {column: by_text[text] for column, text in written.items() if text in by_text}
-        labels, others = dict[str, str](), dict[str, str]()
+        label_of_column, further = dict[str, str](), dict[str, str]()
         for column, part in parts.items():
             if key(part) in label_of_key:
-                labels[column] = label_of_key[key(part)]
+                label_of_column[column] = label_of_key[key(part)]
             elif key(part) is not None:
-                others[column] = part
-        bears_each_once = len(labels) == len(set(labels.values())) == len(label_of_key)
+                further[column] = part
+        n_different = len(set(label_of_column.values()))
+        bears_each_once = len(label_of_column) == n_different == len(label_of_key)
         if bears_each_once:
-            bearers = Bearers(f"{before}*{after}", labels, others, (before, after))
-            sets.setdefault(tuple(labels), bearers)
+            bearers = Bearers(f"{before}*{after}", label_of_column, further, (before, after))
+            sets.setdefault(tuple(label_of_column), bearers)
     return list(sets.values())
 
 
