@@ -34,7 +34,10 @@ class _OfMixture(Calibrator):
     uniform_share_: float
 
     def _fit_mixture(self, logits: Array, labels: Array, weights: Array | None) -> float:
-        """Check the strengths, learn T and ε, and return C / n, where n is a sum of weights."""
+        """Check the strengths, keep T and ε as attributes, and return C / n.
+
+        All penalties have this factor; n is the number of points, or the sum of their weights.
+        """
         for name in ("diagonal", "off_diagonal", "intercept"):
             if not getattr(self, name, 1.0) > 0:
                 raise InputError(f"{getattr(self, name)}", field=name, fixes="give a number > 0")
@@ -137,6 +140,7 @@ class StructuredVectorScaling(_OfMixture, VectorMapCalibrator):
     def _fit(self, logits: Array, labels: Array, weights: Array | None = None) -> None:
         share = self._fit_mixture(logits, labels, weights)
         problem = VectorMapProblem(self._map_inputs(logits), labels, weights)
+        # The solver has ½ · ridge · distance², the penalty of the paper no ½: hence twice C / n.
         ridges = self.diagonal * 2 * share, self.intercept * 2 * share
         best = problem.solve(1.0, ridges, self.max_iterations)
         warn_unless_converged(best, "StructuredVectorScaling")

@@ -31,8 +31,9 @@ from .stored import Learned, Stored
 BLOCK = 1 << 18  # logits per block, which one thread works on
 TILE = 1 << 11  # logits that a kernel works on at a time
 ROWS, LARGEST_STEP = 20, 4
-"""The Hessian that L-BFGS starts from is of every second to fourth row, if so many rows per class
-are left. With every third row a fit to 7,000 x 100 points takes 5 steps more, and 80 ms for 92."""
+"""The starting Hessian uses every k-th row, k <= LARGEST_STEP, as long as ROWS rows per class are
+left; with fewer it uses all. With every third row a fit to 7,000 x 100 points takes 5 steps more,
+and 80 ms for 92."""
 FLOOR = 1e-12  # of the Hessian's largest diagonal entry, added so that it can be inverted
 
 
@@ -105,6 +106,8 @@ class VectorMapProblem:
             return np.stack([ww, wb, wb, bb]), beside
 
         parts, beside = summed(of_rows, row_blocks(len(x), classes, PRODUCT_ELEMENTS))
+        # A row's Hessian is diag(d) - r pᵀ - p rᵀ (losses.py). `hessian` is half of their sum, with
+        # r pᵀ only, and its transpose makes up the other half. So the diagonals enter by half.
         hessian = -beside
         diagonals = np.einsum("ikjk->ijk", hessian.reshape(2, classes, 2, classes))  # [2, 2, C]
         diagonals += parts.reshape(diagonals.shape) / 2
@@ -185,7 +188,7 @@ class VectorScaling(VectorMapCalibrator):
     to all logits of all points does not change the predictions. A number that differs from row to
     row does, because w_j multiplies it; only temperature scaling does not depend on it.
 
-    With the default l2 it changes the NLL at the optimum by less than 1e-9 on the paper's
+    With the default l2 the ridge changes the NLL at the optimum by less than 1e-9 on the paper's
     benchmarks. A `ConvergenceWarning` (one line) says if the optimum was not reached.
 
     >>> logits, labels = [[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 0.0]], [0, 0, 1, 1]

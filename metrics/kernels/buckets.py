@@ -2,11 +2,11 @@
 
 Only the extremes of the running sum of residuals are needed. One pass assigns the points to buckets
 ordered by predicted utility and keeps, for each bucket, the sums of the positive and of the
-negative residuals. The running sum is then known at every bucket's border, and inside a bucket it
-can leave the range of its borders only where both signs occur, by the positive or the negative part
-at most. Only buckets that can still hold an extreme are sorted, usually less than a percent of the
-points. Equal predictions share a bucket, so borders cut no tie. The result is exact up to the
-rounding of sums.
+negative residuals. The running sum is then known at every bucket's border. Inside a bucket it can
+exceed the larger border, or fall below the smaller, only if the bucket has residuals of both signs.
+It then lies between the start minus the negative part and the start plus the positive part. Only
+buckets that can still hold an extreme are sorted. Equal predictions share a bucket, so borders cut
+no tie. The result is exact up to the rounding of sums.
 
 With a tolerance, an interval may end only where two neighbouring predictions differ by more than
 it. A bucket's border is such a place if the gap across it is wide enough; a bucket narrower than
@@ -197,11 +197,12 @@ def ranges_by_buckets(
 ) -> None:  # fmt: skip
     """Write the ranges [b] of the running sums of payoffs[codes] - v in the order of v [b, n].
 
-    Sums count at the end of all points, and where the next v is further than the tolerance. If
-    bounds on a range show that it is smaller than the largest by `margin`, the bound is written.
-    The largest is of these ranges and of `known`.
+    The running sum is read after the last point, and wherever the next v is more than `tolerance`
+    away. If bounds on a range show that it is smaller than the largest by `margin`, the bound is
+    written. The largest is of these ranges and of `known`.
     bits: those of v, as integers. memory: `memory_of`.
     """
+    # In the order of `memory_of`: two views of the extremes, three arrays by point, then by bucket.
     extremes, extreme_bits, distance, bucket, index, numbers = memory[:6]
     parts, limits, starts, of_ends, of_open = memory[6:]
     rows, n = predicted.shape
@@ -242,6 +243,7 @@ def ranges_by_buckets(
                 is_open[b] &= is_above | (starts[b] - parts[b, 1] < low)
             m = 0
             for i in range(n):
+                # A filter without branches: the next i overwrites a point of no open bucket.
                 index[m] = i
                 m += is_open[bucket[i]]
             inside = _walk_open(
