@@ -92,7 +92,8 @@ def ungrouped(table: pd.DataFrame, decimal: str) -> pd.DataFrame:
     """
     group = re.escape(OTHER[decimal])
     point = re.escape(decimal)
-    number = rf"[+-]?(?:\d+|[1-9]\d{{0,2}}(?:{group}\d{{3}})+)(?:{point}\d+)?"
+    whole = rf"\d+|[1-9]\d{{0,2}}(?:{group}\d{{3}})+"
+    number = rf"[+-]?(?:(?:{whole})(?:{point}\d+)?|{point}\d+)(?:[eE][+-]?\d+)?"
     return table.apply(lambda column: _as_numbers(column, number, group, decimal))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from tests.pipeline.own.files import LOGITS, OWN, N, Y, own_of, read, table, written
 from tests.refusals import refuses
@@ -68,3 +69,11 @@ def test_quoted_numbers_with_commas_name_the_option_that_reads_them(tmp_path, fo
     result = file_logits(path=path, decimal=decimal)
     np.testing.assert_array_equal(result.logits.argsort(axis=1), scores.argsort(axis=1))
     assert np.ptp(result.logits) == np.ptp(scores)
+
+
+@pytest.mark.parametrize("form", ["{:.9e}", "{:.9E}", "{:.9g}"])
+def test_the_named_comma_reads_powers_of_ten_in_quotes(tmp_path, form):
+    p = softmax(6 * LOGITS, axis=1)
+    cells = [[form.format(value).replace(".", ",") for value in row] for row in p]
+    result = read(tmp_path / "a.csv", table(cells), decimal=",")
+    np.testing.assert_allclose(own_of(result)[0], p[range(N), Y], rtol=1e-4)
