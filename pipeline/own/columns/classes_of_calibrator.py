@@ -13,12 +13,12 @@ from typing import NamedTuple
 from ..reading.cells import FileColumns, are_arrays
 from ..words.file_options import FileOptions, matching
 from ..words.patterns import bearers_of, borne_alone, whole_sets
-from ..words.usual_names import SINGLE, spelt, with_names
+from ..words.usual_names import with_names
 from .answers import array_of_answers
 from .column_errors import in_question, no_bearers, not_each_once, several_sets
 from .confidence import may_be_confidence
 from .layout import Layout
-from .single_column import ClassColumns, class_of_single, refuse_answers
+from .single_column import ClassColumns, class_of_single, refuse_answers, usual_singles
 
 
 class CalibratorClasses(NamedTuple):
@@ -106,8 +106,7 @@ def _chosen(columns: list[str], classes: Sequence[str], is_pattern: bool) -> Cla
 def _single(rows: FileColumns, columns: list[str], classes: Sequence[str]) -> ClassColumns:
     """The only column that can be the answers for one of two classes."""
     bearing = [name for name in columns if borne_alone(name, classes)]
-    usual = [name for name in columns if SINGLE.fullmatch(spelt(name))]
-    likely = bearing if len(bearing) == 1 else usual
+    likely = bearing if len(bearing) == 1 else usual_singles(columns)
     if len(classes) != 2 or len(likely) != 1:
         raise no_bearers(rows, columns, classes, is_in_order=True)
     others = [name for name in columns if name not in likely]

@@ -10,7 +10,7 @@ from utility_calibration.metrics.errors import InputError
 
 from ..reading.cells import FileColumns, Labels, as_numbers
 from ..words.patterns import as_number, borne_alone
-from ..words.usual_names import LIKE_CLUSTERS, NO_LABELS, SINGLE, spelt
+from ..words.usual_names import CONFIDENCE, LIKE_CLUSTERS, NO_LABELS, SINGLE, spelt
 from .column_errors import in_question
 from .confidence import is_confidence
 
@@ -44,8 +44,15 @@ def may_be_answers(rows: FileColumns, column: str) -> bool:
     """Whether a column has numbers that do not name what points are of, such as patients."""
     values = values_of(rows, [column])
     has_numbers = not np.isnan(values).all()  # dates and remarks have none
-    names_points = LIKE_CLUSTERS.search(column) is not None and not (values % 1 > 0).any()
+    has_fractions = bool((values > np.floor(values)).any())
+    names_points = LIKE_CLUSTERS.search(column) is not None and not has_fractions
     return has_numbers and not names_points
+
+
+def usual_singles(columns: Sequence[str]) -> list[str]:
+    """The columns that are named like answers for one of two classes, else like a confidence."""
+    usual = [name for name in columns if SINGLE.fullmatch(spelt(name))]
+    return usual or [name for name in columns if CONFIDENCE.fullmatch(spelt(name))]
 
 
 def likely_columns(rows: FileColumns, columns: Sequence[str], labels: Labels) -> list[str]:
@@ -53,15 +60,16 @@ def likely_columns(rows: FileColumns, columns: Sequence[str], labels: Labels) ->
     if len(labels.texts) != 2:
         return []
     bearing = [name for name in columns if borne_alone(name, labels.texts)]
-    usual = [name for name in columns if SINGLE.fullmatch(spelt(name))]
+    usual = usual_singles(columns)
     probabilities, log_odds = list[str](), list[str]()
     for name in columns:
         values = values_of(rows, [name])
-        if not (values % 1 != 0).any():
+        if (values == np.floor(values)).all():
             continue  # whole numbers may be predicted classes
         # Probabilities need not tell the classes apart; what else may be log-odds must.
         side = _side(rows, name, labels)
-        if 0 <= values.min() <= values.max() <= 1 and side > -SURE:
+        may_be_either = is_confidence(values)  # in the predicted class, whichever this is
+        if 0 <= values.min() <= values.max() <= 1 and (side > -SURE or may_be_either):
             probabilities.append(name)
         if side > SURE and len(bearing) < 2:
             log_odds.append(name)

@@ -42,6 +42,8 @@ SINGLE = re.compile(
     re.IGNORECASE,
 )
 """Names of a single column of answers that is taken for the second of two classes."""
+CONFIDENCE = re.compile(r"(.*_)?(confidence|conf|certainty)(_.*)?", re.IGNORECASE)
+"""Names of a single column that is rather the confidence in the predicted class."""
 NO_LABELS = {"-100", "255"}  # of tokens and pixels without a label; -1 may be a class
 
 REJECTS = {

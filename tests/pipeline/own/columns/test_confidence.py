@@ -21,6 +21,8 @@ WORDS = np.array(["sick", "well"])
 CONFIDENCE, PREDICTED = np.maximum(P1, 1 - P1), (P1 > 0.5).astype(int)
 TABLE = pd.DataFrame({"score": CONFIDENCE, "pred": PREDICTED, "label": Y})
 ARRAYS = {"probabilities": CONFIDENCE, "decided": PREDICTED, "labels": Y}
+RARE = pd.DataFrame({"score": np.where(Y, 0.6, 0.9), "pred": 1 - Y, "label": Y})
+"""Where the confidence is larger at the points of the first class."""
 NAMED = TABLE.assign(label=WORDS[Y], pred=WORDS[PREDICTED])
 
 
@@ -31,6 +33,8 @@ NAMED = TABLE.assign(label=WORDS[Y], pred=WORDS[PREDICTED])
         (TABLE.rename(columns={"pred": "x"}), {"classes": "score", "predictions": "x"}),
         (TABLE.assign(pred=PREDICTED * 1.0), {"probabilities": "score", "predictions": "pred"}),
         (NAMED, {"classes": "score", "predictions": "pred"}),
+        (TABLE.rename(columns={"score": "confidence"}), {"predictions": "pred"}),
+        (TABLE.rename(columns={"score": "Model conf"}), {"predictions": "pred"}),
         (ARRAYS, {"predictions": "decided"}),
         ({**ARRAYS, "probabilities": CONFIDENCE[:, None]}, {"predictions": "decided"}),
     ],
@@ -44,6 +48,8 @@ def test_with_the_predictions_it_is_the_probability_of_either_class(tmp_path, co
     [
         (TABLE, {"classes": "score"}, "--predictions pred"),
         (NAMED, {"classes": "score"}, "--predictions pred"),
+        (NAMED.rename(columns={"score": "confidence"}), {}, "--predictions pred"),
+        (RARE, {}, "--classes score"),
         (TABLE.drop(columns="pred"), {}, "--predictions NAME"),
         (ARRAYS, {}, "--predictions NAME"),
         (TABLE.assign(score=P1), {"classes": "score", "predictions": "pred"}, "leave out"),
