@@ -20,6 +20,7 @@ from utility_calibration.metrics.errors import InputError, naming
 from ...harness.progress import say
 from ..points.by_parts import Notes
 from ..request.folder import check_replaceable
+from ..rows.splits import no_rows
 from ..words.file_options import FileOptions
 from ..words.forms import LINES, check_is_file, ending_of, is_table
 from ..words.message_text import normal, some_of
@@ -68,7 +69,7 @@ def write_calibrated(options: argparse.Namespace) -> None:
     batches = unlabelled(options.file, calibrator, file_options, notes)
     first = next(batches, None)
     if first is None:
-        raise _no_rows(options.file)
+        raise no_rows().in_file(options.file)
     answers = first.answers
     if options.in_place:
         _check_in_place(options.file, answers, file_options)
@@ -102,10 +103,6 @@ def write_calibrated(options: argparse.Namespace) -> None:
     say(f"wrote {options.output}: {n_points} points, {len(labels)} classes, {kind}")
     if not options.in_place:
         say(WHERE)
-
-
-def _no_rows(path: Path) -> InputError:
-    return InputError("no rows", file=path, fixes="give at least one point")
 
 
 def _texts(labels: NDArray[Any]) -> list[str]:
@@ -220,7 +217,7 @@ def prior_of(
         every = unlabelled(path, calibrator, file_options)
         parts = [calibrated(calibrator, points.logits, points.groups) for points in every]
         if not parts:
-            raise _no_rows(path)
+            raise no_rows().in_file(path)
         p = np.concatenate(parts)
         estimate = estimate_prior(p, calibrator.shares_, calibrator.n_points_)
         for name, share, low, high in zip(names, estimate.shares, estimate.lower, estimate.upper):

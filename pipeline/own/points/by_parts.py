@@ -21,7 +21,7 @@ from ..reading.cells import FileColumns, are_arrays
 from ..reading.parts import batches, each_batch, rows_of
 from ..rows.prepared import prepared, without_ignored
 from ..rows.roles import Roles, roles_of
-from ..rows.splits import is_empty, only_training, without_training
+from ..rows.splits import is_empty, no_rows, only_training, without_training
 from ..words.file_options import FileOptions, matching
 from ..words.message_text import typed
 from .check import with_checked_roles
@@ -73,7 +73,7 @@ def first_rows_of(paths: Sequence[Path], file_options: FileOptions) -> FirstRows
             return first_rows
     with naming(paths[0]):
         if not n_rows:
-            raise InputError("no rows", fixes="give at least one point")
+            raise no_rows()
         raise only_training()
 
 

@@ -15,7 +15,7 @@ from ..words.message_text import some_of
 from ..words.usual_names import with_names
 from .lists import arrays_of, named_by_row
 from .roles import labels_of
-from .splits import is_empty, only_training, without_training
+from .splits import is_empty, no_rows, only_training, without_training
 
 
 class Joined(NamedTuple):
@@ -70,6 +70,8 @@ def joined(
     Raises:
         InputError: no row is left, or the two files are not alike.
     """
+    if any(map(is_empty, contents)):
+        raise no_rows()
     contents = [without_training(rows, notes) for rows in contents]
     if any(map(is_empty, contents)):
         raise only_training()

@@ -51,6 +51,11 @@ def without_training(rows: FileColumns, notes: list[str]) -> FileColumns:
     return left
 
 
+def no_rows() -> InputError:
+    """The error on a file without any point."""
+    return InputError("no rows", fixes="give at least one point")
+
+
 def only_training() -> InputError:
     """The error on a file without any other points."""
     fix = "give points that the classifier was not trained on"

@@ -26,7 +26,7 @@ INSTEAD = {
     (".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt"): "a pickle, which is never loaded; "
     f"save its arrays: {SAVEZ}",
     (".xlsx", ".xls", ".ods"): "a workbook; save the sheet as «CSV UTF-8»",
-    (".json",): "not read; " + LINE_BY_LINE,
+    (".json",): "not read; name it my.jsonl if each line is an object, else " + LINE_BY_LINE,
     (".zip", ".bz2", ".xz", ".zst", ".tar"): "not read; unpack it, or pack it with gzip (.csv.gz)",
     (".npy",): f"a single array; save labels, too: {SAVEZ}",
 }

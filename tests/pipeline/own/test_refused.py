@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy.special import softmax
 
-from tests.pipeline.own.files import LOGITS, NAMES, N, P, Y, table, written
+from tests.pipeline.own.files import LOGITS, NAMES, N, P, Y, read, table, written
 from tests.refusals import check_line, refuses
 from utility_calibration.metrics.errors import InputError, MissingResource
 from utility_calibration.pipeline.own.reading import read as reading
@@ -203,6 +203,7 @@ def test_cells_that_are_empty_or_lists_are_told(tmp_path, content, row, column, 
         ("x.pt", b"PK\x03\x04", "numpy.savez"),
         ("x.xlsx", b"PK\x03\x04", "CSV UTF-8"),
         ("x.json", b"[]", "lines=True"),
+        ("x.json", b'{"label": 0, "risk": 0.5}', "name it my.jsonl"),
         ("x.txt", b"label,p_0,p_1", "give npz, CSV"),
         ("x.csv.zip", b"PK\x03\x04", "gzip"),
         ("x.npy", b"\x93NUMPY", "save labels, too: numpy.savez"),
@@ -290,3 +291,9 @@ def test_links_to_no_file_in_a_folder_are_all_named(tmp_path):
     for shards in (tmp_path, tmp_path / "*.csv"):
         with refuses(fix="remove", number="c.csv"):
             shards_of(shards)
+
+
+@pytest.mark.parametrize("more", [{}, {"class_names": NAMES}, {"split": np.array([], "U5")}])
+def test_arrays_without_a_point_are_no_training_points(tmp_path, more):
+    with refuses(fix="at least one point", number="no rows"):
+        read(tmp_path / "a", arrays(LOGITS[:0], Y[:0], **more))
