@@ -125,7 +125,9 @@ def _can_be_answers(rows: FileColumns, bearers: Bearers, labels: Labels) -> bool
     if _off(rows, bearers.label_of_column) < SUMS_TO_ONE:
         return True
     matrix = values_of(rows, bearers.label_of_column)
-    if (matrix % 1 == 0).all():  # counts, or one-hot labels
+    with np.errstate(invalid="ignore"):  # -inf, the logit of what is impossible, has no remainder
+        are_whole = bool((matrix % 1 == 0).all())
+    if are_whole:  # counts, or one-hot labels
         return False
     if SINGLE.fullmatch(spelt(bearers.pattern)):
         return True
@@ -224,5 +226,5 @@ def _label_without_column(
         sets = bearers_of(columns, others) if len(others) > 1 else []
         if sets:
             is_complete = _off(rows, sets[0].label_of_column) < SUMS_TO_ONE
-            return lacking_column(text, labels, sets[0].pattern, is_complete)
+            return lacking_column(text, labels, sets[0], is_complete)
     return None

@@ -162,16 +162,17 @@ def not_each_once(columns: Sequence[str], texts: Sequence[str]) -> InputError:
     return InputError(message, field="--classes", fixes="name each class as its label")
 
 
-def lacking_column(text: str, labels: Labels, pattern: str, is_complete: bool) -> InputError:
+def lacking_column(text: str, labels: Labels, bearers: Bearers, is_complete: bool) -> InputError:
     """The error on the only label that no column bears.
 
     Args:
         text: this label.
         labels: those of all points.
-        pattern: that of the columns that bear all other labels.
+        bearers: the columns that bear all other labels.
         is_complete: whether rows sum to one without a column for it.
     """
-    message = f"no column is named by the label {text} (the columns are {pattern}), first"
+    named = some_of([*bearers.label_of_column]) if bearers.pattern == "*" else bearers.pattern
+    message = f"no column is named by the label {text} (the columns are {named}), first"
     fixes = ["correct it", "add the column"]
     twice = one_number_twice(labels.texts)
     if twice is not None and text in twice:  # 01 beside 1, of which one has no column

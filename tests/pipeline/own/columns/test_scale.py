@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from tests.pipeline.own.files import LOGITS, N, P, Y, read, table
+from tests.pipeline.own.files import LOGITS, N, P, Y, own_of, read, table
 from tests.refusals import refuses
 
 TWENTY = np.random.default_rng(0).dirichlet(np.ones(20), N)
@@ -54,3 +54,14 @@ def test_rows_of_another_kind_are_refused_with_the_first_of_them(tmp_path, few, 
     rows = np.where(np.arange(N)[:, None] % 9 == 5, few, many)
     with refuses("logits", row=5):
         read(tmp_path / "a.csv", table(rows))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("names", ["z_{}", "{}"])
+def test_an_infinite_logit_in_a_column_gives_no_warning_of_numpy(tmp_path, names):
+    logits = LOGITS.copy()
+    logits[3, (Y[3] + 1) % 3] = -np.inf
+    expected = softmax(logits, axis=1)[range(N), Y]
+    columns = [names.format(number) for number in range(3)]
+    result = read(tmp_path / "a.csv", table(logits, names=columns))
+    np.testing.assert_allclose(own_of(result)[0], expected, rtol=1e-5)
