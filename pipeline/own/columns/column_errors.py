@@ -62,6 +62,9 @@ def in_question(
         likely: single columns that can be answers.
     """
     message = f"{some_of(unknown, MOST)}: no label has this name"
+    short = [name if len(name) < 60 else f"{name[:30]}*" for name in unknown[:MOST]]
+    left_out = ",".join(short)  # with patterns in place of long names
+    without_unknown = f"leave out what is no class: {typed('--ignore', left_out)}"
     fixes = [NAME_CLASSES, IGNORE]
     if bearers is not None and bearers.part_of_further_column:
         further = some_of([*bearers.part_of_further_column])
@@ -71,11 +74,12 @@ def in_question(
         if None in numbers or _are_counted(numbers):
             option = _option(bearers.named, bearers.pattern, [*bearers.label_of_column, *unknown])
             fixes = [f"if so: {option}"]
+            # Any other column, such as an id, may stand beside classes that have names.
+            if None in numbers:
+                fixes.append(without_unknown)
     elif bearers is not None:
-        short = [name if len(name) < 60 else f"{name[:30]}*" for name in unknown[:MOST]]
-        left_out = ",".join(short)  # with patterns in place of long names
         message += f", while {bearers.pattern} has those of all labels"
-        fixes = [f"leave out what is no class: {typed('--ignore', left_out)}"]
+        fixes = [without_unknown]
         bearing = bearers.label_of_column
         option = _option(bearing, bearers.pattern, [*bearing, *unknown])
         fixes.append(f"name the classes: {option}")

@@ -84,6 +84,8 @@ def _are_predicted(
     """Whether each point's prediction [n] is the class `single` of two `names`."""
     mistakes = list[InputError]()
     predicted = distinct_labels(plain_column(predictions), field, mistakes)
+    for mistake in mistakes:  # it is about the column of predictions, not that of labels
+        mistake.field = field
     if mistakes:
         raise InputError.of_all(mistakes)
     odd = [text for text in predicted.texts if text not in names]

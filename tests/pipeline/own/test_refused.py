@@ -112,6 +112,7 @@ UNCLEAR = [
     (table(LOGITS, group=Y), "columns", None, "--groups NAME"),
     (table(LOGITS, p_3=P.max(axis=1)), "columns", None, "--classes 'p_*'"),
     (table(LOGITS, p_3=1.5), "columns", None, "--classes 'p_*'"),
+    (table(TURNED + LOGITS, NAMES[Y], NAMES, id=np.arange(N)), "columns", None, "--ignore id"),
     (table(LOGITS, **{"p_-1": 0.5}), "columns", None, "--ignore NAME"),
     (RUNS, "columns", None, "--ignore run0"),
     (table(np.round(255 * P)), "logits", None, "divide each row by its sum"),

@@ -92,3 +92,9 @@ def test_of_three_classes_right_and_wrong_can_be_scored(tmp_path, names, options
     table = pd.DataFrame({"label": is_right, "1": p.max(axis=1)})
     expected = np.where(is_right, p.max(axis=1), 1 - p.max(axis=1))
     np.testing.assert_allclose(own_of(read(tmp_path / "a.csv", table))[0], expected, 1e-4)
+
+
+def test_a_prediction_that_is_missing_is_no_missing_label(tmp_path):
+    table = TABLE.assign(pred=np.where(np.arange(90) == 4, np.nan, PREDICTED))
+    with refuses("pred", row=4):
+        read(tmp_path / "a.csv", table, classes="score", predictions="pred")
