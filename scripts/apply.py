@@ -31,7 +31,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = Parser(__doc__)
     parser.add_argument("calibrator", type=Path, help="as saved by `score` or `.save()`")
-    parser.add_argument("file", type=Path, help="npz, CSV, … with the new points, as for `score`")
+    parser.add_argument("file", type=Path, help="npz, CSV, … with the new cases, as for `score`")
     parser.add_argument(
         "--output", type=Path, required=True, help="npz, CSV, parquet or JSON lines"
     )
@@ -50,7 +50,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--prior",
         metavar="SHARES",
-        help="the classes' shares among the new points, if they differ from those of the fit: "
+        help="the classes' shares among the new cases, if they differ from those of the fit: "
         ".9,.1 in the order of the classes, sick=.1,healthy=.9, or estimate",
     )
     add_options(parser, READING)

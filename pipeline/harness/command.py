@@ -4,6 +4,7 @@ import argparse
 import functools
 import io
 import os
+import re
 import signal
 import sys
 import unicodedata
@@ -21,6 +22,8 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import InterpolationResolutionError as Unresolved
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
+
+from utility_calibration.metrics.errors import InputError
 
 from .machine import is_out_of_memory
 from .multirun_table import table_at_end
@@ -40,6 +43,8 @@ FULL_ERROR = "HYDRA_FULL_ERROR"
 NOT_A_NAME = "Config group override must be a string"
 """The start of Hydra's message about an override that gives a number in place of a file's name."""
 WHERE_TO_LOOK = "--help and --cfg job list the settings; put a value with special signs into quotes"
+HAS_LINE_OF_NAMES = re.compile(r"\.[ct]sv\b", re.IGNORECASE)
+"""In the name of a table whose first line is not its row 0."""
 SHOW_TRACEBACKS = os.environ.get(FULL_ERROR) == "1"  # `command` sets it for another purpose
 
 
@@ -233,4 +238,14 @@ def one_line(error: BaseException) -> str:
         message = message.partition(" Config search path:")[0]
         reason = "" if cause is None else f" ({str(cause).splitlines()[0]})"
         return f"{message}{reason}; {WHERE_TO_LOOK}"
-    return message
+    return f"{message}{_how_rows_count(error)}"
+
+
+def _how_rows_count(error: BaseException) -> str:
+    """What a person must know to find a row of a file that an error names."""
+    if not isinstance(error, InputError) or not error.where.file:
+        return ""
+    if all(mistake.where.row is None for mistake in (error, *error.others)):
+        return ""
+    has_names = HAS_LINE_OF_NAMES.search(error.where.file)
+    return " (rows count from 0, below the line of names)" if has_names else " (rows count from 0)"

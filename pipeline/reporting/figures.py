@@ -249,6 +249,6 @@ def decision_curve_figure(curve: Mapping[str, Any]) -> Figure:
         best = max(max(values) for values in [curve["always"], *curve["methods"].values()])
         axes.set(xlim=(0, 1), ylim=(-0.25 * max(best, 0.01), 1.08 * max(best, 0.01)))
         axes.set_xlabel(f"Threshold: act on {plain(curve['event'])} where its probability exceeds")
-        axes.set_ylabel("Net benefit, share of points")
+        axes.set_ylabel("Net benefit, share of cases")
         legend_below(figure, handles, "Higher is better.")
     return figure

@@ -12,7 +12,7 @@ SAVE = "# This saves the method {} (what is computed already is reused):"
 SAVED = "# The method {} is saved in {}."
 APPLY = "# This applies it to new cases, which need no labels:"
 SAMPLE = (
-    "# To repair the probabilities, put some thousand points into {}, which the shards do not have:"
+    "# To repair the probabilities, put some thousand cases into {}, which the shards do not have:"
 )
 REPAIRED = "# This scores the repaired probabilities:"
 WRITTEN = (".csv", ".npz", ".parquet", ".jsonl")  # the endings that apply writes

@@ -167,7 +167,7 @@ def _with_groups(section: Section, scores: Scores) -> Section:
         if not methods:
             words.append(words_of_a_small_group(name, points))
             continue
-        title = f"{spec.title}, group {name} ({points:,} points)"
+        title = f"{spec.title}, group {name} ({points:,} cases)"
         of_this = replace(spec, title=title, name=f"{spec.name}_group_{place}")
         parts[name] = replace(section_of(of_group, methods, [of_this]), points=points)
     decided = {name: part.decisions for name, part in parts.items()}
@@ -236,7 +236,7 @@ def _facts_of(logits: Mapping[str, Any]) -> list[str]:
     published = logits.get("published_accuracy")
     if published is not None:
         accuracy += f" (published {published:.2f} %)"
-    about = [f"{logits['n']} points, {logits['classes']} classes, {accuracy}"]
+    about = [f"{logits['n']} cases, {logits['classes']} classes, {accuracy}"]
     about += [str(logits[key]) for key in ("source", "model") if logits.get(key)]
     about.append(f"logits sha256 {logits['sha256'][:16]}")
     return ["; ".join(about) + ".", *logits.get("warnings", [])]

@@ -29,7 +29,7 @@ from .worst import Worst
 
 NOT_COMPARED = (
     "No method is recommended, because no test compares the methods: there are fewer than "
-    f"{FEWEST_SPLITS} splits and no resampled points."
+    f"{FEWEST_SPLITS} splits and no resampled cases."
 )
 NONE_FOR_ALL = "No method is among the best for all of these uses."
 LEAVE = "Leave the probabilities as they are."

@@ -10,6 +10,7 @@ import numpy as np
 
 from tests.pipeline.own.files import LOGITS, N, P, Y, table, written
 from utility_calibration.metrics.errors import InputError, MissingResource
+from utility_calibration.pipeline.harness.command import one_line
 from utility_calibration.pipeline.harness.parameters import UsageError
 from utility_calibration.pipeline.sources.file import file_logits
 from utility_calibration.scripts import score
@@ -69,7 +70,7 @@ def line_of(call: Callable[[], object]) -> str:
     try:
         call()
     except (InputError, MissingResource, UsageError) as error:
-        return str(error)
+        return one_line(error)
     except SystemExit:
         return ""
     raise AssertionError("this was not refused")

@@ -96,23 +96,23 @@ def page_of_sentences(refused: Iterable[tuple[str, str]]) -> Iterator[str]:
     yield from (BEGINNING, "")
     yield from ("## Can you trust the model's probabilities as they are?", "")
     yield from map(item, answers())
+    verdicts = {case: verdict(columns, **known) for case, (columns, known, *_) in CASES.items()}
+    # A report has its cautions below the answer.
+    cautions = dict.fromkeys(line for one in verdicts.values() for line in one.cautions)
+    yield from (item(("a rare class, in general", line)) for line in cautions)
     yield from ("", "## What to take", "")
     yield "In brackets is what the grid shows."
     yield ""
     legend: dict[str, None] = {}
-    cautions: dict[str, None] = {}
     details: dict[str, dict[str, None]] = {heading: {} for heading in HEADINGS}
-    for case, (columns, known, *_) in CASES.items():
-        one = verdict(columns, **known)
+    for case, one in verdicts.items():
         legend |= dict.fromkeys(one.legend)
-        cautions |= dict.fromkeys(one.cautions)
         for heading, lines in one.details.items():
             details[heading] |= dict.fromkeys(lines)
         grid = "; ".join(" ".join(row) for row in one.grid)
         if case not in ALIKE:
             yield item((case, one.headline, one.by_use, f"[{grid}]"))
     yield from map(item, advice_on_the_present())
-    yield from (item(("a rare class, in general", line)) for line in cautions)
     yield from ("", "## Over several benchmarks", "")
     yield from (f"- {escape_markdown(board.headline)}" for board in leaderboards())
     yield from ("", "## How to keep it", "")
@@ -138,7 +138,7 @@ def page_of_sentences(refused: Iterable[tuple[str, str]]) -> Iterator[str]:
         yield f"- {escape_markdown(words)}."
     yield from ("", "## Below the table of numbers", "")
     yield from (f"- {escape_markdown(note)}" for note in notes_of_tables())
-    yield from ("", "## Groups of points", "")
+    yield from ("", "## Groups of cases", "")
     yield from (f"- {escape_markdown(line)}" for line in of_groups())
     yield from ("", "## What is refused", "")
     yield "One line names file, column or option, what is wrong where, and what settles it."

@@ -175,10 +175,10 @@ def _check_is_there(rows: FileColumns, group_name: str, predictions: str | None)
     """Raise `InputError` if rows lack the groups or the predictions that the calibrator needs."""
     if group_name and group_name not in rows:
         message = "not there, and the calibrator patches groups"
-        raise InputError(message, field=group_name, fixes="add each point's group")
+        raise InputError(message, field=group_name, fixes="add each case's group")
     if predictions is not None and predictions not in rows:
         message = "not there, and the answers are the confidence in these predictions"
-        raise InputError(message, field=predictions, fixes="add each point's prediction")
+        raise InputError(message, field=predictions, fixes="add each case's prediction")
 
 
 def _by_place(names: Sequence[str]) -> str:
@@ -229,18 +229,18 @@ def forecaster_of(path: Path, layout: Layout) -> Callable[[NDArray[np.float32]],
         raise InputError(message, file=path, fixes="score its output: utility-calibration apply")
     takes = kind_taken(calibrator)
     if takes != layout.kind:
-        message = f"fitted on {takes}, while the points have {layout.kind}"
+        message = f"fitted on {takes}, while the cases have {layout.kind}"
         raise InputError(message, file=path, fixes=[f"give {takes}", f"fit it on {layout.kind}"])
     names = class_names_of(calibrator)
     numbers = [str(number) for number in range(len(classes))]
     has_names = set(classes) != set(numbers)
     if names is None and has_names:
-        message = f"knows no names of classes, while the points have {some_of(classes)}"
+        message = f"knows no names of classes, while the cases have {some_of(classes)}"
         fix = "fit it with names: fit(X, names[y], classes=names)"
         raise InputError(message, file=path, fixes=fix)
     names = names or [str(number) for number in range(calibrator.n_features_in_)]
     if len(names) != len(classes) or (has_names and set(names) != set(classes)):
-        message = f"fitted on {some_of(names)}, while the points have {some_of(classes)}"
+        message = f"fitted on {some_of(names)}, while the cases have {some_of(classes)}"
         raise InputError(message, file=path, fixes="give a calibrator of the same classes")
     # The calibrator has its own order of the classes, and the sums that of the points.
     columns = list(range(len(classes)))

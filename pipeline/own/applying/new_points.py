@@ -100,7 +100,7 @@ def write_calibrated(options: argparse.Namespace) -> None:
     if left_out:
         say(f"not written, since they are no columns of plain values: {some_of(left_out)}")
     kind = type(calibrator).__name__
-    say(f"wrote {options.output}: {n_points} points, {len(labels)} classes, {kind}")
+    say(f"wrote {options.output}: {n_points} cases, {len(labels)} classes, {kind}")
     if not options.in_place:
         say(WHERE)
 

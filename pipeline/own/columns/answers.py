@@ -80,7 +80,7 @@ def answers_of_array(
         check_logits(matrix, name)
     if matrix.ndim == 2 and matrix.shape[0] != matrix.shape[1] == n_labels:
         message = f"{list(matrix.shape)} for {n_labels} labels, which looks transposed"
-        raise InputError(message, field=name, fixes="give one row per point")
+        raise InputError(message, field=name, fixes="give one row per case")
     is_single = matrix.ndim == 1 or matrix.shape[1] == 1
     answers = Answers(matrix, name, kind, single=1 if is_single else None)
     return answers._replace(names=_names_of_columns(arrays, file_options, answers.n_classes))

@@ -176,10 +176,10 @@ def _no_class(
     usual = [text for text in odd if text in NO_LABELS]
     clear = 2 * len(labels.places) ** 0.5
     are_fewer = hits_by_order == 0 < hits_by_number or hits_by_number - hits_by_order > clear
-    ways = ["leave such points out: --ignore-label LABEL", "name all columns: --classes NAME,NAME"]
+    ways = ["leave such cases out: --ignore-label LABEL", "name all columns: --classes NAME,NAME"]
     if usual or (are_fewer and len(odd) <= MOST):
         out = usual or odd  # without these, more is clear
-        ways = [f"leave such points out: {typed('--ignore-label', ','.join(out))}"]
+        ways = [f"leave such cases out: {typed('--ignore-label', ','.join(out))}"]
     elif hits_by_order - hits_by_number > clear:
         ways = [f"name the columns in their order: {typed('--classes', ','.join(labels.texts))}"]
     message = f"no column has the number {some_of(odd)} (they are 0 to {n_columns - 1}), first"

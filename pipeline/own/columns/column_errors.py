@@ -68,7 +68,7 @@ def in_question(
     fixes = [NAME_CLASSES, IGNORE]
     if bearers is not None and bearers.part_of_further_column:
         further = some_of([*bearers.part_of_further_column])
-        message += f", but {further} may be a class without a point"
+        message += f", but {further} may be a class without a case"
         numbers = [as_number(text) for text in bearers.named.values()]
         # p_7 beside p_0 to p_3 is rather the number of something else.
         if None in numbers or _are_counted(numbers):
@@ -93,7 +93,7 @@ def in_question(
         option = typed("--classes", likely[0])
         fixes = [f"take the one that can be the answer for one of two: {option}"]
     if any("group" in name.lower() for name in unknown):
-        fixes.append("name the groups of points: --groups NAME")
+        fixes.append("name the groups of cases: --groups NAME")
     return InputError(message, field="columns", fixes=fixes)
 
 
@@ -187,5 +187,5 @@ def lacking_column(text: str, labels: Labels, bearers: Bearers, is_complete: boo
         fixes.append(IN_ORDER)
     is_no_class = text in NO_LABELS or is_complete
     option = typed("--ignore-label", text if is_no_class else "LABEL")
-    fixes.append(f"leave such points out: {option}")
+    fixes.append(f"leave such cases out: {option}")
     return InputError(message, field="labels", row=labels.row(text), fixes=fixes)

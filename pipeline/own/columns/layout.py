@@ -146,7 +146,7 @@ class Layout:
         odd = [text for text in labels.texts if text not in self.codes]
         if odd:
             message = f"{cut_off(odd[0])} is no class of the first rows"
-            fixes = ["correct it", f"leave such points out: {typed('--ignore-label', odd[0])}"]
+            fixes = ["correct it", f"leave such cases out: {typed('--ignore-label', odd[0])}"]
             raise InputError(message, field="labels", row=labels.row(odd[0]), fixes=fixes)
         numbers = [self.codes[text] for text in labels.texts]
         return np.array(numbers, np.int64)[labels.places]

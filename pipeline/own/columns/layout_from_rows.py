@@ -71,7 +71,7 @@ def points_and_layout(
         used = {*roles.names, CLASS_NAMES, *file_options.kinds_of(rows)}
         unused = [name for name in names if name not in used]
         if unused:
-            notes.append(f"not used: {some_of(unused)} (groups of points: --groups NAME)")
+            notes.append(f"not used: {some_of(unused)} (groups of cases: --groups NAME)")
     else:
         roles = roles.without(labels.texts)
     # Where no classes are clear, the other columns can be checked nevertheless.
@@ -88,7 +88,7 @@ def _refuse_lists(rows: FileColumns, roles: Roles) -> None:
     """Raise `InputError` if what has a purpose has lists or objects in its cells."""
     for name in roles.names:
         if has_lists(rows[name]):
-            several = ", several labels per point (multi-label)," if name == roles.labels else ""
+            several = ", several labels per case (multi-label)," if name == roles.labels else ""
             message, fix = f"lists or objects{several}", "give one entry per row"
             raise InputError(message, column=name, fixes=fix)
 

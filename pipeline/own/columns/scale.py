@@ -189,7 +189,7 @@ def _refuse_two_kinds(matrix: NDArray[Any], tested: NDArray[np.bool_] | None) ->
 def _of_two_kinds(row: int | None = None) -> InputError:
     """The error on rows of two kinds; `row` is the first of the fewer ones, if it is known."""
     message = "some rows look like probabilities, others do not"
-    fixes = ["give logits of all points", "give probabilities of all"]
+    fixes = ["give logits of all cases", "give probabilities of all"]
     if row is not None:  # one wrong number may be all that is wrong
         message += ", first"
         fixes.insert(0, "correct it")

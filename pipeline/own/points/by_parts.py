@@ -27,7 +27,7 @@ from ..words.message_text import typed
 from .check import with_checked_roles
 from .whole_file import points_and_layout_of_files
 
-COUNTED = re.compile(r"(\d[\d,]*)( (?:points|rows) .* left out)")
+COUNTED = re.compile(r"(\d[\d,]*)( cases .* left out)")
 """A note of how many points or rows are left out."""
 
 Notes = dict[str, str]
@@ -118,7 +118,7 @@ def add_notes(
     What is counted is added up.
     """
     for note in row_notes:
-        place = f"{path.name}, rows {start:,} to {start + rows_of(rows) - 1:,}"
+        place = f"{path.name}, rows {start:,} to {start + rows_of(rows) - 1:,} (rows count from 0)"
         is_count = COUNTED.fullmatch(note)
         join_note(notes, re.sub(r"\d[\d.,]*", "#", note), note if is_count else f"{place}: {note}")
 
@@ -183,6 +183,6 @@ def _refuse_what_needs_all(roles: Roles) -> None:
     of_a_point = "weights", "predictions"
     names = [name for role, name in roles.beside_labels() if role not in of_a_point]
     if names:
-        message = "one pass does not have all points at once"
+        message = "one pass does not have all cases at once"
         fix = f"to do without: {typed('--ignore', ','.join(names))}"
         raise InputError(message, field=names[0], fixes=fix)

@@ -76,7 +76,7 @@ def _groups(values: Any, n: int) -> NDArray[np.str_]:
     names = text_of(values, n, "groups")
     count = len(np.unique(names))
     if count > MOST_GROUPS:
-        message = f"{count} different names for {n} rows, at most {MOST_GROUPS}"
-        fix = "give the group that a point belongs to, not its number"
+        message = f"{count} different names for {n} cases, at most {MOST_GROUPS}"
+        fix = "give the group that a case belongs to, not its number"
         raise InputError(message, field="groups", fixes=fix)
     return names

@@ -51,10 +51,10 @@ def note_on_copies(points: FilePoints) -> list[str]:
         return []
     count, n = int(is_later.sum()) - differing, len(matrix)
     return [
-        f"WARNING: {count:,} of {n:,} rows ({100 * count / n:.3g} %) equal an earlier row in all "
-        "values and in the label. Copies are no independent points, and false alarms become "
-        "frequent. To count each once: --distinct; if such rows are points that depend on each "
-        "other, name the column of what they share: --clusters COLUMN"
+        f"WARNING: {count:,} of {n:,} cases ({100 * count / n:.3g} %) equal an earlier one in all "
+        "values and in the label. Copies are no independent cases, and false alarms become "
+        "frequent. To count each once: --distinct; if such cases depend on each other, name the "
+        "column of what they share: --clusters COLUMN"
     ]
 
 
@@ -80,14 +80,14 @@ def without_copies(points: FilePoints) -> FilePoints:
         differs: Any = np.zeros(n, bool) if values is None else values != values[first]
         differs = np.asarray(differs).reshape(n, -1).any(axis=1)
         if differs.any():
-            message = "equal rows differ in it, so it is not clear which one counts"
+            message = "equal cases differ in it, so it is not clear which one counts"
             row = int(differs.argmax())
             fixes = ["leave the copies out of the file", f"leave it out: {typed('--ignore', name)}"]
             mistakes.append(InputError(message, field=name, row=row, fixes=fixes))
     if mistakes:
         raise InputError.of_all(mistakes)
 
-    note = f"{n - is_first.sum():,} rows that equal an earlier one are left out"
+    note = f"{n - is_first.sum():,} cases that equal an earlier one are left out"
     return _at(is_first, points, note)
 
 
@@ -97,7 +97,7 @@ def without_weight_0(points: FilePoints) -> FilePoints:
         return points
     rows, weights = counted(points.weights)
     if rows is not None:
-        note = f"{len(rows) - rows.sum():,} rows of weight 0 are left out"
+        note = f"{len(rows) - rows.sum():,} cases of weight 0 are left out"
         points = _at(rows, points, note)
     return replace(points, weights=weights)
 

@@ -33,7 +33,7 @@ def _on_absent_classes(points: FilePoints) -> list[str]:
     if counts.all():
         return []
     odd = some_of([names[number] for number in np.flatnonzero(counts == 0)])
-    return [f"no point's label is {odd}; what is no class must not be among the columns"]
+    return [f"no case has the label {odd}; what is no class must not be among the columns"]
 
 
 def _on_zero_likelihood(points: FilePoints) -> list[str]:
@@ -44,8 +44,8 @@ def _on_zero_likelihood(points: FilePoints) -> list[str]:
         return []
     if points.kind == "probabilities":
         return [
-            f"the true class has probability 0 in {count} cases (the first is case number "
-            f"{row + 1}); to fit the methods, 0 counts as 1e-12"
+            f"the true class has probability 0 in {count} cases, first in "
+            f"row {row} (rows count from 0); to fit the methods, 0 counts as 1e-12"
         ]
     return [f"the true class has the logit -inf in {count} test cases, so probability 0"]
 
@@ -62,7 +62,7 @@ def _on_order(points: FilePoints) -> list[str]:
         if is_first_in_order and _is_falling(sign * matrix) and np.ptp(matrix, 0).any():
             return [
                 f"every row {word} from the first column to the last: the K largest values of each "
-                "point, in order, do not belong to classes, and cumulative probabilities are sums "
+                "case, in order, do not belong to classes, and cumulative probabilities are sums "
                 "over classes; give one column per class"
             ]
     return []
@@ -91,7 +91,7 @@ def _on_chance(points: FilePoints) -> list[str]:
         )
     return [
         f"{BELOW_CHANCE}: the largest column names the label of {100 * right:.1f} % of the "
-        f"points, guessing would name {100 * chance:.1f} %; {fix}"
+        f"cases, guessing would name {100 * chance:.1f} %; {fix}"
     ]
 
 
@@ -125,8 +125,9 @@ def _on_ties(points: FilePoints) -> list[str]:
         return []
     several, equal = f"{100 * share_at_top:.3g}", f"{100 * share:.3g}"
     return [
-        f"{several} % of the rows have several largest values, {equal} % have equal ones: they are "
-        f"ranked in the order of the classes ({some_of(names)}); another order may change results"
+        f"{several} % of the cases have several largest values, {equal} % have equal ones: they "
+        f"are ranked in the order of the classes ({some_of(names)}); another order may change the "
+        "results"
     ]
 
 

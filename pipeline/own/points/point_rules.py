@@ -75,7 +75,7 @@ def _cannot_be_fitted(points: FilePoints) -> Any:
 
 def _text_of_zeros(points: FilePoints) -> str:
     count = _cannot_be_fitted(points).sum()
-    where = "1 point, which" if count == 1 else f"{count} points, which"
+    where = "1 case, which" if count == 1 else f"{count} cases, which"
     return f"the logit of the right class is -inf at {where} no method can fit, first"
 
 

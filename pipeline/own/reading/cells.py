@@ -129,9 +129,9 @@ def numbers_of(
 def no_answer(name: str, is_empty: NDArray[np.bool_]) -> InputError:
     """The error on rows [n] of which some have no answer at all."""
     count, row = int(is_empty.sum()), int(is_empty.argmax())
-    these = "this row" if count == 1 else f"these {count:,} rows"
+    these = "this case" if count == 1 else f"these {count:,} cases"
     fix = f"leave {these} out of the file"
-    message = f"no answer in {count:,} of {len(is_empty):,} rows, the first"
+    message = f"no answer in {count:,} of {len(is_empty):,} cases, the first"
     return InputError(message, row=row, column=name, fixes=fix)
 
 
@@ -171,7 +171,7 @@ def distinct_labels(values: Any, field: str, mistakes: list[InputError]) -> Labe
     is_missing = np.char.strip(plain) == "" if is_text else ~np.isfinite(plain)
     if is_missing.any():
         count, row = int(is_missing.sum()), int(is_missing.argmax())
-        message = "1 row has none, first" if count == 1 else f"{count:,} rows have none, first"
+        message = "1 case has none, first" if count == 1 else f"{count:,} cases have none, first"
         mistakes.append(InputError(message, field="labels", row=row, fixes=COMPLETE))
         if is_missing.all():
             raise mistakes.pop()
@@ -199,7 +199,7 @@ def _check_shape(labels: NDArray[Any], field: str) -> None:
     is_matrix_of_numbers = labels.ndim == 2 and labels.dtype.kind in "biuf"
     # Rows of which each sums to one are one-hot labels, of which `check_labels` says so.
     if is_matrix_of_numbers and not (labels.sum(axis=1) == 1).all():
-        message = f"shape {list(labels.shape)}, several labels per row (multi-label)"
+        message = f"shape {list(labels.shape)}, several labels per case (multi-label)"
         fix = "give one per row, or score each label in its own file"
         raise InputError(message, field=field, fixes=fix)
     if labels.ndim != 1 or not len(labels):

@@ -53,14 +53,25 @@ def each_batch(
     is_used: whether a column or array of this name is read, beside the answers.
 
     Raises:
-        InputError: names the file, and the row from which on its own row counts.
+        InputError: names the file, and the row in it.
     """
     start = 0
     for rows in batches(path, file_options, is_used):
-        with naming(f"{path}, counted from row {start:,}" if start else path):
+        try:
             made = make(rows, start)
+        except InputError as error:
+            _count_from_the_first_row(error, start)
+            error.in_file(path)
+            raise
         start += rows_of(rows)
         yield made
+
+
+def _count_from_the_first_row(error: InputError, start: int) -> None:
+    """Let an error on some rows of a file, the first of which is `start`, count from row 0."""
+    for mistake in (error, *error.others):
+        if mistake.where.row is not None:
+            mistake.where = mistake.where._replace(row=mistake.where.row + start)
 
 
 def batches(

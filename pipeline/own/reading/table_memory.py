@@ -28,7 +28,7 @@ def check_memory(n_cells: int, size: int) -> None:
     if size > LARGEST_TABLE:
         message = f"{n_cells:,} cells take {size:,} bytes or more while they are read"
         message += f", the limit is {LARGEST_TABLE:,}"
-        raise InputError(message, fixes=["give fewer rows", "give an npz"])
+        raise InputError(message, fixes=["give fewer cases", "give an npz"])
 
 
 def check_text(path: Path) -> None:

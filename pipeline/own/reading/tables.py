@@ -52,7 +52,7 @@ def tables(
             yield from map(named, _of_parquet(path, rows))
         elif ending_of(path) in LINES:
             form = "text in UTF-8 with one object per line"
-            yield named(_of_json_lines(path), "give one object per line, one line per point")
+            yield named(_of_json_lines(path), "give one object per line, one line per case")
         else:
             yield from map(named, tables_of_text(path, rows, decimal, may_group, has_names))
     except (InputError, MissingResource):
@@ -63,7 +63,7 @@ def tables(
 
 
 def named(
-    table: pd.DataFrame, fix: str = "give a line of names, and one row per point"
+    table: pd.DataFrame, fix: str = "give a line of names, and one row per case"
 ) -> pd.DataFrame:
     """A table of at least one row whose columns have distinct names of printable text.
 
@@ -72,7 +72,7 @@ def named(
     import pandas as pd
 
     if table.empty:
-        raise InputError("no rows", fixes=[fix, "remove the file if others have the points"])
+        raise InputError("no rows", fixes=[fix, "remove the file if others have the cases"])
     table.columns = pd.Index([normal(str(name).strip()) for name in table.columns])
     names = list(table.columns)
     twice = table.columns[table.columns.duplicated()].unique().tolist()

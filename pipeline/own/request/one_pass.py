@@ -40,7 +40,7 @@ RULES = (
             "calibrate_for",
             *OWN_UTILITIES,
         ),
-        "needs all points at once, which one pass does not have",
+        "needs all cases at once, which one pass does not have",
         "leave it out",
     ),
     Rule(

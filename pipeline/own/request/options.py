@@ -48,7 +48,7 @@ class Options(FileOptions):
         type=Path,
     )
     test: Path | None = option(
-        "a second such file: its points test, the first one's calibrate", type=Path, metavar="FILE"
+        "a second such file: its cases test, the first one's calibrate", type=Path, metavar="FILE"
     )
     similarity: Path | None = option(
         "similarity [C, C] for u_w2v: npz `matrix` or CSV, with names if the classes have any",
@@ -67,13 +67,13 @@ class Options(FileOptions):
         metavar="METHOD",
     )
     save: Path | None = option(
-        "refit --method and save it for utility-calibration apply: on all points, or on the "
-        "calibration points where the file says which those are",
+        "refit --method and save it for utility-calibration apply: on all cases, or on the "
+        "calibration cases where the file says which those are",
         type=Path,
         metavar="FILE.npz",
     )
     save_on: str | None = option(
-        "what --save fits on; calibration: the first split's points", choices=("calibration", "all")
+        "what --save fits on; calibration: the first split's cases", choices=("calibration", "all")
     )
     method: str | None = option("the method to save (default: the only one)", type=_method)
     wide: bool = option("print the table of all numbers, too", default=False, action="store_true")

@@ -231,7 +231,7 @@ def check_match(names: Names, wanted: Names, path: str | Path, what: str, each: 
             message = f"is none of {some_of(wanted)}"
             alike = [each for each in wanted if each.casefold() == name.casefold()]
             if alike:
-                message = f"is written `{cut_off(alike[0])}` in the file of the points"
+                message = f"is written `{cut_off(alike[0])}` in the file of the cases"
                 fixes = [f"write `{cut_off(alike[0])}`"]
         elif not counts[name]:
             message = "is missing"

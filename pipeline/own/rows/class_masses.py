@@ -57,21 +57,21 @@ def class_masses(
     are_shares = bool((masses.total <= np.log1p(ROUNDING)).all())
     notes = list[str]()
     if masses.n_added:
-        notes.append(f"names that differ by spaces only are added up in {masses.n_added:,} rows")
+        notes.append(f"names that differ by spaces only are added up in {masses.n_added:,} cases")
     is_incomplete = masses.is_absent.any(axis=1)
     if is_incomplete.any() and is_part and are_shares:
         notes += _fill(masses, is_p)
     elif is_incomplete.any():
         values[masses.is_absent] = 0.0 if is_p else -np.inf
         notes.append(
-            f"{is_incomplete.sum():,} rows have fewer than {len(classes)} entries; options that "
+            f"{is_incomplete.sum():,} cases have fewer than {len(classes)} entries; options that "
             "they lack are impossible"
         )
     other_share = np.exp(masses.others - masses.total)
     if other_share.any():
         notes.append(
             f"{100 * other_share.mean():.3g} % of the mass is of other names and left out, "
-            f"in one row {100 * other_share.max():.3g} %"
+            f"in one case {100 * other_share.max():.3g} %"
         )
     if is_p and is_part and are_shares and (other_share.any() or is_incomplete.any()):
         values /= values.sum(axis=1, keepdims=True)
@@ -135,11 +135,11 @@ def _fill(masses: Masses, is_p: bool) -> list[str]:
     masses.values[is_absent] = np.repeat(filled[:, None], n_classes, axis=1)[is_absent]
     most = 100 * (each * n_absent)[is_incomplete].max()
     notes = [
-        f"{is_incomplete.sum():,} rows do not list all {n_classes} classes; what they lack gets "
+        f"{is_incomplete.sum():,} cases do not list all {n_classes} classes; what they lack gets "
         f"what the listed ones leave, at most {most:.3g} % of the mass"
     ]
     is_empty = is_absent.all(axis=1)
     if is_empty.any():
-        notes.append(f"{is_empty.sum():,} rows list no class; all classes get the same there")
+        notes.append(f"{is_empty.sum():,} cases list no class; all classes get the same there")
         masses.values[is_empty] = 1 / n_classes if is_p else 0.0
     return notes

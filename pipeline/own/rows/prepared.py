@@ -81,7 +81,7 @@ def joined(
         for rows in contents:
             label = labels_of(list(rows), file_options, [])
             if not len(rows[label]):
-                message = f"no point is left without {file_options.ignore_label}"
+                message = f"no case is left without {file_options.ignore_label}"
                 raise InputError(message, field="--ignore-label", fixes="name fewer labels")
     if len(contents) == 1:
         return Joined(contents[0])
@@ -108,7 +108,7 @@ def _flat(rows: FileColumns, file_options: FileOptions, notes: list[str]) -> Fil
     first = next(iter(flat))
     notes.append(
         f"`{first}` of shape {list(np.shape(rows[first]))}: each of the "
-        f"{int(np.prod(shape)):,} labels is a point; if those of one sequence or image depend on "
+        f"{int(np.prod(shape)):,} labels is a case; if those of one sequence or image depend on "
         "each other, add `clusters` of the labels' shape"
     )
     for name, values in rows.items():
@@ -128,7 +128,7 @@ def _without_labels(rows: FileColumns, file_options: FileOptions, notes: list[st
     is_kept = np.isin(labels.places, kept_places)
     if not is_kept.all():
         count = np.sum(~is_kept)
-        notes.append(f"{count:,} points with the label {file_options.ignore_label} are left out")
+        notes.append(f"{count:,} cases with the label {file_options.ignore_label} are left out")
     n = len(is_kept)
     left = dict(rows)
     for name, values in rows.items():

@@ -117,7 +117,7 @@ def advice_on_clusters(path: Path, rows: Any, file_options: FileOptions) -> list
     for name in filter(LIKE_CLUSTERS.search, rows):
         if name not in purposes and _repeats(rows, name):
             clusters = typed("--clusters", name)
-            return [f"`{name}` repeats: if rows with one value depend, say {clusters}"]
+            return [f"`{name}` repeats: if cases with one value depend, say {clusters}"]
     return []
 
 

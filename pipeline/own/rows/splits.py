@@ -39,7 +39,7 @@ def without_training(rows: FileColumns, notes: list[str]) -> FileColumns:
     if not is_training.any():
         return rows
     notes.append(
-        f"{is_training.sum():,} rows whose `split` says `train` are left out: the classifier was "
+        f"{is_training.sum():,} cases whose `split` says `train` are left out: the classifier was "
         "trained on them; rows count from 0 without them"
     )
     left = dict(rows)
@@ -53,13 +53,13 @@ def without_training(rows: FileColumns, notes: list[str]) -> FileColumns:
 
 def no_rows() -> InputError:
     """The error on a file without any point."""
-    return InputError("no rows", fixes="give at least one point")
+    return InputError("no rows", fixes="give at least one case")
 
 
 def only_training() -> InputError:
     """The error on a file without any other points."""
-    fix = "give points that the classifier was not trained on"
-    return InputError("all rows say `train`", field="split", fixes=fix)
+    fix = "give cases that the classifier was not trained on"
+    return InputError("all cases say `train`", field="split", fixes=fix)
 
 
 def is_empty(rows: FileColumns) -> bool:
@@ -78,7 +78,7 @@ def tested(field: str, values: Any, n: int) -> NDArray[np.bool_]:
     tests = np.isin(words, TESTS)
     if tests.all() or not tests.any():
         side = "calibration" if tests.all() else "test"
-        raise InputError(f"no row says `{side}`", field=field, fixes="mark points for it")
+        raise InputError(f"no case says `{side}`", field=field, fixes="mark cases for it")
     return tests
 
 

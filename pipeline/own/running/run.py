@@ -85,7 +85,7 @@ def _check_test(options: Options) -> None:
     """Raise `InputError` if the points that test are those that calibrate, also by a link."""
     test = options.test
     if test is not None and test.exists() and test.samefile(options.file):
-        message = "the test points are the calibration points"
+        message = "the test cases are the calibration cases"
         raise InputError(message, field="--test", fixes="leave it out: splits are drawn")
 
 
@@ -123,16 +123,16 @@ def _notes(job: Job, settings_by_method: Mapping[str, Settings]) -> Iterator[str
     if too_large:
         yield (
             f"{', '.join(too_large)}: left out of a quick look, with more parameters than there "
-            "are points (to include it, name all with --methods)"
+            "are cases (to include it, name all with --methods)"
         )
     unweighted = [name for name in left_out if name not in too_large]
     if unweighted:
         yield (
             f"weights: {', '.join(unweighted)} cannot be fitted with weights; left out (to include "
-            "them, draw points in proportion to their weights)"
+            "them, draw cases in proportion to their weights)"
         )
     if options.splits is not None and "given_splits" in job.logits.details:
-        yield f"--splits {options.splits}: not used, because the file says which points test"
+        yield f"--splits {options.splits}: not used, because the file says which cases test"
 
 
 def _words_on_absent(job: Job, absent: Mapping[int, int]) -> str:
@@ -142,7 +142,7 @@ def _words_on_absent(job: Job, absent: Mapping[int, int]) -> str:
     if len(names) > MOST_NAMED:
         shown += f" and {len(names) - MOST_NAMED:,} others"
     return (
-        f"class {shown} has no calibration point in {max(absent.values())} of "
+        f"class {shown} has no calibration case in {max(absent.values())} of "
         f"{job.first.splits.count} splits; a method that learns class by class (vector, isotonic, "
         "dirichlet) cannot learn it there"
     )
@@ -217,7 +217,7 @@ def _saved(job: Job) -> str:
     is_random = "given_splits" not in job.logits.details
     on_all = is_random if options.save_on is None else options.save_on == "all"
     calibrator = fit_to_keep(job.settings[str(options.method)], job.logits, on_all)
-    fitted = "all points" if on_all else "the calibration points"
+    fitted = "all cases" if on_all else "the calibration cases"
     is_scored = any(unit.calibrator == options.method for unit in job.plan.units)
     fitted += "" if is_scored else " and not scored here"
     saved = calibrator.save(str(options.save))

@@ -36,7 +36,7 @@ def check_fits(path: Path, methods: Mapping[str, Settings]) -> None:
     if needed <= free:
         return
     message = f"{n_logits:,} numbers need about {needed:,} bytes of memory, and {free:,} are free"
-    fixes = ["give fewer rows", "--stream", "a machine with more memory"]
+    fixes = ["give fewer cases", "--stream", "a machine with more memory"]
     if little:
         fixes.insert(0, f"--methods {' '.join(little)}")
     raise InputError(message, file=path, fixes=fixes)

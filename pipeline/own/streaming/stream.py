@@ -50,7 +50,7 @@ HEADINGS = (
     *("True error, from", "to", "Evidence at any look"),
 )
 EVIDENCE_NOTE = (
-    "The p-value is for one look at points that are not looked at before. Evidence may be looked "
+    "The p-value is for one look at cases that are not looked at before. Evidence may be looked "
     "at after every shard, in the order of their names, which must be that of time. If the "
     "forecast is calibrated, the chance that the evidence reaches 20 at any time is at most 5 %."
 )

@@ -102,7 +102,7 @@ def summed(
                     forecast = forecaster(points.logits)
                     for streaming in sums.values():
                         streaming.update(forecast, points.labels, sample_weight=points.weights)
-                progress(number, len(shards), f"{n_points + digest.n_points:,} points")
+                progress(number, len(shards), f"{n_points + digest.n_points:,} cases")
         n_points += digest.n_points
         points_read[str(shard.path)] = [digest.n_points, digest.text()]
     return partial(_save, sums), {"points": points_read, "notes": notes}
@@ -147,7 +147,7 @@ def _refuse_same_points(points_read: dict[str, Any], seen: dict[str, str]) -> No
     """Raise `InputError` if a shard has the points of one that was `seen` (shard by digest)."""
     for shard, (n_points, digest) in points_read.items():
         if n_points and digest in seen:
-            raise InputError(f"the same points as {seen[digest]}", file=shard, fixes=[ONCE, BOTH])
+            raise InputError(f"the same cases as {seen[digest]}", file=shard, fixes=[ONCE, BOTH])
         seen[digest] = shard
 
 

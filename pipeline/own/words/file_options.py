@@ -52,7 +52,7 @@ class FileOptions:
         "column or array with the groups (default: `groups`)", metavar="COLUMN"
     )
     clusters: str | None = option(
-        "column or array with the cluster (patient, image, …) of points that depend on each other "
+        "column or array with the cluster (patient, image, …) of cases that depend on each other "
         "(default: `cluster` or `clusters`)",
         metavar="COLUMN",
     )
@@ -72,11 +72,11 @@ class FileOptions:
         "names or patterns to leave out: id,pred_*", metavar="COLUMNS", action=AddedUp
     )
     ignore_label: str | None = option(
-        "labels whose points are left out, such as -100", metavar="LABEL", action=AddedUp
+        "labels whose cases are left out, such as -100", metavar="LABEL", action=AddedUp
     )
 
     distinct: bool = option(
-        "count rows once that are equal in all values and in the label",
+        "count cases once that are equal in all values and in the label",
         default=False,
         action="store_true",
     )

@@ -15,12 +15,12 @@ CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")
 JOINERS = "\u00ad\u200c\u200d"
 """Of these categories, but needed in Persian and Hindi names."""
 SAVEZ = "numpy.savez('my.npz', logits=…, labels=…)"
-COMPLETE = "complete or remove such rows"
-IMPOSSIBLE = "where a point lacks an option, give this the logit -inf or the probability 0"
+COMPLETE = "complete or remove such cases"
+IMPOSSIBLE = "where a case lacks an option, give this the logit -inf or the probability 0"
 NAME_CLASSES = "name the columns of the classes: --classes NAME,NAME"
 LONGEST_TYPED = 60
 """Characters of a name that a message asks a person to type."""
-ONE_CLASS = "give points of at least two classes"
+ONE_CLASS = "give cases of at least two classes"
 IGNORE = "leave out what is no class: --ignore NAME,NAME"
 
 

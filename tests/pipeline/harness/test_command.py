@@ -16,6 +16,7 @@ from omegaconf import OmegaConf
 
 from tests.pipeline.conftest import files_below, request_of, tiny_overrides
 from tests.refusals import check_line, fails, refuses
+from utility_calibration.metrics.errors import InputError
 from utility_calibration.pipeline.harness.command import (
     is_user_error,
     one_line,
@@ -76,6 +77,23 @@ def test_a_wrong_argument_is_the_users_error():
         instantiate({"_target_": "utility_calibration.calibrators.TemperatureScaling", "step": 1})
     assert is_user_error(caught.value)
     check_line(one_line(caught.value), "'step'")
+
+
+@pytest.mark.parametrize(
+    ("file", "row", "told"),
+    [
+        ("my.npz", 7, "count from 0"),
+        ("my.csv.gz", 7, "below the line of names"),
+        ("my.csv", None, ""),
+        ("", 7, ""),  # an array in Python
+    ],
+)
+def test_a_row_of_a_file_is_named_with_where_rows_begin(file, row, told):
+    first = InputError("wrong", field="labels")
+    error = InputError.of_all([first, InputError("wrong, too", row=row)]).in_file(file)
+    added = one_line(error).removeprefix(str(error))
+    assert told in added
+    assert bool(added) == bool(told)
 
 
 def test_a_device_without_memory_is_one_line_that_says_what_to_set():
