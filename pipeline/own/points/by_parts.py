@@ -118,7 +118,7 @@ def add_notes(
     What is counted is added up.
     """
     for note in row_notes:
-        place = f"{path.name}, rows {start:,} to {start + rows_of(rows) - 1:,} (rows count from 0)"
+        place = f"{path.name}, rows {start:,} to {start + rows_of(rows) - 1:,}"
         is_count = COUNTED.fullmatch(note)
         join_note(notes, re.sub(r"\d[\d.,]*", "#", note), note if is_count else f"{place}: {note}")
 

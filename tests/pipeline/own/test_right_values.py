@@ -162,7 +162,7 @@ def test_training_rows_are_left_out(tmp_path, options):
     for name, content in (("a.npz", arrays), ("a.csv", table(Z, "z_{}", split=words))):
         result = read(tmp_path / name, content, **options)
         check(result, P[kept], Y[kept])
-        assert any(f"{N // 2} rows" in note for note in result.details["warnings"])
+        assert any(f"{N // 2} cases" in note for note in result.details["warnings"])
         assert (result.tested is None) == bool(options)
     with refuses("split"):
         read(tmp_path / "b", {**arrays, "split": np.full(N, "train")})
@@ -187,10 +187,10 @@ def test_a_stream_leaves_training_rows_out(tmp_path, monkeypatch):
 @pytest.mark.parametrize("empty", [None, [], [None] * 4])
 def test_rows_without_an_answer_are_to_be_left_out(tmp_path, empty):
     answers = [empty if row % 40 == 5 else Z[row].tolist() for row in ROWS]
-    with refuses(row=5, column="logits", fix="leave these 10 rows out"):
+    with refuses(row=5, column="logits", fix="leave these 10 cases out"):
         read(tmp_path / "a.jsonl", pd.DataFrame({"logits": answers, "label": Y}))
     gaps = table(np.where((ROWS % 40 == 5)[:, None], np.nan, Z))
-    with refuses(row=5, fix="leave these 10 rows out"):
+    with refuses(row=5, fix="leave these 10 cases out"):
         read(tmp_path / "a.csv", gaps)
 
 

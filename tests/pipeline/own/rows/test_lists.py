@@ -101,7 +101,7 @@ def test_a_class_that_is_not_listed_gets_what_the_rest_leaves(tmp_path, kind):
     result = read(tmp_path / "a.jsonl", pd.DataFrame({name: cells, "label": LABELS}))
     own, notes = own_of(result)
     np.testing.assert_allclose(own, OWN, rtol=1e-4)
-    assert any(f"{N} rows do not list all 3 classes" in note for note in notes)
+    assert any(f"{N} cases do not list all 3 classes" in note for note in notes)
 
 
 def test_a_missing_class_gets_no_more_than_the_smallest_listed_and_none_is_a_tie(tmp_path):
@@ -112,7 +112,7 @@ def test_a_missing_class_gets_no_more_than_the_smallest_listed_and_none_is_a_tie
     p = softmax(result.logits.astype(float), axis=1)
     np.testing.assert_allclose(p[0], [0.75, 0.125, 0.125], rtol=1e-5)
     np.testing.assert_allclose(p[1:], 1 / 3, rtol=1e-5)
-    assert any("9 rows list no class" in note for note in result.details["warnings"])
+    assert any("9 cases list no class" in note for note in result.details["warnings"])
 
 
 def test_zero_shot_output_goes_by_its_names(tmp_path):

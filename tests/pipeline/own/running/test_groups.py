@@ -90,5 +90,5 @@ def test_a_group_whose_points_have_no_weight_is_left_out_with_them(tmp_path, cap
     np.savez(tmp_path / "in.npz", **ARRAYS, groups=groups, weight=(groups == "north") * 2.0)
     quick(tmp_path / "in.npz", tmp_path / "out", *ONE)
     report = (tmp_path / "out/report.md").read_text()
-    assert "100 rows of weight 0" in "".join(capsys.readouterr())
+    assert "100 cases of weight 0" in "".join(capsys.readouterr())
     assert "Group south" not in report

@@ -61,7 +61,7 @@ def test_a_shard_without_rows_is_none_and_all_without_are_no_points(
     folder = tmp_path / "all"
     folder.mkdir()
     table(points, slice(0, 0)).to_parquet(folder / "a.parquet")
-    with refuses(file=folder / "a.parquet", fix="one point", number="no rows"):
+    with refuses(file=folder / "a.parquet", fix="one case", number="no rows"):
         scored(folder, tmp_path / "out")
     table(points, slice(0, 300)).to_parquet(folder / "b.parquet")
     table(points, slice(0, 0)).to_parquet(folder / "c.parquet")
@@ -90,4 +90,4 @@ def test_a_label_of_later_rows_is_left_out_as_the_message_says_and_all_are_count
         scored(folder, tmp_path / "out")
     numbers = scored(folder, tmp_path / "out", f"--ignore-label={odd}")
     assert numbers["uncalibrated"]["n"] == 800
-    assert f"100 points with the label {odd} are left out" in capsys.readouterr().out
+    assert f"100 cases with the label {odd} are left out" in capsys.readouterr().out

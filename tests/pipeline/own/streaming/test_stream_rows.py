@@ -38,7 +38,7 @@ def test_notes_of_the_reading_are_printed_once(
         lines = capsys.readouterr()
         told = [line for line in (lines.out + lines.err).splitlines() if "left out" in line]
         count = sum((labels[300 * k + 10 * k :][: 300 - 10 * k] == 2).sum() for k in range(3))
-        assert told[0] == f"{count} points with the label 2 are left out"  # in all shards
+        assert told[0] == f"{count} cases with the label 2 are left out"  # in all shards
         assert [line.partition(":")[0] for line in told[1:]] == ["1.npz, rows 0 to 299"]
 
 
