@@ -296,5 +296,5 @@ def test_links_to_no_file_in_a_folder_are_all_named(tmp_path):
 
 @pytest.mark.parametrize("more", [{}, {"class_names": NAMES}, {"split": np.array([], "U5")}])
 def test_arrays_without_a_point_are_no_training_points(tmp_path, more):
-    with refuses(fix="at least one point", number="no rows"):
+    with refuses(fix="at least one case", number="no rows"):
         read(tmp_path / "a", arrays(LOGITS[:0], Y[:0], **more))
