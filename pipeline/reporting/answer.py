@@ -24,6 +24,7 @@ DISTRUST = "No, do not trust the model's probabilities as they are."
 DOUBT = "Cannot tell whether you can trust the model's probabilities as they are."
 UNSCORED = "The method uncalibrated was not scored."
 ZEROS = "Some classes that occurred had a predicted probability of 0."
+AS_GOOD_AS_ALL = 0.995  # which is printed as 100 %
 NEARLY_ALL = 0.9  # a range with this share of the points is no single place
 
 
@@ -134,7 +135,8 @@ def _place(key: str, one: Worst, is_error: bool | None) -> str:
     share = f"({100 * one.share:.0f} % of the cases)"
     where, subject, it, difference = _difference(key, one)
     if is_error and one.share >= NEARLY_ALL:
-        return f"Nearly everywhere {share} {subject} {difference}. {conclusions[is_error]}"
+        start = "Everywhere" if one.share >= AS_GOOD_AS_ALL else f"Nearly everywhere {share}"
+        return f"{start} {subject} {difference}. {conclusions[is_error]}"
     return f"The largest error is {where} {share}: there {it} {difference}. {conclusions[is_error]}"
 
 
@@ -170,7 +172,9 @@ def _difference(key: str, one: Worst) -> _Difference:
     use = PURPOSES.get(key, metric(key).text)
     unit = ", in your unit" if is_own(key) else ""
     where = f"where the utility “{one.name}” ({use}) is predicted at {where}"
-    return _Difference(where, "the utility", "it", f"is {size} {higher} on average{unit}")
+    return _Difference(
+        where, "the utility", "it", f"is {size} {higher} than predicted, on average{unit}"
+    )
 
 
 def _event(key: str, one: Worst) -> str:

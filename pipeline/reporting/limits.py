@@ -62,19 +62,32 @@ def _of_weak_tests(decisions: Decisions, choice: Choice) -> Iterator[str]:
         most = row.difference + ONE_SIDED * row.difference_half_width
         yield (
             f"For {use.label} the tests are weak: the error of {method_name(choice.overall)} may "
-            f"be {per_hundred(most)} per 100 cases larger than that of the best method (95 % "
-            "confidence)."
+            f"be {_amount(use, most)} larger than that of the best method (95 % confidence)."
         )
 
 
 def _smallest_seen(decisions: Decisions, use: Use, spread: float) -> str:
     """From where on a difference is seen in a use, beside the errors that the methods have."""
-    errors = [100 * row.mean for row in decisions.column(use.metric).values()]
+    errors = [row.mean for row in decisions.column(use.metric).values()]
+    factor, unit = _scale(use)
+    extent = f"{short(factor * min(errors))} to {short(factor * max(errors))}"
+    extent = with_zero(extent) if factor == 1 else extent
     return (
-        f"For {use.label} the methods have errors of {short(min(errors))} to {short(max(errors))} "
-        "per 100 cases. This file shows a difference between two methods only if it is larger "
-        f"than about {per_hundred(spread)} per 100 cases."
+        f"For {use.label} the methods have errors of {extent} {unit}. This file "
+        "shows a difference between two methods only if it is larger than about "
+        f"{_amount(use, spread)}."
     )
+
+
+def _scale(use: Use) -> tuple[int, str]:
+    """What an error is multiplied with to be shown, and its unit: a cost is none of cases."""
+    return (1, "per case, in your unit") if is_own(use.metric) else (100, "per 100 cases")
+
+
+def _amount(use: Use, error: float) -> str:
+    """An error, rounded up, with its unit."""
+    factor, unit = _scale(use)
+    return f"{with_zero(bound(error)) if factor == 1 else per_hundred(error)} {unit}"
 
 
 def cautions_of(decisions: Decisions, choice: Choice) -> list[str]:
@@ -84,14 +97,17 @@ def cautions_of(decisions: Decisions, choice: Choice) -> list[str]:
         return []
     # A bound that is large because a method is bad says nothing about the class.
     column, frequency = decisions.column("u_cwe"), rarest.points / rarest.n
-    uppers = [column[method].upper for method in recommended_of(decisions, choice)]
-    upper = min(filter(math.isfinite, uppers), default=None)
-    if upper is None or upper < HALF * frequency:
+    methods = recommended_of(decisions, choice)
+    uppers = {method: column[method].upper for method in methods}
+    known = {method: upper for method, upper in uppers.items() if math.isfinite(upper)}
+    if not known or min(known.values()) < HALF * frequency:
         return []
-    times = "twice" if upper >= frequency else "1.5 times"
+    best = min(known, key=lambda method: known[method])
+    times = "twice" if known[best] >= frequency else "1.5 times"
+    source = "the model itself" if best == PRESENT else f"even {method_name(best)}"
     return [
-        f"Be careful with {rarest_words(rarest)}: it may be predicted {times} as often as it "
-        "occurs, and this file would not show it."
+        f"Be careful with {rarest_words(rarest)}: {source} may predict it {times} as often as it "
+        "occurs. The file is too small to rule that out."
     ]
 
 
