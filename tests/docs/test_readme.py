@@ -167,5 +167,5 @@ def test_the_readme_counts_the_lost_cells_of_the_committed_leaderboard() -> None
     with (TABLES / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
         first, second, *_ = csv.DictReader(file)
     text = " ".join(README.read_text(encoding="utf-8").split())
-    assert f"best method in {first['worse']} of {first['cells']} cells" in text
+    assert f"best method in {first['worse']} of {first['cells']} comparisons" in text
     assert f"the next one in {second['worse']} (" in text
