@@ -167,7 +167,7 @@ def test_a_file_without_rows_is_refused(saved, tmp_path, form, options):
         table.to_csv(file, index=False)
     else:
         file.write_text("")
-    with refuses(file=file, fix="one object per line" if form == "jsonl" else "point"):
+    with refuses(file=file, fix="one object per line" if form == "jsonl" else "case"):
         run(saved, file, tmp_path / "out.csv", *options)
     assert not (tmp_path / "out.csv").exists()
 

@@ -117,7 +117,7 @@ def test_objects_that_lack_a_class_must_sum_to_one_without_it(saved, tmp_path, c
         run(saved, tmp_path / "a.jsonl", tmp_path / "out.csv")
     write_objects(P[:, :2] / P[:, :2].sum(axis=1, keepdims=True))
     run(saved, tmp_path / "a.jsonl", tmp_path / "out.csv")
-    assert f"{N} rows have fewer than 3 entries" in capsys.readouterr().out
+    assert f"{N} cases have fewer than 3 entries" in capsys.readouterr().out
 
 
 def test_an_output_of_other_arrays_is_replaced_once_it_is_removed(saved, tmp_path):
