@@ -28,6 +28,7 @@ CALIBRATED, EXPECTED, WORST_NAME = (
     "as predicted",
     "worst range",
 )
+CALIBRATED_LINE = "95 % of the lines, if the probabilities are right"
 DOT_NAME = "came true, mean of similar predictions"
 SHADE_OPACITY = 0.15
 MARKED_POINTS = 8
@@ -188,8 +189,9 @@ def draw_running(axis: Axes, curve: Sequence[Array], **line: Any) -> None:
     predicted, difference, low, high = curve
     if np.isfinite(low).any():
         # The edges have the contrast that a pale band lacks.
+        label = _label_once(axis, CALIBRATED_LINE)
         axis.fill_between(
-            predicted, low, high, facecolor=GREY, alpha=0.35, lw=0, zorder=1, label=CALIBRATED
+            predicted, low, high, facecolor=GREY, alpha=0.35, lw=0, zorder=1, label=label
         )
         for edge in (low, high):
             axis.plot(predicted, edge, color=GREY, lw=0.8, zorder=1)

@@ -80,8 +80,8 @@ def test_a_decision_curve_counts_hits_and_weighs_false_alarms(binary):
     assert frame.act_always[frame.threshold == 0.25].item() == pytest.approx(always)
 
 
-@pytest.mark.parametrize("kind", ["reliability", "running"])
-def test_a_diagram_says_its_error_and_that_by_chance(binary, kind):
+@pytest.mark.parametrize(("kind", "drawn"), [("reliability", "dots"), ("running", "lines")])
+def test_a_diagram_says_its_error_and_that_by_chance(binary, kind, drawn):
     p, y = binary
     sharp = p**2 / (p**2).sum(axis=1, keepdims=True)
     alone = UtilityDisplay.from_predictions(sharp, y, utility=ClassWise(), kind=kind)
@@ -99,6 +99,7 @@ def test_a_diagram_says_its_error_and_that_by_chance(binary, kind):
     assert any(f"{first.worst.error:.3g}" in line and "before" in line for line in lines)
     assert any(f"{second.worst.error:.3g}" in line and "after" in line for line in lines)
     assert lines.count("worst range") == 1
+    assert sum(f"95 % of the {drawn}" in line for line in lines) == 1
 
 
 def test_dots_of_few_points_are_fainter_and_a_rug_shows_the_points(binary):
