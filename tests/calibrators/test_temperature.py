@@ -105,7 +105,7 @@ def test_a_search_ends_where_its_first_rows_are_separable(made_up):
 
 
 def test_row_extremes_are_those_of_numpy(made_up):
-    logits, _ = made_up(n=50)
+    logits, _ = made_up(n=60_000)  # two blocks
     logits[3, 1] = -np.inf
     low, top = row_extremes(logits[:, ::-1])
     np.testing.assert_array_equal(low, logits.min(axis=1))
