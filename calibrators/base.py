@@ -115,7 +115,8 @@ class Calibrator(Estimator, Saved, ABC):
                 Arrays, torch tensors and data frames are accepted.
             y: labels [n] in 0 … C-1, or names that `classes` or a data frame's columns have; with
                 labels [B, …] X is [B, …, C] or [B, C, …] (metrics/layout.py).
-            sample_weight: [n], if the method `takes_weights`; 2 counts as two points, 0 as none.
+            sample_weight: [n], if the method `takes_weights`; 2 counts as two points, 0 as none. If
+                not all are whole numbers, only their proportions count (metrics/weights.py).
             groups: [n], names of groups that get maps of their own, if the method `takes_groups`.
             classes: [C], the classes' names in the order of the columns.
             ignore_index: points of this label are left out.
@@ -200,9 +201,9 @@ class Calibrator(Estimator, Saved, ABC):
     @overload
     def predict(self, X: ArrayLike, groups: ArrayLike | None = None) -> NDArray[Any]: ...
     def predict(self, X: Any, groups: ArrayLike | None = None) -> Any:
-        """Return the most probable class of each row, [n], of the kind of X; the first of equals.
+        """Return the most probable class of each row, [n]; of equal ones the first.
 
-        Names of classes are a NumPy array. `groups` are as in `predict_proba`.
+        Numbers are an array of the kind of X, names one of NumPy. `groups`: see `predict_proba`.
         """
         best = self._probabilities(X, groups).argmax(axis=1)
         chosen = self.classes_[best]

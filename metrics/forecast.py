@@ -32,7 +32,7 @@ MB more and saved 7 % of an evaluation."""
 MOST_POINTS = 20_000
 """Most points for which predictions and their orders are kept. They take about 12 bytes for each
 point and utility, and there are 2C utilities and a thousand sampled users."""
-PART = 1 << 22  # probabilities in such a block: 32 MiB
+PART = 1 << 22  # probabilities in a block of a large forecast: 32 MiB
 DRAWN = 1 << 20  # labels drawn at a time
 
 
@@ -72,7 +72,7 @@ class Forecast:
         depth: how many of the largest probabilities are needed, if these, and the label's rank, are
             all that is needed of the ranking. Then no class has to be sorted.
         known_top: [n], the first class with the largest probability of each row, if it is known.
-        in_parts: whether to compute part by part whatever the size, to keep many forecasts.
+        in_parts: whether to compute a small one part by part, too, because many are kept.
     """
 
     probabilities: Array
@@ -132,7 +132,7 @@ class Forecast:
             of_part = values(part)
             if not len(whole):
                 whole = np.empty((len(of_part), self.n))
-            whole[:, rows] = of_part
+            whole[:, rows] = of_part  # `np.concatenate` would hold all parts twice
         return whole
 
     @cached_property

@@ -185,7 +185,7 @@ def sample_of(
             clusters = check_labels(clusters, n_points, population, "clusters")
     outcomes = forecast.outcomes(labels, sample_weight)
     by_label = weights_by_label(forecast, outcomes)
-    # A function of the label follows a drawn label; any other dependence is only approximated.
+    # A drawn label has its weight if weights are a function of labels; else it is approximate.
     are_dependent = by_label is None and weights_go_with_labels(forecast, outcomes)
     _warn_of_weights(forecast, outcomes, by_label, are_dependent)
     return Sample(forecast, outcomes, points, by_label, clusters, are_dependent)
