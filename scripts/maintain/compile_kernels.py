@@ -13,7 +13,8 @@ from utility_calibration import calibrators
 from utility_calibration.metrics import scorecard
 
 CLASSES, POINTS = 4, 2400
-"""So many points that a temperature begins with few of them, whose labels are not side by side."""
+"""Of so many points a temperature first takes every fourth. Numba compiles a kernel of its own for
+their labels, because these are not side by side in memory."""
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from utility_calibration.metrics.kernels.softmax import softmax_rows, sum_in_lan
 
 @pytest.mark.slow
 def test_fits_have_the_same_bits_whatever_lies_beside_them_in_memory():
-    """Before the sums were written in lanes, some 20 of these fits ended another last bit."""
+    """Before the sums were written in lanes, some 20 of these fits had another last bit."""
     rng = np.random.default_rng(1)
     logits = 3 * rng.normal(size=(80, 5)).astype(np.float32)
     labels = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
