@@ -36,7 +36,7 @@ from ..request.folder import STREAMED, give_back, names_of_stream, only_run, rem
 from ..request.job import settings_of
 from ..request.options import READING, Options, as_typed
 from ..words.file_options import FileOptions
-from ..words.forms import PARTED, check_is_file, ending_of, note_on_deeper
+from ..words.forms import PARTED, check_is_file, ending_of, left_out_below
 from .shards import Shard, all_shards
 from .sums import Reading, merged, notes_of
 
@@ -64,9 +64,9 @@ def score_streamed(options: Options, files: Sequence[Path]) -> None:
     """
     settings = settings_of(options, [PRESENT])[PRESENT]
     shards = all_shards(files)
-    deeper = note_on_deeper(options.file)
-    if deeper:
-        say(deeper)
+    deeper = left_out_below(options.file)
+    if deeper is not None:
+        say(str(deeper))
     reading = reading_of(options, shards)
     tasks = tasks_of(settings, shards, reading)
     is_new = not options.output.exists()

@@ -3,6 +3,7 @@
 import glob
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from shlex import quote
 
 from utility_calibration.metrics.errors import InputError, MissingResource
 
@@ -23,12 +24,17 @@ WRITTEN = ".written_by_score.json"
 """A list in a folder of results, of the files that this program owns."""
 READ = "npz, CSV, TSV, JSON lines or parquet"
 INSTEAD = {
-    (".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt"): "a pickle, which is never loaded; "
-    f"save its arrays: {SAVEZ}",
-    (".xlsx", ".xls", ".ods"): "a workbook; save the sheet as «CSV UTF-8»",
-    (".json",): "not read; name it my.jsonl if each line is an object, else " + LINE_BY_LINE,
-    (".zip", ".bz2", ".xz", ".zst", ".tar"): "not read; unpack it, or pack it with gzip (.csv.gz)",
-    (".npy",): f"a single array; save labels, too: {SAVEZ}",
+    (".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt"): (
+        "a pickle, which is never loaded",
+        f"save its arrays: {SAVEZ}",
+    ),
+    (".xlsx", ".xls", ".ods"): ("a workbook", "save the sheet as «CSV UTF-8»"),
+    (".json",): ("not read", f"name it my.jsonl if each line is an object, else {LINE_BY_LINE}"),
+    (".zip", ".bz2", ".xz", ".zst", ".tar"): (
+        "not read",
+        "unpack it, or pack it with gzip (.csv.gz)",
+    ),
+    (".npy",): ("a single array", f"save labels, too: {SAVEZ}"),
 }
 """What files are that are not read, and what to do instead, by their endings."""
 
@@ -67,10 +73,9 @@ def shards_of(path: Path) -> list[Path]:
         _check_links(shards)
         # A folder of several data sets is refused by `check_is_given`, with another fix.
         if not shards and not (path / "dataset_dict.json").is_file():
-            deeper = note_on_deeper(path)
-            if deeper:
-                message, _, fix = deeper.partition("; ")
-                raise InputError(message, file=path, fixes=fix)
+            deeper = left_out_below(path)
+            if deeper is not None:
+                raise deeper.in_file(path)
             raise InputError("no file in it can be read", file=path, fixes=f"put in it {READ}")
     elif path.exists() or not glob.has_magic(str(path)):
         shards = [path]  # a file's own name may have signs of a pattern: scores[1].csv
@@ -91,23 +96,23 @@ def _readable(files: Iterable[Path]) -> list[Path]:
     ]
 
 
-def note_on_deeper(folder: Path) -> str:
-    """A note on files in the folders of a folder, which are left out; "" if there are none.
+def left_out_below(folder: Path) -> InputError | None:
+    """The error on files in the folders of a folder, which are left out; None if there are none.
 
-    Results of the program itself, and hidden folders, are no points.
+    Beside files that are read it is a note. Results of the program itself, and hidden folders, are
+    no points.
     """
     if not folder.is_dir():
-        return ""
+        return None
     inner = [path for path in folder.iterdir() if path.is_dir() and path.name[0] not in "._"]
     readable = [_readable(path.rglob("*")) for path in inner if not (path / WRITTEN).is_file()]
     deeper = sorted(file for files in readable for file in files)
     if not deeper:
-        return ""
+        return None
     pattern = folder / "**" / f"*{ending_of(deeper[0])}"
     some = deeper[0].relative_to(folder)
-    return (
-        f"{len(deeper):,} files in deeper folders are left out ({some}); to read them: '{pattern}'"
-    )
+    message = f"{len(deeper):,} files in deeper folders are left out ({some})"
+    return InputError(message, fixes=f"to read them: {quote(str(pattern))}")
 
 
 def _check_links(shards: Sequence[Path]) -> None:
@@ -125,10 +130,8 @@ def check_is_file(path: Path, wanted: str) -> None:
         raise InputError("this is a folder", file=path, fixes=f"give the path of {wanted}")
     if not path.is_file():
         raise MissingResource(f"{path}: no such file; give the path of {wanted}")
-    for endings, instead in INSTEAD.items():
+    for endings, (message, fix) in INSTEAD.items():
         if ending_of(path) in endings:
-            # What it is stands before the semicolon, what to do after it.
-            message, _, fix = instead.partition("; ")
             raise InputError(message, file=path, fixes=fix)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from tests.pipeline.own.streaming.streams import Points, scored, table
 from tests.refusals import fails, refuses
 from utility_calibration.pipeline.harness.workers import UnitsFailed
-from utility_calibration.pipeline.own.words.forms import shards_of
+from utility_calibration.pipeline.own.words.forms import left_out_below, shards_of
 
 
 @pytest.mark.parametrize("inner", ["x", "part=1/day=2", "x.parquet"])
@@ -19,7 +20,7 @@ from utility_calibration.pipeline.own.words.forms import shards_of
 def test_files_in_deeper_folders_are_not_left_out_silently(
     tmp_path: Path, points: Points, capsys: Any, inner: str, beside: bool
 ) -> None:
-    folder = tmp_path / "all"
+    folder = tmp_path / "all of Ann's"
     (folder / inner).mkdir(parents=True)
     table(points, slice(0, 300)).to_csv(folder / inner / "b.csv", index=False)
     if beside:
@@ -31,6 +32,8 @@ def test_files_in_deeper_folders_are_not_left_out_silently(
         with refuses(file=folder, fix="**"):
             scored(folder, tmp_path / "out")
     pattern = folder / "**" / "*.csv"
+    fix = str(left_out_below(folder)).partition("to read them: ")[2]
+    assert shlex.split(fix) == [str(pattern)]
     assert len(shards_of(pattern)) == 1 + beside
     assert scored(pattern, tmp_path / "out")["uncalibrated"]["n"] == 300 + 600 * beside
 
