@@ -167,14 +167,12 @@ def _difference(key: str, one: Worst) -> _Difference:
     where, size = interval(one.low, one.high), short(abs(one.gap))
     if key == LOSSES:
         where = f"where the cheapest action is predicted to cost {with_zero(where)} per case"
-        differs = f"costs {with_zero(size)} {'more' if one.gap > 0 else 'less'} on average"
-        return _Difference(where, "the cheapest action", "it really", differs)
-    use = PURPOSES.get(key, metric(key).text)
+        differs = f"costs {with_zero(size)} {direction} than predicted, on average"
+        return _Difference(where, "the cheapest action", "it", differs)
+    utility = f"the utility “{one.name}” ({PURPOSES.get(key, metric(key).text)})"
     unit = ", in your unit" if is_own(key) else ""
-    where = f"where the utility “{one.name}” ({use}) is predicted at {where}"
-    return _Difference(
-        where, "the utility", "it", f"is {size} {higher} than predicted, on average{unit}"
-    )
+    differs = f"is {size} {higher} than predicted, on average{unit}"
+    return _Difference(f"where {utility} is predicted at {where}", utility, "it", differs)
 
 
 def _event(key: str, one: Worst) -> str:

@@ -63,6 +63,18 @@ def test_a_cost_that_was_foreseen_too_low_is_not_called_too_high():
     assert ".10–.90" in words and ".30 higher" in words
 
 
+@pytest.mark.parametrize("share", [0.34, 0.95, 1.0])
+@pytest.mark.parametrize(
+    ("key", "subject"), [("u_losses", "action"), ("u_dcg", "“discount exponent 2” (rankings)")]
+)
+def test_a_place_names_what_differs_and_from_what_however_large_it_is(key, subject, share):
+    """Nearly everywhere no range is named."""
+    place = Worst(**{**PLACE, "name": "discount exponent 2", "share": share})
+    columns = {key: {"uncalibrated": cell(0.1, **BEYOND)}}
+    text = answer_of(decided(columns), {key: {"uncalibrated": place}}).place
+    assert subject in text and "than predicted" in text
+
+
 def test_a_diagram_of_costs_is_that_of_utilities_turned_round():
     diagram = {
         "at": [-2.0, -1.0, 0.0],
