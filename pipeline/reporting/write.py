@@ -4,7 +4,7 @@ The report stage and the program score both use it, so a benchmark and a person'
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import wrap
@@ -127,20 +127,26 @@ def print_tables(tables: Iterable[ResultTable], console: Console, wide: bool = F
     is_terminal, shown_on = console.is_terminal, console
     if wide:
         shown_on = OpenConsole(file=console.file, width=UNLIMITED, force_terminal=is_terminal)
-    notes, numbers_left = list[str](), set[int]()
+    directions, others, numbers_left = list[str](), list[str](), set[int]()
     for table in tables:
         cut = _cut_to(table, shown_on.width, is_terminal)
         shown_on.print(_rich_table(cut, is_terminal), soft_wrap=False)
-        notes.append(smaller_is_better(cut))
+        directions.append(smaller_is_better(cut))
         numbers_left.add(len(table.columns) - len(cut.columns))
-        notes += brief_notes(cut, "Bold" if is_terminal else "Star")
-        notes += cut.spec.remarks
-    most = max(numbers_left, default=0)
-    if most:
-        columns = "column is" if most == 1 else "columns are"
-        number = f"{most}" if len(numbers_left) == 1 else f"Up to {most}"
-        notes.insert(1, f"{number} more {columns} in the table's files.")
-    print_lines(_lines_of_notes(list(dict.fromkeys(notes)), console.width), console, style="dim")
+        others += brief_notes(cut, "Bold" if is_terminal else "Star")
+        others += cut.spec.remarks
+    notes = dict.fromkeys([*directions, *_on_numbers_left(numbers_left), *others])
+    print_lines(_lines_of_notes(list(notes), console.width), console, style="dim")
+
+
+def _on_numbers_left(numbers: Collection[int]) -> list[str]:
+    """The note on how many columns tables leave out, each one of these `numbers`."""
+    most = max(numbers, default=0)
+    if not most:
+        return []
+    columns = "column is" if most == 1 else "columns are"
+    number = f"{most}" if len(numbers) == 1 else f"Up to {most}"
+    return [f"{number} more {columns} in the table's files."]
 
 
 def _cut_to(table: ResultTable, width: int, is_terminal: bool) -> ResultTable:
