@@ -16,10 +16,6 @@ from .names import method_name
 from .wording import bound, counted, listed, per_hundred, short, with_zero
 from .worst import LOSSES
 
-CLUSTERED = (
-    "All cases of a cluster are on the same side: they fit the methods, or they test them. The ± "
-    "and the tests treat each of the {:,} clusters as one case."
-)
 FEW_SPLITS = (
     "There {}. So it is not known how much the results depend on the cases that fit the methods. "
     "With other cases the order of the methods may be another one."
@@ -164,8 +160,6 @@ def bounds_of(decisions: Decisions, choice: Choice) -> Iterator[str]:
     )
     if own and own != [LOSSES]:
         yield THRESHOLD_RULE
-    if decisions.clusters:
-        yield CLUSTERED.format(decisions.clusters)
 
 
 def _bound(decisions: Decisions, method: str) -> Iterator[str]:

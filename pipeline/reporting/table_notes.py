@@ -55,6 +55,10 @@ MORE = {
     "the true class (U_rank) a random value, and expects the mean that the probabilities promise.",
 }
 """What else a reader must know of a column."""
+CLUSTERED = (
+    "All cases of a cluster are on the same side: they fit the methods, or they test them. The ± "
+    "and the tests treat each of the {:,} clusters as one case."
+)
 OF_OWN = "error of your own utility, in its unit"
 OF_LOSSES = "error of the predicted cost of your decisions, in the unit of your losses"
 PAPER_RUNS = {"dirichlet": 80, "patching": 20}  # the paper's tuning runs (app. C.1)
@@ -167,12 +171,14 @@ def _of_likelihoods(table: ResultTable) -> Note:
 
 
 def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...]:
-    """For the tables' notes: weights, splits without a patch, settings that are not the paper's."""
+    """For the tables' notes: weights, clusters, splits without a patch, how settings were tried."""
     methods, calibrators = decisions.methods, facts["calibrators"]
     remarks = []
     weights = facts["logits"].get("weights")
     if weights:
         remarks.append("Cases have weights, from {:.3g} to {:.3g}.".format(*weights))
+    if decisions.clusters:
+        remarks.append(CLUSTERED.format(decisions.clusters))
     for method in methods:
         counts = calibrators.get(method, {}).get("patches", [])
         if 0 in counts:

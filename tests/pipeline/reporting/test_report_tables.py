@@ -12,6 +12,7 @@ from tests.pipeline.reporting.conftest import decided
 from utility_calibration.metrics.registry import metric
 from utility_calibration.pipeline.reporting import formats
 from utility_calibration.pipeline.reporting.names import METHODS
+from utility_calibration.pipeline.reporting.table_notes import remarks_of
 from utility_calibration.pipeline.reporting.tables import ResultTable, TableSpec
 from utility_calibration.pipeline.reporting.write import print_tables
 
@@ -54,6 +55,13 @@ def test_every_method_has_its_own_floor_which_decides_its_mark() -> None:
         "†" in table.lines(formats.MARKDOWN)[1][1][1] and len(table.lines(formats.MARKDOWN)[1]) == 2
     )
     assert ".0201" in formats.markdown(table)
+
+
+@pytest.mark.parametrize("clusters", [0, 1234])
+def test_the_notes_say_how_clusters_count_also_where_no_bound_is_known(clusters: int) -> None:
+    decisions = decided({"brier": {"temperature": error(0.3)}}, clusters=clusters)
+    facts = {"calibrators": {}, "logits": {}, "evaluation": {"utility_batch": None}}
+    assert [("1,234" in line) for line in remarks_of(facts, decisions)] == [True] * bool(clusters)
 
 
 def test_a_table_without_floors_has_no_second_table() -> None:
