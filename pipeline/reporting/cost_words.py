@@ -103,15 +103,11 @@ def _tests(methods: Mapping[str, Any], taken: str) -> str:
         return "Paired tests find higher costs with every other method."
     if not dearer:
         return "No paired test finds higher costs with another method."
-    if len(dearer) <= MOST_NAMED:
-        return (
-            f"Paired tests, which compare the methods case by case, find higher costs with "
-            f"{names(dearer)}."
-        )
-    return (
-        f"Paired tests, which compare the methods case by case, find higher costs with "
-        f"{counted(len(dearer))} of the {counted(len(gaps))} others."
-    )
+    which = names(dearer)
+    if len(dearer) > MOST_NAMED:
+        which = f"{counted(len(dearer))} of the {counted(len(gaps))} others"
+    tests = "Paired tests, which compare the methods on the same cases,"
+    return f"{tests} find higher costs with {which}."
 
 
 def _cheaper_action(costs: Mapping[str, Any], method: str) -> str:
