@@ -244,13 +244,13 @@ def left_words(
     sentences = []
     for method, (gain, half) in gains.items():
         whose = "the model's probabilities" if method == PRESENT else method_name(method)
-        loss = losses.get(method, math.nan)
-        counted_as = f", if probabilities of 0 count as {LIKELIHOOD_FLOOR:g}"
-        more = counted_as if method in infinite else ""
-        now = f"The log loss of {whose} is {short(loss)} per case{more}. " * math.isfinite(loss)
+        zeros = ""
+        if method in infinite:
+            zeros = f", if probabilities of 0 count as {LIKELIHOOD_FLOOR:g}"
+        now = f"The log loss of {whose} is {short(losses[method])} per case{zeros}."
         if gain > half:
-            sentences.append(f"{now}This repair lowers it by {short(gain)} ± {short(half)} there.")
+            sentences.append(f"{now} This repair lowers it by {short(gain)} ± {short(half)} there.")
         else:
             most = max(gain + half, SMALLEST_GAIN)  # nobody needs to know a smaller one
-            sentences.append(f"{now}This repair gains nothing there (at most {bound(most)}).")
+            sentences.append(f"{now} This repair gains nothing there (at most {bound(most)}).")
     return [NLL, TRIED, *sentences] if sentences else []
