@@ -86,8 +86,8 @@ def _answer(decisions: Decisions, rows: Mapping[str, Decision]) -> tuple[str, st
     if not rows or all(row.beyond_floor is None for row in rows.values()):
         return UNSURE, "How large errors are by chance alone is not known here."
     if decisions.refused:
-        few = decisions.test_points < FEWEST_POINTS
-        why = "but the file is too small to show much" if few else "but see below"
+        is_small = decisions.test_points < FEWEST_POINTS
+        why = "but the file is too small to show much" if is_small else "but see below"
         return UNSURE, f"Chance alone can explain all errors, {why}."
     if unseen:
         text = f"For {listed(unseen)} some class has too few cases."

@@ -95,11 +95,11 @@ def cautions_of(decisions: Decisions, choice: Choice) -> list[str]:
     column, frequency = decisions.column("u_cwe"), rarest.points / rarest.n
     methods = recommended_of(decisions, choice)
     uppers = {method: column[method].upper for method in methods}
-    known = {method: upper for method, upper in uppers.items() if math.isfinite(upper)}
-    if not known or min(known.values()) < HALF * frequency:
+    finite = {method: upper for method, upper in uppers.items() if math.isfinite(upper)}
+    if not finite or min(finite.values()) < HALF * frequency:
         return []
-    best = min(known, key=lambda method: known[method])
-    times = "twice" if known[best] >= frequency else "1.5 times"
+    best = min(finite, key=lambda method: finite[method])
+    times = "twice" if finite[best] >= frequency else "1.5 times"
     source = "the model itself" if best == PRESENT else f"even {method_name(best)}"
     return [
         f"Be careful with {rarest_words(rarest)}: {source} may predict it {times} as often as it "

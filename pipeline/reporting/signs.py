@@ -62,10 +62,10 @@ def legend_of(uses: Iterable[Use], has_infinite: bool, rarest: Rarest | None) ->
     uses = list(uses)
     occurring = {sign for use in uses for sign in use.signs.values()}
     lines = []
-    few = "some class" if rarest is None else rarest_name(rarest)
+    rare_class = "some class" if rarest is None else rarest_name(rarest)
     for sign, meaning in MEANINGS.items():
         if sign in occurring:
-            lines.append(f"{SIGNS[sign]}  {meaning.format(few)}")
+            lines.append(f"{SIGNS[sign]}  {meaning.format(rare_class)}")
     if has_infinite:
         lines.append(f"{INFINITE}  {ZERO}")
     for use in uses:

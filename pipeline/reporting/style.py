@@ -128,5 +128,5 @@ def _take_palette(path: Path) -> None:
     """Write a PNG again with a palette of its colours."""
     with Image.open(path) as drawn:
         dpi = drawn.info["dpi"]
-        few = drawn.convert("RGB").quantize(PNG_COLORS, dither=Image.Dither.NONE)
-    few.save(path, format="PNG", optimize=True, dpi=dpi)
+        reduced = drawn.convert("RGB").quantize(PNG_COLORS, dither=Image.Dither.NONE)
+    reduced.save(path, format="PNG", optimize=True, dpi=dpi)

@@ -188,9 +188,9 @@ def _what_was_done(job: Job) -> str:
     count = len(job.plan.units) // splits
     methods = "One method was" if count == 1 else f"{count} methods were"
     text = f"{methods} tested on {job.logits.n:,} cases."
-    given = job.logits.details.get("given_splits")
-    if given is not None:
-        first = given[0]
+    splits_of_file = job.logits.details.get("given_splits")
+    if splits_of_file is not None:
+        first = splits_of_file[0]
         others = "" if splits == 1 else f" in the first of its {splits} splits"
         return (
             f"{text} As the file says, {first['calibration']:,} of them fit the methods and "
