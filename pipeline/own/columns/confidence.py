@@ -51,6 +51,11 @@ def by_predictions(
         message = "below 0.5, so it is no confidence in a prediction"
         row = int(is_low.argmax())
         raise InputError(message, row=row, column=answers.name, fixes="leave out --predictions")
+    is_high = values > 1
+    if is_high.any():
+        message = "above 1, so it is no confidence in a prediction"
+        row, fix = int(is_high.argmax()), "divide the column by 100 if it holds percentages"
+        raise InputError(message, row=row, column=answers.name, fixes=fix)
     notes.append(f"`{answers.name}` is the confidence in the class that `{predictions}` names")
     return answers._replace(matrix=np.where(is_single, values, 1 - values)[:, None])
 

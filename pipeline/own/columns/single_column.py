@@ -84,7 +84,9 @@ def likely_columns(rows: FileColumns, columns: Sequence[str], labels: Labels) ->
 def single_column(rows: FileColumns, column: str, labels: Labels) -> ClassColumns:
     """One column of answers: of the class that it bears, else of the second one."""
     meant = class_of_single(column, labels.texts)
-    may_be_either = is_confidence(values_of(rows, [column]))  # confidence.py says so later
+    values = values_of(rows, [column])
+    # Also in percent; confidence.py says so later.
+    may_be_either = is_confidence(values) or is_confidence(values / 100)
     if not may_be_either and _side(rows, column, labels) < -SURE:
         message = f"smaller values where the label is {meant}"
         raise InputError(message, column=column, fixes="rename it as its own label")

@@ -23,6 +23,7 @@ TABLE = pd.DataFrame({"score": CONFIDENCE, "pred": PREDICTED, "label": Y})
 ARRAYS = {"probabilities": CONFIDENCE, "decided": PREDICTED, "labels": Y}
 RARE = pd.DataFrame({"score": np.where(Y, 0.6, 0.9), "pred": 1 - Y, "label": Y})
 """Where the confidence is larger at the points of the first class."""
+PERCENT = pd.DataFrame({"confidence": 100 * RARE["score"], "pred": 1 - Y, "label": Y})
 NAMED = TABLE.assign(label=WORDS[Y], pred=WORDS[PREDICTED])
 
 
@@ -53,6 +54,8 @@ def test_with_the_predictions_it_is_the_probability_of_either_class(tmp_path, co
         (TABLE.drop(columns="pred"), {}, "--predictions NAME"),
         (ARRAYS, {}, "--predictions NAME"),
         (TABLE.assign(score=P1), {"classes": "score", "predictions": "pred"}, "leave out"),
+        (TABLE.assign(score=100 * CONFIDENCE), {"classes": "score", "predictions": "pred"}, "100"),
+        (PERCENT, {"predictions": "pred"}, "100"),
         (TABLE.assign(pred=Y + 1), {"classes": "score", "predictions": "pred"}, "other columns"),
     ],
 )
