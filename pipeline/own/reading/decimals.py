@@ -76,8 +76,10 @@ def decimal_signs_of(number: str) -> str:
 
 
 def fixes_for(number: str) -> list[str]:
-    """Each option that reads a text such as `1,500` as a number, and when it is right."""
+    """What makes a number of a text such as `1,500`: each option, and when it is right."""
     fixes = []
+    if number.startswith("\u2212"):
+        fixes.append("write minus as the hyphen - and not as \u2212")
     sign = _first_sign(number)
     for decimal in decimal_signs_of(number):
         reason = "begins the decimals" if decimal == sign else "groups thousands"

@@ -55,6 +55,13 @@ def test_a_number_of_two_readings_is_refused(tmp_path, cells):
         read_table(path)
 
 
+def test_a_minus_that_is_no_hyphen_is_named(tmp_path):
+    path = tmp_path / "a.csv"
+    table(LOGITS).map(lambda value: str(value).replace("-", "\u2212")).to_csv(path, index=False)
+    with refuses(fix="hyphen"):
+        file_logits(path=path)
+
+
 @pytest.mark.parametrize(
     ("form", "decimal"), [("{:,.0f}", "."), ("{:,.2f}", "."), ("{:.4f}", ","), ("{:.3f}", ",")]
 )
