@@ -16,6 +16,7 @@ from utility_calibration.metrics.errors import InputError, MissingResource, reas
 
 from ..words.forms import LINE_BY_LINE, LINES, ending_of
 from ..words.message_text import cut_off, is_plain, normal, some_of
+from ..words.usual_names import LABELS, spelt
 from .table_memory import check_memory, check_text, parquet_size
 from .text_tables import opened, tables_of_text
 
@@ -105,15 +106,21 @@ def _of_parquet(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
     parquet = require("pyarrow.parquet")
     if rows is None:
         check_memory(*parquet_size(path))
-        yield _without_categories(pd.read_parquet(path))
+        yield _plain_table(pd.read_parquet(path))
         return
     with parquet.ParquetFile(path) as file:
         for batch in file.iter_batches(rows):
-            yield _without_categories(batch.to_pandas())
+            yield _plain_table(batch.to_pandas())
 
 
-def _without_categories(table: pd.DataFrame) -> pd.DataFrame:
-    """Text in place of categories, whose codes would be another order of the classes."""
+def _plain_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Labels as a column if they are in the index, and text in place of categories.
+
+    The codes of categories would be another order of the classes.
+    """
+    in_index = [name for name in table.index.names if spelt(str(name)) in LABELS]
+    if in_index and not any(spelt(str(name)) in LABELS for name in table):
+        table = table.reset_index(in_index)
     return table.astype({name: object for name in table if hasattr(table[name], "cat")})
 
 

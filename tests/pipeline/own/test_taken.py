@@ -115,6 +115,12 @@ def test_what_was_decided_is_noted(tmp_path, content, names, note):
     assert note in " ".join(details["warnings"])
 
 
+def test_labels_may_be_in_the_index_of_pandas(tmp_path):
+    table().set_index("label").to_parquet(tmp_path / "a.parquet")
+    result = file_logits(path=tmp_path / "a.parquet")
+    np.testing.assert_array_equal(result.labels, Y)
+
+
 def test_a_data_set_says_the_order_of_its_classes(tmp_path):
     datasets = pytest.importorskip("datasets")
     data_set = datasets.Dataset.from_dict({"logits": LOGITS.tolist(), "label": Y.tolist()})
