@@ -1,6 +1,7 @@
 """The command line of a stage: Hydra composes the configuration, errors of users are one line."""
 
 import argparse
+import errno
 import functools
 import io
 import os
@@ -40,6 +41,8 @@ from .parameters import (
 from .workers import workers
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says when a disk is full, or when a limit allows no more."""
 NOT_A_NAME = "Config group override must be a string"
 """The start of Hydra's message about an override that gives a number in place of a file's name."""
 WHERE_TO_LOOK = "--help and --cfg job list the settings; put a value with special signs into quotes"
@@ -234,6 +237,8 @@ def one_line(error: BaseException) -> str:
         return resolver.partition(" full_key: ")[0] or message
     if is_out_of_memory(error):
         return f"out of memory; set jobs=1 ({message[:160]})"
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return f"{message}; make room on this disk, or write to another one"
     if isinstance(error, HydraException) or message.startswith(NOT_A_NAME):
         message = message.partition(" Config search path:")[0]
         reason = "" if cause is None else f" ({str(cause).splitlines()[0]})"

@@ -1,5 +1,6 @@
 """From a command line to units: one line for a mistake, and its exit code."""
 
+import errno
 import os
 import shutil
 import signal
@@ -94,6 +95,13 @@ def test_a_row_of_a_file_is_named_with_where_rows_begin(file, row, told):
     added = one_line(error).removeprefix(str(error))
     assert told in added
     assert bool(added) == bool(told)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])
+def test_a_full_disk_is_one_line_that_says_what_to_do(number):
+    error = OSError(number, os.strerror(number), "a.npz")
+    assert is_user_error(error)
+    check_line(one_line(error), "a.npz", "make room")
 
 
 def test_a_device_without_memory_is_one_line_that_says_what_to_set():
