@@ -24,11 +24,11 @@ FLOOR_FILL, FLOOR_EDGE = "#D0D0D0", "#8C8C8C"
 """The noise floor of eCDFs: a pale band between edges that are seen."""
 DASH = (0, (5, 3))
 CALIBRATED, EXPECTED, WORST_NAME = (
-    "95 % of the dots, if the probabilities are right",
+    "95 % of the dots, if all is right",
     "as predicted",
     "worst range",
 )
-CALIBRATED_LINE = "95 % of the lines, if the probabilities are right"
+CALIBRATED_LINE = "95 % of the lines, if all is right"
 DOT_NAME = "came true, mean of similar predictions"
 SHADE_OPACITY = 0.15
 MARKED_POINTS = 8

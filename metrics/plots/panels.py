@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from ..shown import WorstInterval, dkw_band
 from . import drawing
@@ -33,7 +34,7 @@ def draw_reliability(display: Display, axes: Axes, label: str, line: Line) -> No
     line = {"label": _with_error(label, text, "mean of a bin")} | line
     drawing.draw_reliability(axes, bins, shares, rug, **line)
     _mark_error(axes, display.worst, text, label, "Realized against predicted utility")
-    axes.set(xlabel="Predicted utility", ylabel="Realized utility")
+    _name_axes(axes, "Realized utility")
 
 
 def draw_running(display: Display, axes: Axes, label: str, line: Line) -> None:
@@ -42,7 +43,13 @@ def draw_running(display: Display, axes: Axes, label: str, line: Line) -> None:
     line = {"label": _with_error(label, text, "running difference")} | line
     drawing.draw_running(axes, list(display.columns.values()), **line)
     _mark_error(axes, display.worst, text, label, "Realized minus predicted utility, summed up")
-    axes.set(xlabel="Predicted utility", ylabel="Running difference")
+    _name_axes(axes, "Running difference")
+
+
+def _name_axes(axes: Axes, ylabel: str) -> None:
+    """Name both axes; more numbers than these would touch each other in a small figure."""
+    axes.set(xlabel="Predicted utility", ylabel=ylabel)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
 
 
 def draw_ecdf(display: Display, axes: Axes, label: str, line: Line) -> None:
@@ -97,5 +104,6 @@ def _mark_error(
     """Mark the worst interval, and write above the axes what they show, if nothing is there."""
     assert worst is not None
     if not axes.get_title():
-        axes.set_title(title if label else f"Utility calibration {error}")
+        # One line would be wider than the axes of a figure with several.
+        axes.set_title(title if label else f"Utility calibration {error}".replace(", ", ",\n"))
     drawing.mark_worst(axes, worst.low, worst.high)
