@@ -21,6 +21,11 @@ class Block(NamedTuple):
     text: str
     output: str
 
+    @property
+    def commands(self) -> list[str]:
+        """The commands of a shell block; a command may go on in the next line."""
+        return self.text.replace("\\\n", " ").splitlines() if self.language == "bash" else []
+
 
 def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()

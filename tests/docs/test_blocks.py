@@ -69,12 +69,7 @@ def test_the_commands_of_the_page_on_streams_run(
     for block in blocks(STREAMING):
         if block.language == "python":
             run(block.text, STREAMING, names)
-    commands = [
-        shlex.split(line)
-        for block in blocks(STREAMING)
-        for line in block.text.splitlines()
-        if block.language == "bash"
-    ]
+    commands = [shlex.split(command) for block in blocks(STREAMING) for command in block.commands]
     for _, _, *arguments in commands:
         score.score(score.parse(arguments))
     (calibrated,) = read_json(tmp_path / "calibrated/streaming.json").values()
@@ -105,8 +100,8 @@ def test_the_commands_for_a_file_of_ones_own_run(page: Path, tmp_path: Path) -> 
         if block.language == "python" and makes_a_file:
             with contextlib.chdir(tmp_path):
                 run(block.text, page)
-        for line in block.text.splitlines() if block.language == "bash" else ():
-            words = shlex.split(line, comments=True)
+        for typed in block.commands:
+            words = shlex.split(typed, comments=True)
             if words[:1] == ["utility-calibration"] and words[1] in PROGRAMS:
                 command = [sys.executable, "-m", "utility_calibration", *words[1:]]
                 command += FEWER if "score" in words[1] else []

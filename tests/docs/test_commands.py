@@ -28,10 +28,9 @@ TARGET = re.compile(r"^([\w-]+):", re.MULTILINE)
 def commands() -> Iterator[tuple[str, list[str]]]:
     """Every command of the pages' shell blocks and of their prose, with its page."""
     for page in [README, *PAGES, *OTHER_PAGES]:
-        shell = "\n".join(block.text for block in blocks(page) if block.language == "bash")
+        shell = [command for block in blocks(page) for command in block.commands]
         prose = INLINE.findall(FENCED.sub("", page.read_text(encoding="utf-8")))
-        shell = shell.replace("\\\n", " ")  # a command may go on in the next line
-        for part in re.split(r"&&|\n", "\n".join([shell, *prose])):
+        for part in re.split(r"&&|\n", "\n".join([*shell, *prose])):
             words = shlex.split(part, comments=True)
             if words and "…" not in part and "<" not in part:
                 yield name_of(page), words
