@@ -3,10 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Self
 
-from hydra.utils import get_class
 from omegaconf import DictConfig
 
 from utility_calibration.calibrators.wrapped import INSTALL
@@ -82,8 +82,19 @@ def _with_texts(benchmark: Benchmark, options: Options) -> Benchmark:
 
 
 def takes(settings: Settings, what: str) -> bool:
-    """Whether the method can be fitted with `weights`, or to own `utilities`."""
-    return bool(getattr(get_class(settings.calibrator["_target_"]), f"takes_{what}"))
+    """Whether the method can be fitted with `weights`, or to own `utilities`.
+
+    Raises:
+        UsageError: its settings name no class.
+    """
+    target = settings.calibrator["_target_"]
+    module, _, name = target.rpartition(".")
+    try:
+        kind = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        fix = "give module.Class, importable from here"
+        raise UsageError(f"_target_: {target}: no such class ({error}); {fix}") from error
+    return bool(getattr(kind, f"takes_{what}"))
 
 
 def _check_installed(settings_by_method: Mapping[str, Settings]) -> None:
